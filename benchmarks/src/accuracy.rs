@@ -1,5 +1,5 @@
-//! `accuracy`: errors of values and partial derivatives of all operators, as compiled code computes them, against values of
-//! 115 digits.
+//! `accuracy`: errors of values and partial derivatives of all operators in compiled code, against values of 115
+//! digits.
 
 #[path = "../../crates/chainrule/tests/accuracy/measure.rs"]
 mod measure;
@@ -119,7 +119,7 @@ fn sweep_subject(subject: Subject, ways: &[Way], options: &Options) -> Result<()
     Ok(())
 }
 
-/// `pow(., 0.3) by 0, 0`: the operator, its constants, the arguments differentiated by.
+/// Returns `pow(., 0.3) by 0, 0`: the operator, its constants, the arguments differentiated by.
 fn name(subject: Subject, of: Of) -> String {
     let name = subject.op.name();
     let called = match (subject.first, subject.second) {

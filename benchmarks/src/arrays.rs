@@ -1,7 +1,7 @@
 //! `arrays`: array programs that keep their loops: objectives and derivatives, native and as C through a C compiler,
-//! beside the objective written by hand in C++.
+//! compared with the objective written by hand in C++.
 //!
-//! All that is compared runs in this process in turn, round by round; medians count, and of a pair the median of the
+//! All alternatives run in this process in turn, round by round; medians count, and for a pair the median of the
 //! rounds' ratios.
 
 mod choices;
@@ -20,34 +20,34 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// What to measure.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// Problems by name or the beginning of one: gmm, gmm_d10, ...
+    /// Problems by name or prefix: gmm, gmm_d10, ...
     #[arg(long = "problem", value_delimiter = ',')]
     problems: Vec<String>,
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Without lanes (`lanes`), without the optimiser of array programs (`off`), or without one of its passes or rules.
+    /// Disable lanes (`lanes`), the optimiser of array programs (`off`), or one of its passes or rules.
     #[arg(long)]
     without: Option<String>,
-    /// Instead: one evaluation on so many threads, beside one thread.
+    /// Instead: one evaluation on this many threads, compared with one thread.
     #[arg(long)]
     threads: Option<usize>,
-    /// Instead: with checks of indices, and without.
+    /// Instead: with index checks, and without.
     #[arg(long, conflicts_with = "threads")]
     checks: bool,
-    /// Instead: derivatives with all states of loops kept, and with checkpoints.
+    /// Instead: derivatives with all loop states saved, and with checkpoints.
     #[arg(long, conflicts_with_all = ["threads", "checks"])]
     checkpoints: bool,
-    /// The C compiler for what is emitted, with its flags.
+    /// C compiler for emitted code, with its flags.
     #[arg(long, default_value = "gcc -O3 -march=native")]
     c: String,
     /// Print the kernels.
     #[arg(long)]
     listing: bool,
-    /// One JSON object a line.
+    /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +59,7 @@ struct ByHand {
 }
 
 impl ByHand {
-    /// `source` compiled by g++ -O3; `None` where there is none.
+    /// Compiles `source` by g++ -O3; `None` if there is no such compiler.
     #[allow(unsafe_code)]
     fn compile(source: &str) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         if Command::new("g++").arg("--version").output().is_err() {
@@ -81,8 +81,7 @@ impl ByHand {
 
     #[allow(unsafe_code)]
     fn load(library: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        // SAFETY: the library was just made from C++ that has nothing that runs when it is loaded but constructors
-        // of empty vectors.
+        // SAFETY: the library was just compiled from C++ whose only code at load time is constructors of empty vectors.
         let library = unsafe { libloading::Library::new(library)? };
         // SAFETY: each source defines `objective` with this type.
         let objective =
@@ -92,7 +91,7 @@ impl ByHand {
 
     #[allow(unsafe_code)]
     fn run(&self, arguments: &[*const f64], integers: &[i64]) -> f64 {
-        // SAFETY: the arguments are as many and as long as the problem says and the source expects.
+        // SAFETY: number and lengths of the arguments are those of the problem, as the source expects.
         unsafe { (self.objective)(arguments.as_ptr(), integers.as_ptr()) }
     }
 }
@@ -149,7 +148,7 @@ fn print_row(cells: &[String]) {
 /// Prints the table.
 ///
 /// # Errors
-/// When a program is wrong, a compiler fails, or an objective is not what it is by hand.
+/// Fails if a program is wrong, a compiler fails, or an objective differs from the hand-written one.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let wanted = |p: &Problem| {
         options.problems.is_empty() || options.problems.iter().any(|name| p.name.starts_with(name.as_str()))
@@ -202,7 +201,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
             return Err(format!("{}: {found}, by hand {expected}", problem.name).into());
         }
     }
-    // What C makes of the same kernels.
+    // The same kernels in C.
     let mut value_in_c = InC::compile(&objective, &at, &options.c)?;
     let mut derivative_in_c = InC::compile(&derivative_of, &derived_at, &options.c)?;
     for (c, at, what) in [(&mut value_in_c, &at, "value"), (&mut derivative_in_c, &derived_at, "derivative")] {
@@ -249,7 +248,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     }
     let us = |runner: &Runner<'_>| runner.median() / 1e3;
     let hand = of_hand.as_ref();
-    // With what is computed beside.
+    // With the functions computed besides.
     let derived_by =
         |other: &Runner<'_>| of_derivative.ratio(other) + of_beside.as_ref().map_or(0.0, |beside| beside.ratio(other));
     let derivative_us = us(&of_derivative) + of_beside.as_ref().map_or(0.0, us);

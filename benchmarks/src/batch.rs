@@ -1,9 +1,10 @@
-//! `batch`: many points at once, on one thread and on several: native code beside what a C compiler makes of the
-//! emitted functions over many points, whose blocks run in vectors of GNU C.
+//! `batch`: many points, on one thread and on several: native code compared with a C compiler on the emitted functions
+//! over many points, whose blocks run in vectors of GNU C.
 //!
-//! Both sides take and give arrays of structures, compute the same points, and run in this process in turn; their
-//! results are compared before they are timed. Where the results of all points do not fit into the caches, what is measured
-//! is how fast memory is written, on both sides: the table tells the results of a point, and with `--points 64` it is about arithmetic.
+//! Both sides take and return arrays of structures, compute the same points, and run in this process in turn; their
+//! results are compared before they are timed. If the results of all points do not fit into the caches, both sides
+//! measure the speed of writing memory: the table has the size of a point's results, and `--points 64` measures
+//! arithmetic.
 
 use crate::measure::{Runner, geometric_mean};
 use crate::problems::{self, Problem};
@@ -18,7 +19,7 @@ use serde_json::json;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What to measure.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
     /// Derivative programs of `counts`.
@@ -28,7 +29,7 @@ pub struct Options {
         default_value = "sh5,sh10,sh15,sh20,idf6_par,idf6_gen,idj6_par,idj6_gen,st6_par,st12_gen,st40_par,ba"
     )]
     problems: Vec<String>,
-    /// Points a batch; JAX's published rows are of 4096.
+    /// Points of a batch; JAX's published rows are of 4096.
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     points: u32,
     /// Numbers of threads.
@@ -40,22 +41,22 @@ pub struct Options {
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// One JSON object a line.
+    /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
 }
 
-/// How far the C compiler's results may be from ours, relative to the largest: it fuses other products.
+/// Maximum difference between the two sides, relative to the largest result: the C compiler fuses other products.
 const TOLERANCE: f64 = 1e-9;
 
-/// Between two samples: the threads of OpenMP turn in circles for some milliseconds when their work is done, on processors
-/// that the other side needs.
+/// Pause between two samples: the threads of OpenMP spin for some milliseconds after their work, on processors that the
+/// other side needs.
 const REST: Duration = Duration::from_millis(80);
 
 /// Prints the table.
 ///
 /// # Errors
-/// When a program cannot be made or compiled, or the two sides do not agree.
+/// Fails if a program cannot be made or compiled, or the two sides differ.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     if !options.json {
         println!("{} points, arrays of structures; ns a point; rival: {}", options.points, options.rival);
@@ -64,7 +65,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             "program", "ops", "results", "lanes", "threads", "native", "GB/s", "rival", "by hand", "JAX", "ours/rival"
         );
     }
-    // Nothing is drawn where standard error is no terminal.
+    // Nothing is drawn if standard error is no terminal.
     let bar = ProgressBar::new((options.problems.len() * options.threads.len()) as u64);
     bar.set_style(ProgressStyle::with_template("{bar:20} {pos}/{len} {msg} {elapsed}")?);
     let mut ratios = vec![Vec::new(); options.threads.len()];
@@ -94,7 +95,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One row.
+/// A row of the table.
 struct Row {
     program: String,
     ops: u64,
@@ -109,7 +110,7 @@ struct Row {
 }
 
 impl Row {
-    /// What is written a second, in bytes by 10^9.
+    /// Returns the bytes written a second, in units of 10^9.
     fn written(&self) -> f64 {
         (8 * self.results) as f64 / self.native
     }
@@ -198,12 +199,12 @@ fn measure(
     })
 }
 
-/// Native code, and points for it: the problem's, again and again.
+/// Native code, and points for it: those of the problem, repeated.
 struct Ours {
     compiled: Compiled,
     points: usize,
     arguments: Vec<Vec<f64>>,
-    /// Elements of each argument and of each result, a point.
+    /// Number of elements of each argument and of each result of a point.
     widths: (Vec<usize>, Vec<usize>),
     extents: Vec<Vec<usize>>,
 }

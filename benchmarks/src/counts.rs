@@ -1,5 +1,5 @@
-//! `counts`: additions, multiplications, divisions, negations and calls for each problem, for the
-//! function alone, the derivative alone, and both in one call, beside what was known before.
+//! `counts`: additions, multiplications, divisions, negations and calls for each problem, for the function, the
+//! derivative, and both in one call, compared with the best known counts.
 
 use crate::problems::{ALL, Problem, problem};
 use crate::targets::{Part, Target, target};
@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use std::time::Instant;
 
-/// What to count.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
     /// Only these problems.
@@ -17,43 +17,43 @@ pub struct Options {
     /// Compare `auto` with these strategies.
     #[arg(long = "strategy", value_delimiter = ',')]
     strategies: Vec<String>,
-    /// A row for each strategy with the separate counts, instead of the table beside what was known.
+    /// Print a row with separate counts for each strategy, instead of the table of best known counts.
     #[arg(long)]
     detail: bool,
-    /// Leave derivatives as they were accumulated: what the strategies do by themselves.
+    /// Do not optimise derivatives after accumulation: counts of the strategies themselves.
     #[arg(long)]
     no_optimise: bool,
-    /// One JSON object a line: problem, part, strategy, add, mul, div, neg, call, seconds.
+    /// Print one JSON object a line: problem, part, strategy, add, mul, div, neg, call, seconds.
     #[arg(long)]
     json: bool,
-    /// Check every derivative against forward mode and central differences in extended precision;
-    /// tells the largest relative error, and how many times plain forward mode's in doubles it is.
+    /// Check every derivative against forward mode and central differences in extended precision; print the largest
+    /// relative error, and its ratio to that of plain forward mode in doubles.
     #[arg(long)]
     verify: bool,
 }
 
-/// The strategies that are compared with `auto` unless told otherwise: each is the best one on some row.
+/// Strategies compared with `auto` by default: each is the best one on some row.
 const COMPARED: &[&str] = &["forward", "reverse", "reduction", "damage", "dstar", "dstar-highest"];
 
-/// A derivative whose relative error is larger is wrong, and not merely rounded.
+/// Maximum relative rounding error; a derivative with a larger error is wrong.
 const WRONG: f64 = 1e-9;
 
-/// How many times the rounding error of plain forward mode the derivative by `auto` may have.
+/// Maximum ratio of the error of the derivative by `auto` to that of plain forward mode.
 const SANE: f64 = 4.0;
 
-/// What one strategy makes of one part of a problem.
+/// Counts of one strategy on one part of a problem.
 struct Measured {
     strategy: String,
     counts: Counts,
     seconds: f64,
-    /// The relative error, where it was asked for.
+    /// Relative error, if requested.
     error: Option<f64>,
 }
 
 /// Prints the table.
 ///
 /// # Errors
-/// When a problem or a strategy is unknown, or a derivative fails its check.
+/// Fails if a problem or a strategy is unknown, or a derivative fails its check.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let all: Vec<String> = ALL.iter().map(ToString::to_string).collect();
     let names = if options.problems.is_empty() { &all } else { &options.problems };
@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The parts of a problem that are counted, with the request that makes each.
+/// Returns the parts of a problem to be counted, with their requests.
 fn parts(problem: &Problem) -> Vec<(Part, Derivation)> {
     let function = (Part::Function, problem.function.value());
     match &problem.derivation {
@@ -111,7 +111,7 @@ fn parts(problem: &Problem) -> Vec<(Part, Derivation)> {
     }
 }
 
-/// The relative error of the derivative by forward mode without any optimisation, in doubles.
+/// Returns the relative error of the derivative by forward mode without any optimisation, in doubles.
 fn plain_forward_error(options: &Options, problem: &Problem) -> Result<Option<f64>, Box<dyn std::error::Error>> {
     let Some(derivation) = problem.derivation.as_ref().filter(|_| options.verify) else { return Ok(None) };
     let plain = derivation.clone().strategy("forward").without_optimisation().function()?;
@@ -133,7 +133,7 @@ fn measure(
         let request = if options.no_optimise { request.without_optimisation() } else { request };
         let derived = match request.function() {
             Ok(derived) => derived,
-            // A dear strategy may give up; `auto` may not.
+            // A costly strategy may exceed its budget; `auto` may not.
             Err(error) if strategy != "auto" && error.is_limitation() => continue,
             Err(error) => return Err(error.into()),
         };
@@ -159,7 +159,7 @@ problem    part       |    add    mul    div    neg   call    auto |   best by  
 const DETAIL_HEAD: &str = "\
 problem    part       strategy                 add     mul    div    neg   call    total   seconds   error  /plain";
 
-/// The row of `auto` beside the best strategy and what was known.
+/// Returns the row of `auto`, the best strategy and the best known count.
 fn table_line(problem: &str, part: Part, rows: &[Measured], plain: Option<f64>) -> String {
     let auto = &rows[0];
     let Counts { add, mul, div, neg, call, .. } = auto.counts;

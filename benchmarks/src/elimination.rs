@@ -1,4 +1,4 @@
-//! `elimination`: what every method makes of the graphs of a folder, beside what is known of them.
+//! `elimination`: counts of every method on the graphs of a folder, compared with the best known counts.
 
 use crate::elimination_targets::known;
 use chainrule::accumulate::exchange::{self, Document};
@@ -11,10 +11,10 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What to run.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// The folder of the graphs: JSON files as `chainrule eliminate` reads them.
+    /// Folder of the graphs: JSON files as `chainrule eliminate` reads them.
     folder: PathBuf,
     /// Only these graphs, by name.
     #[arg(long = "graph", value_delimiter = ',')]
@@ -22,39 +22,39 @@ pub struct Options {
     /// Only these methods: strategies, and annealed, annealed-edge, exact, exact-edge, exact-face.
     #[arg(long = "method", value_delimiter = ',')]
     methods: Vec<String>,
-    /// Only this counting: plain (every product) or unit-free (those by 1 and -1 are free).
+    /// Only this counting: plain (every product) or unit-free (products by 1 and -1 are free).
     #[arg(long, value_parser = ["plain", "unit-free"])]
     counting: Option<String>,
-    /// How many sets of vertices the exact search looks at where every product counts; a twentieth where those by 1 and -1
-    /// are free, and in graphs of more than a hundred intermediates: bounds are weaker there.
+    /// Sets of vertices for the exact search if every product counts; a twentieth if products by 1 and -1 are free, and
+    /// in graphs of more than a hundred intermediates, where bounds are weaker.
     #[arg(long, default_value_t = 3_500_000)]
     sets: u64,
-    /// How many moves annealing tries, for each graph and counting.
+    /// Moves of annealing for each graph and counting.
     #[arg(long, default_value_t = Budget::EVALUATIONS)]
     moves: u64,
-    /// How many vertices a cluster of the exact search's bounds has at most.
+    /// Maximum number of vertices in a cluster of the exact search's bounds.
     #[arg(long, default_value_t = exact::Options::CLUSTER)]
     cluster: usize,
-    /// One JSON object a line: graph, method, counting, mul, add, seconds, status.
+    /// Print one JSON object a line: graph, method, counting, mul, add, seconds, status.
     #[arg(long)]
     json: bool,
 }
 
 const COUNTINGS: [(Counting, &str); 2] = [(Counting::Plain, "plain"), (Counting::UnitFree, "unit-free")];
 
-/// Graphs of more intermediates are left out of the exact search: hours of bounds that prove nothing.
+/// Maximum number of intermediates for the exact search: beyond, hours of bounds prove nothing.
 const SEARCHED: usize = 200;
 
-/// Graphs of more intermediates are searched less.
+/// Maximum number of intermediates for the full search effort.
 const HARD: usize = 100;
 
-/// How many edges a graph has at most whose faces are searched.
+/// Maximum number of edges of graphs for the face search.
 const SMALL: usize = 14;
 
-/// How many stages a search over edges takes up.
+/// Maximum number of stages of a search over edges.
 const STAGES: u64 = 2_000_000;
 
-/// One method on one graph in one counting.
+/// Result of one method on one graph in one counting.
 struct Measured {
     graph: String,
     method: &'static str,
@@ -62,18 +62,18 @@ struct Measured {
     /// Multiplications and additions; `None` over budget.
     counts: Option<(u64, u64)>,
     seconds: f64,
-    /// Of a search: what its problem takes at least.
+    /// Lower bound of the problem, for a search.
     bound: Option<u64>,
 }
 
-/// What a method is an instance of: by which a bound or a best known number applies.
+/// Class of a method, to which a bound or a best known count applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Vertex,
     Edge,
     Face,
     Dstar,
-    /// Several of them, or none.
+    /// Several classes, or none.
     Other,
 }
 
@@ -91,14 +91,14 @@ fn class(method: &str) -> Class {
     }
 }
 
-/// Runs all methods on all graphs, and prints each result when it is there.
+/// Runs all methods on all graphs, and prints each result immediately.
 ///
 /// # Errors
-/// When a graph cannot be read, or a program is wrong.
+/// Fails if a graph cannot be read, or a program is wrong.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let documents = read(options)?;
     let mut all = Vec::new();
-    // Nothing is drawn where standard error is no terminal.
+    // Nothing is drawn if standard error is no terminal.
     let bar = ProgressBar::new(documents.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:20} {pos}/{len} {msg} {elapsed}")?);
     for document in &documents {
@@ -142,7 +142,7 @@ fn read(options: &Options) -> Result<Vec<Document>, Box<dyn std::error::Error>> 
             documents.push(document);
         }
     }
-    // The small ones first.
+    // Small graphs first.
     documents.sort_by_key(|document| document.graph.n_edges());
     if documents.is_empty() {
         return Err(format!("there are no such graphs in {folder}: files that end in .json").into());
@@ -168,7 +168,7 @@ impl Work<'_> {
         COUNTINGS.into_iter().filter(move |(_, name)| only.as_ref().is_none_or(|only| only == name))
     }
 
-    /// Whether a method is asked for; says what is being done.
+    /// Returns whether a method is requested; shows it as the current one.
     fn begins(&self, method: &str) -> bool {
         self.bar.set_message(format!("{} {method}", self.document.name));
         self.asks(method)
@@ -192,11 +192,11 @@ impl Work<'_> {
         self.rows.push(row);
     }
 
-    /// The searches for few multiplications in one counting, with bounds where they have some. They come first, because what
-    /// they prove tells of the strategies.
+    /// Runs the searches for few multiplications in one counting, with bounds if they have any. They come first,
+    /// because their proofs apply to the strategies.
     fn searches(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let graph = &self.document.graph;
-        // Records are of moves, however long they take.
+        // Records are for a number of moves, however long they take.
         let budget = Budget { evaluations: self.options.moves, work: u64::MAX, ..Budget::default() };
         for (counting, _) in self.countings() {
             let start = Instant::now();
@@ -247,7 +247,7 @@ impl Work<'_> {
     }
 
     fn strategies(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        // Records are of moves, however long they take.
+        // Records are for a number of moves, however long they take.
         let budget = Budget { evaluations: self.options.moves, work: u64::MAX, ..Budget::default() };
         for strategy in STRATEGIES {
             if !self.begins(strategy.name) {
@@ -256,7 +256,7 @@ impl Work<'_> {
             let start = Instant::now();
             let mut made = None;
             for (counting, _) in self.countings() {
-                // Most make the same program whatever counts.
+                // Most methods make the same program in both countings.
                 if made.is_none() || strategy.name == "auto" || class(strategy.name) == Class::Dstar {
                     made = eliminate::run(strategy, &self.document.graph, &budget, counting)?.program;
                 }
@@ -267,7 +267,7 @@ impl Work<'_> {
     }
 }
 
-/// Along the best history of edges that annealing finds.
+/// Eliminates along the best edge history found by annealing.
 fn by_edges(
     graph: &LinearGraph,
     budget: &Budget,
@@ -312,7 +312,8 @@ fn head(document: &Document) -> String {
 }
 
 impl Measured {
-    /// Proved by its own bound, or by that of a search for the same problem; compared with what is known otherwise.
+    /// Returns whether the count is proved by its own bound, or by that of a search for the same problem; otherwise the
+    /// comparison with the best known count.
     fn status(&self, rows: &[Self]) -> String {
         let Some((mul, _)) = self.counts else { return "over budget".into() };
         if let Some(bound) = self.bound {
@@ -353,7 +354,7 @@ impl Measured {
     }
 }
 
-/// A line for each graph: our best of each class beside what is known.
+/// Returns a line for each graph: our best count of each class and the best known one.
 fn summary(documents: &[Document], all: &[Vec<Measured>]) -> String {
     let row = |cells: [String; 13], known: [String; 2]| {
         let [graph, vertex, proof, edge, face, dstar, alphagrad, best, cells @ ..] = cells;
@@ -376,7 +377,7 @@ fn summary(documents: &[Document], all: &[Vec<Measured>]) -> String {
             let of = rows.iter().filter(|row| row.counting.0 == counting && class(row.method) == of);
             of.filter_map(|row| row.counts.map(|c| c.0)).min()
         };
-        // With a star where a search of this class has proved it.
+        // With a star if a search of this class has proved it.
         let starred = |counting: Counting, of: Class| {
             let least = best(counting, of);
             let proved = |row: &&Measured| row.counting.0 == counting && class(row.method) == of && row.bound >= least;

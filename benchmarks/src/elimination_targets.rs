@@ -1,4 +1,4 @@
-//! What is known of the benchmark graphs for elimination: multiplications.
+//! Reference counts of the benchmark graphs for elimination: multiplications.
 //!
 //! Sources: AlphaGrad (Lohoff and Neftci, "Optimizing Automatic Differentiation with Deep Reinforcement
 //! Learning", NeurIPS 2024), whose example functions the graphs were traced from; its best orders run on them; the
@@ -6,7 +6,7 @@
 //! "Efficient calculation of Jacobian matrices by optimized application of the chain rule to computational graphs",
 //! 1999, and Guenter's figure 19 of 2007; two of these graphs are reconstructed.
 
-/// What is known of one graph.
+/// Reference counts of one graph.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Known {
     /// AlphaGrad's best order, every product counted.
@@ -24,12 +24,12 @@ pub struct Known {
 }
 
 impl Known {
-    /// The least number known of vertex orders.
+    /// Returns the best known count of vertex orders.
     pub fn vertex_best(&self, unit_free: bool) -> Option<u64> {
         if unit_free { self.best(true) } else { [self.alphagrad, self.vertex].into_iter().flatten().min() }
     }
 
-    /// The least number known.
+    /// Returns the best known count.
     pub fn best(&self, unit_free: bool) -> Option<u64> {
         if unit_free {
             [self.alphagrad_unit_free, self.unit_free].into_iter().flatten().min()
@@ -39,7 +39,7 @@ impl Known {
     }
 }
 
-/// One row: graph, AlphaGrad, vertex, edge, face; unit-free AlphaGrad, best. 0 stands for nothing known.
+/// A row: graph, AlphaGrad, vertex, edge, face; unit-free AlphaGrad, best. 0 means unknown.
 type Row = (&'static str, [u64; 4], [u64; 2]);
 
 #[rustfmt::skip]
@@ -57,7 +57,7 @@ const ROWS: &[Row] = &[
     ("bat_reconstructed", [0, 24, 23, 22], [0, 0]),
 ];
 
-/// What is known of the graph of this name.
+/// Returns the reference counts of the graph of this name.
 pub fn known(graph: &str) -> Known {
     let Some((_, [alphagrad, vertex, edge, face], [alphagrad_unit_free, unit_free])) =
         ROWS.iter().find(|row| row.0 == graph)

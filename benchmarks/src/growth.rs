@@ -1,6 +1,6 @@
-//! `growth`: how the time and memory of a derivation grow with the problem: spherical harmonics,
-//! space-time gradients, random layered graphs. And of long array programs: from text to running code of the function
-//! and its gradient, by lines; and the memory of a gradient, by steps of a loop, with all states kept and within a bound.
+//! `growth`: growth of time and memory of a derivation with the problem: spherical harmonics, space-time gradients,
+//! random layered graphs. For long array programs: the time from text to running code of the function and its gradient,
+//! by lines; and the memory of a gradient, by iterations of a loop, with all states saved and within a memory budget.
 
 use crate::random::Random;
 use crate::{memory, problems};
@@ -9,41 +9,41 @@ use clap::Args;
 use serde_json::json;
 use std::time::Instant;
 
-/// How far to go.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
     /// The strategy.
     #[arg(long, default_value = "auto")]
     strategy: String,
-    /// The largest random layered graph, in edges.
+    /// Largest random layered graph, in edges.
     #[arg(long, default_value_t = 1_000_000)]
     edges: usize,
-    /// The longest array program, in lines.
+    /// Longest array program, in lines.
     #[arg(long, default_value_t = 20_000)]
     lines: usize,
-    /// The longest loop of the array program whose memory is measured, in steps.
+    /// Longest loop of the array program whose memory is measured, in iterations.
     #[arg(long, default_value_t = 100_000)]
     steps: usize,
     /// Only these families: sh, st, layered, lines, scalars, steps.
     #[arg(long = "family", value_delimiter = ',')]
     families: Vec<String>,
-    /// One JSON object a line: family, size, operations, seconds, peak_mib, exponent.
+    /// Print one JSON object a line: family, size, operations, seconds, peak_mib, exponent.
     #[arg(long)]
     json: bool,
 }
 
-/// Repeats of a measurement; the least time is taken, as what the machine's other work adds only.
+/// Repetitions of a measurement; the minimum is taken, because other work of the machine only adds time.
 const REPEATS: usize = 3;
-/// Derivations that take longer are not repeated.
+/// Maximum duration of derivations that are repeated.
 const LONG: f64 = 2.0;
 
-/// A family, the largest of its sizes last, and how a member is made.
+/// A family, its sizes in ascending order, and the constructor of a member.
 type Family<'a> = (&'static str, Vec<usize>, Box<dyn Fn(usize) -> Result<Derivation, Box<dyn std::error::Error>> + 'a>);
 
 /// Prints the table.
 ///
 /// # Errors
-/// When a derivation fails.
+/// Fails if a derivation fails.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let named =
         |name: String| problems::problem(&name)?.derivation.ok_or_else(|| format!("{name} has no derivative").into());
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
                     break;
                 }
             }
-            // Of the time by the operations of the result: what is n log n has a little above 1.
+            // Exponent of the time in the operations of the result; n log n is slightly above 1.
             let work = operations.max(1) as f64;
             let exponent = last.map(|(t, w)| (seconds / t).ln() / (work / w).ln());
             last = Some((seconds, work));
@@ -114,13 +114,13 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// How many numbers a state of [`steps`] has.
+/// Number of numbers in a state of [`steps`].
 const STATE: usize = 100;
-/// Bytes that states may take there.
+/// Memory budget of the states, in bytes.
 const STATES_WITHIN: usize = 1 << 20;
 
-/// Memory and time of the gradient of a differential equation solved in 100, 1,000, ... steps: with all states kept, and with
-/// those that fit into a MiB.
+/// Measures memory and time of the gradient of a differential equation solved in 100, 1,000, ... steps: with all states
+/// saved, and within a budget of a MiB.
 fn steps(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     if !options.json {
         println!(
@@ -183,12 +183,12 @@ fn steps(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A family of programs by their lines, and how a member is written.
+/// A family of programs by their lines, and the constructor of a member.
 type Text = (&'static str, fn(usize) -> String);
 
 const TEXTS: [Text; 2] = [("lines", vectors), ("scalars", scalars)];
 
-/// Compile times of programs of 200, 2,000, ... lines.
+/// Measures compile times of programs of 200, 2,000, ... lines.
 fn lines(family: &str, program: fn(usize) -> String, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     if !options.json {
         println!(
@@ -216,7 +216,7 @@ fn lines(family: &str, program: fn(usize) -> String, options: &Options) -> Resul
             lap(2);
             f.hvp().by(&["x"]).function()?.compile()?;
             lap(3);
-            // What of the gradient the optimiser takes, with the account that it keeps of itself.
+            // Time that the optimiser takes for the gradient, with its report.
             gradient.optimisation()?;
             lap(4);
             for (least, took) in least.iter_mut().zip(took) {
@@ -248,8 +248,8 @@ fn lines(family: &str, program: fn(usize) -> String, options: &Options) -> Resul
     Ok(())
 }
 
-/// An array program of `n` lines: four for each step, which make a vector, a sum over it, the next vector and the next
-/// number. The gradient has about 15 statements a line.
+/// Returns an array program of `n` lines: four for each step, which compute a vector, a sum over it, the next vector
+/// and the next number. The gradient has about 15 statements a line.
 fn vectors(n: usize) -> String {
     let mut text = "let f = fun (x : [n]Double) (w : [n]Double) ->\n  let v0 = x\n  let t0 = 0.0\n".to_owned();
     let steps = n.saturating_sub(4) / 4;
@@ -265,7 +265,7 @@ fn vectors(n: usize) -> String {
     text
 }
 
-/// An array program of `n` lines of numbers, each made of the two before and of sums over the vector.
+/// Returns an array program of `n` lines of numbers, each computed from the previous two and sums over the vector.
 fn scalars(n: usize) -> String {
     let mut text = "let f = fun (x : [n]Double) ->\n  let a0 = vectorSum x\n  let a1 = vectorDot x x\n".to_owned();
     let last = n.saturating_sub(3).max(1);
@@ -282,8 +282,8 @@ fn scalars(n: usize) -> String {
     text
 }
 
-/// The Jacobian of a random layered graph: 10 inputs, 10 results, layers of 50 products and sums of
-/// what the layer before holds, about two edges a node.
+/// Returns the Jacobian of a random layered graph: 10 inputs, 10 results, layers of 50 products and sums of nodes in
+/// the previous layer, about two edges a node.
 fn layered(edges: usize) -> Result<Derivation, Error> {
     const WIDTH: usize = 50;
     let x = vars("x", 10);

@@ -1,4 +1,4 @@
-//! `latency`: how long a person waits for a command, from its start to its end.
+//! `latency`: the time from start to end of a command.
 
 use crate::measure::median;
 use clap::Args;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What to run, and how often.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// How many times each command is run.
+    /// Number of runs of each command.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// The program `chainrule`; the one beside this program when it is not said.
+    /// The program `chainrule` (default: the one next to this program).
     #[arg(long)]
     program: Option<PathBuf>,
 }
 
-/// Commands as a person types them in the root of the repository.
+/// Commands as typed in the root of the repository.
 const COMMANDS: &[(&str, &str)] = &[
     ("help", "--help"),
     ("rosenbrock", "derive examples/rosenbrock.ft --by x --what gradient --size n=4"),
@@ -30,7 +30,7 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Prints the table.
 ///
 /// # Errors
-/// When the program is not there, or a command fails.
+/// Fails if the program does not exist, or a command fails.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let beside = || Ok::<_, std::io::Error>(std::env::current_exe()?.with_file_name("chainrule"));
     let program = options.program.clone().map_or_else(beside, Ok)?;
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let taken = start.elapsed().as_secs_f64() * 1e3;
             if output.status.success() { Ok(taken) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
         };
-        // The first one finds the files in no cache.
+        // The first run finds the files in no cache.
         once()?;
         let samples = (0..options.rounds.max(1)).map(|_| once()).collect::<Result<Vec<f64>, String>>()?;
         let least = samples.iter().copied().fold(f64::INFINITY, f64::min);

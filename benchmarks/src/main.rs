@@ -1,4 +1,4 @@
-//! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
+//! Chainrule's benchmarks. Counts come before times: the cost of the derivatives of the benchmark problems.
 
 mod accuracy;
 mod arrays;
@@ -33,26 +33,26 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Operation counts of the benchmark problems beside D*, the best peers and the goals.
+    /// Operation counts of the benchmark problems, compared with D*, the best peers and the goals.
     Counts(counts::Options),
     /// Multiplications and additions of every accumulation method on the graphs of a folder.
     Elimination(elimination::Options),
     /// A chain and a random graph to a million nodes, through every stage.
     Scale(scale::Options),
-    /// How the time and memory of derivations grow with the problem.
+    /// Growth of time and memory of derivations with the problem.
     Growth(growth::Options),
-    /// How long a person waits for commands of `chainrule`, which is built before: `cargo build --release -p chainrule-cli`.
+    /// Time of commands of `chainrule`, which must be built first: `cargo build --release -p chainrule-cli`.
     Latency(latency::Options),
-    /// Array programs: objectives and derivatives beside C++ by hand.
+    /// Array programs: objectives and derivatives, compared with C++ by hand.
     Arrays(arrays::Options),
-    /// Straight-line code: native beside the interpreter, beside C compilers, and beside Cranelift where this is built with
-    /// `--features cranelift`.
+    /// Straight-line code: native code compared with the interpreter, C compilers, and, if built with `--features
+    /// cranelift`, Cranelift.
     Straightline(straightline::Options),
-    /// Many points at once, on one thread and on several, beside a C compiler's vectors and JAX.
+    /// Batches of points on one thread and on several, compared with a C compiler's vectors and JAX.
     Batch(batch::Options),
-    /// Errors in ulp and ns per value of the elementary functions, beside the system's and the libm crate's.
+    /// Errors in ulp and ns per value of the elementary functions, compared with the system's and the libm crate's.
     Mathfun(mathfun::Options),
-    /// Errors in ulp of values, first and second partial derivatives of all operators, as compiled code computes them.
+    /// Errors in ulp of values, first and second partial derivatives of all operators in compiled code.
     Accuracy(accuracy::Options),
 }
 

@@ -1,5 +1,5 @@
-//! `mathfun`: how far the elementary functions are from the truth, and what a value costs, beside the functions
-//! of the system (glibc on Linux, through the standard library's methods) and of the `libm` crate.
+//! `mathfun`: errors of the elementary functions and the time of a value, compared with the functions of the system
+//! (glibc on Linux, through the standard library's methods) and of the `libm` crate.
 
 #[path = "../../crates/mathfun/tests/support/arguments.rs"]
 #[allow(dead_code)]
@@ -16,24 +16,24 @@ use std::hint::black_box;
 use std::time::Instant;
 use truth::{Truth, ulps};
 
-/// How much to measure.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
     /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, tanh, atan, atan2, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
-    /// Arguments a function for the errors; 0 leaves them out.
+    /// Arguments of each function for the errors; 0 skips them.
     #[arg(long, default_value_t = 50_000)]
     arguments: usize,
     /// Rounds of timing; the median counts.
     #[arg(long, default_value_t = 301)]
     rounds: usize,
-    /// One JSON object a line.
+    /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
 }
 
-/// Values a call of an engine: few enough for the first cache.
+/// Values in a call of an engine, which fit into the first cache.
 const VALUES: usize = 1024;
 
 /// One point of each engine.
@@ -42,7 +42,7 @@ struct Engines {
     ours: fn(f64, f64) -> f64,
     system: fn(f64, f64) -> f64,
     libm: fn(f64, f64) -> f64,
-    /// Where arguments are drawn from for timing.
+    /// Interval of the arguments for timing.
     first: (f64, f64),
     second: (f64, f64),
 }
@@ -103,7 +103,7 @@ fn sum((a, b): (f64, f64)) -> f64 {
 /// Prints the errors, then the times.
 ///
 /// # Errors
-/// When there is no function of a name asked for.
+/// Fails if there is no function of a requested name.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(unknown) = options.functions.iter().find(|name| Function::ALL.iter().all(|f| f.name() != **name)) {
         let names: Vec<_> = Function::ALL.iter().map(|f| f.name()).collect();
@@ -140,13 +140,13 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 fn errors(engines: &Engines, options: &Options) {
     let function = engines.function;
     let name = function.name();
-    // Both together are the bits of each; `lanes` tests that.
+    // Both together have the bits of each; `lanes` tests that.
     if function == Function::SinCos {
         return;
     }
     let pairs: Vec<(f64, f64)> = if function.arity() == 2 {
         let mut pairs = arguments::pairs_of(name, options.arguments);
-        // Elsewhere C99 says what comes out.
+        // For other arguments, C99 defines the result.
         pairs.retain(|(a, b)| {
             let inside = if name == "pow" { *a > 0.0 || b.fract() == 0.0 } else { true };
             a.is_finite() && b.is_finite() && *a != 0.0 && inside
@@ -211,7 +211,7 @@ fn times(engines: &Engines, options: &Options) {
             black_box((&mut y, &mut z));
         }));
     }
-    // In turn, so that what else the machine does falls on all alike.
+    // In turn, so that other work of the machine affects all alike.
     let mut samples = vec![Vec::new(); runs.len()];
     for _ in 0..options.rounds {
         for (run, samples) in runs.iter_mut().zip(&mut samples) {

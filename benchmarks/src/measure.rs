@@ -1,22 +1,22 @@
-//! Measuring by turns: what is compared runs in one process, round by round, so that what disturbs the machine
-//! disturbs all sides.
+//! Interleaved measurement: all alternatives run in one process, round by round, so that disturbances affect all of
+//! them.
 
 use std::time::Instant;
 
-/// Something that runs one point, or several.
+/// Alternative that runs one point, or several.
 pub struct Runner<'a> {
     run: Box<dyn FnMut() + 'a>,
-    /// Calls a sample.
+    /// Calls of a sample.
     calls: usize,
-    /// Points a call.
+    /// Points of a call.
     points: usize,
-    /// ns a point, one a round.
+    /// Nanoseconds for a point, one sample for each round.
     pub samples: Vec<f64>,
 }
 
 impl<'a> Runner<'a> {
-    /// Runs it some times, to warm up and to see how often a sample of about a millisecond calls it: by the least of them, so
-    /// that no sample is of one call because something came between here.
+    /// Runs it several times, to warm up and to choose the number of calls for a sample of about a millisecond. The
+    /// minimum time decides, so that an interruption does not lead to samples of one call.
     pub fn new(points: usize, mut run: impl FnMut() + 'a) -> Self {
         run();
         let once = |run: &mut dyn FnMut()| {
@@ -29,7 +29,7 @@ impl<'a> Runner<'a> {
         Self { run: Box::new(run), calls, points, samples: Vec::new() }
     }
 
-    /// ns a point, once more; after a call that is not measured, so that its own data and threads are awake.
+    /// Takes a sample of ns a point, after an unmeasured call that warms its data and threads.
     pub fn sample(&mut self) {
         (self.run)();
         let start = Instant::now();
@@ -39,26 +39,26 @@ impl<'a> Runner<'a> {
         self.samples.push(start.elapsed().as_secs_f64() * 1e9 / (self.calls * self.points) as f64);
     }
 
-    /// The median of the samples.
+    /// Returns the median of the samples.
     pub fn median(&self) -> f64 {
         median(&self.samples)
     }
 
-    /// The median of the rounds' ratios to another's samples.
+    /// Returns the median of the rounds' ratios to another's samples.
     pub fn ratio(&self, other: &Runner<'_>) -> f64 {
         let ratios: Vec<f64> = self.samples.iter().zip(&other.samples).map(|(own, other)| own / other).collect();
         median(&ratios)
     }
 }
 
-/// The median; NaN of nothing.
+/// Returns the median; NaN for an empty list.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The geometric mean; 1 of nothing.
+/// Returns the geometric mean; 1 for an empty list.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|r| r.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }

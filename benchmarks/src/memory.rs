@@ -1,12 +1,12 @@
-//! The peak of this process's memory, where the system tells it (Linux).
+//! Peak memory of this process, if the system reports it (Linux).
 
-/// Forgets the peak so far, so that the next one is of what follows; where that cannot be, it stays.
+/// Resets the peak, so that the next one only covers later memory; has no effect if the system refuses.
 pub fn forget_peak() {
-    // A 5 written here resets `VmHWM`: proc(5), /proc/pid/clear_refs. A refusal only makes peaks too large.
+    // A 5 written to this file resets `VmHWM`: proc(5), /proc/pid/clear_refs. A refusal only makes peaks too large.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The peak in MiB.
+/// Returns the peak in MiB.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -34,20 +34,20 @@ pub const ALL: &[&str] = &[
     "ba",
 ];
 
-/// A problem: a function, and what is asked for.
+/// A problem: a function and a request.
 pub struct Problem {
-    /// What is differentiated.
+    /// Function to be differentiated.
     pub function: Function,
-    /// The derivative; `None` where the function itself is the problem.
+    /// Derivative; `None` if the function itself is the problem.
     pub derivation: Option<Derivation>,
-    /// Points at which it is checked, one list an argument.
+    /// Points at which it is checked, one list for each argument.
     pub points: Vec<Vec<Vec<f64>>>,
 }
 
-/// At how many points a derivative is checked: rounding errors at one point are luck.
+/// Number of points at which a derivative is checked: rounding errors at one point are accidental.
 const POINTS: usize = 8;
 
-/// A number in (-1, 1) that looks random and is always the same: splitmix64.
+/// Returns a reproducible pseudo-random number in (-1, 1): splitmix64.
 fn noise(seed: &mut u64) -> f64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *seed;
@@ -56,10 +56,10 @@ fn noise(seed: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// The problem of this name.
+/// Returns the problem of this name.
 ///
 /// # Errors
-/// When there is no such problem.
+/// Fails if there is no such problem.
 pub fn problem(name: &str) -> Result<Problem, Box<dyn std::error::Error>> {
     let unknown = || format!("there is no problem `{name}`; the problems are {}", ALL.join(", "));
     if name == "ba" {
@@ -120,7 +120,7 @@ fn dynamics(n: usize, twist: Twist, jacobian: bool) -> Result<Problem, Error> {
     Ok(Problem { derivation: jacobian.then(|| function.jacobian()), function, points })
 }
 
-/// The reprojection error of ADBench's bundle adjustment, away from a zero rotation.
+/// Returns the reprojection error of ADBench's bundle adjustment, not at a zero rotation.
 fn bundle_adjustment() -> Result<Problem, Error> {
     let (cam, x, w, feat) = (vars("cam", 11), vars("X", 3), vars("w", 1), vars("feat", 2));
     let (rot, centre): (Vec<&Expr>, Vec<&Expr>) =

@@ -1,15 +1,15 @@
-//! Numbers that look random and are always the same, for random graphs: xorshift (Marsaglia, 2003).
+//! Reproducible pseudo-random numbers for random graphs: xorshift (Marsaglia, 2003).
 
-/// The generator.
+/// Generator.
 pub struct Random(u64);
 
 impl Random {
-    /// The one that every random graph is made by.
+    /// Returns the generator used for every random graph.
     pub fn new() -> Self {
         Self(88_172_645_463_325_252)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

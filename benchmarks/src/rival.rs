@@ -1,4 +1,4 @@
-//! A C compiler on the C that Chainrule emits, loaded into this process.
+//! Emitted C, compiled by a C compiler and loaded into this process.
 
 use chainrule::{CBatch, COptions, CSource, Function, emit_c_with};
 use std::mem::ManuallyDrop;
@@ -9,30 +9,30 @@ use std::time::Instant;
 pub struct Rival {
     /// The compiler and its flags.
     pub flags: String,
-    /// How long it took to compile.
+    /// Compile time in seconds.
     pub seconds: f64,
     run: unsafe extern "C" fn(),
-    /// What `run` is in. It stays loaded: the threads of OpenMP outlive a call, and wait in code that would go with it.
+    /// Library of `run`. It stays loaded: the threads of OpenMP outlive a call, and wait in its code.
     library: ManuallyDrop<libloading::Library>,
 }
 
-/// What is run over many points.
+/// Options of a run over many points.
 pub struct Many<'a> {
-    /// How many.
+    /// Number of points.
     pub points: usize,
-    /// On how many threads; more than one by OpenMP.
+    /// Number of threads; more than one by OpenMP.
     pub threads: usize,
-    /// How many points run together in a vector.
+    /// Number of points in a vector.
     pub lanes: usize,
-    /// The points: these, again and again.
+    /// Points, repeated.
     pub samples: &'a [Vec<Vec<f64>>],
 }
 
 impl Rival {
-    /// The function at this point, as `flags` compiles it; `None` where there is no such compiler.
+    /// Compiles the function at this point with `flags`; `None` if there is no such compiler.
     ///
     /// # Errors
-    /// When the C does not compile.
+    /// Fails if the C does not compile.
     pub fn compile(
         function: &Function,
         flags: &str,
@@ -43,10 +43,10 @@ impl Rival {
         Self::build(function.name(), &c, flags, &caller)
     }
 
-    /// The function over many points, as `flags` compiles it; `None` where there is no such compiler.
+    /// Compiles the function over many points with `flags`; `None` if there is no such compiler.
     ///
     /// # Errors
-    /// When the C does not compile.
+    /// Fails if the C does not compile.
     pub fn compile_batch(
         function: &Function,
         flags: &str,
@@ -68,34 +68,34 @@ impl Rival {
         Ok(Some(Self { flags: flags.to_owned(), seconds, run, library: ManuallyDrop::new(library) }))
     }
 
-    /// One point, or all of a batch.
+    /// Runs one point, or all of a batch.
     #[allow(unsafe_code)]
     pub fn run(&self) {
-        // SAFETY: it reads and writes its own arrays only, and is called by one thread.
+        // SAFETY: it only accesses its own arrays, and is called by one thread.
         unsafe { (self.run)() }
     }
 
-    /// Result `i` of all points, `len` elements: of what [`Self::compile_batch`] made.
+    /// Returns result `i` of all points, `len` elements, for code of [`Self::compile_batch`].
     ///
     /// # Errors
-    /// When there is no such result.
+    /// Fails if there is no such result.
     #[allow(unsafe_code)]
     pub fn results(&self, i: usize, len: usize) -> Result<Vec<f64>, libloading::Error> {
         // SAFETY: `batch_caller` defines `results` with this type.
         let results = unsafe { *self.library.get::<unsafe extern "C" fn(i32, i64) -> *const f64>(b"results\0")? };
         let index = i32::try_from(i).unwrap_or(-1);
-        // SAFETY: it looks at what it has; null where that is not result `i` of `len` elements.
+        // SAFETY: it checks its arguments, and returns null unless result `i` has `len` elements.
         let data = unsafe { results(index, i64::try_from(len).unwrap_or(-1)) };
         // SAFETY: an array of `len` doubles that lives as long as the library and is not written meanwhile.
         Ok(if data.is_null() { Vec::new() } else { unsafe { std::slice::from_raw_parts(data, len) }.to_vec() })
     }
 }
 
-/// Emitted C, whose header is called `name`, and C that calls it, compiled with `flags` and loaded, and how long the compiler
-/// took; `None` where there is no such compiler.
+/// Compiles and loads emitted C, whose header is called `name`, and C that calls it, with `flags`; returns the library
+/// and the compile time. `None` if there is no such compiler.
 ///
 /// # Errors
-/// When the C does not compile.
+/// Fails if the C does not compile.
 #[allow(unsafe_code)]
 pub fn compile_c(
     name: &str,
@@ -125,11 +125,11 @@ pub fn compile_c(
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
-    // SAFETY: the library was just made from C that has nothing that runs when it is loaded.
+    // SAFETY: the library was just compiled from C without code at load time.
     Ok(Some((unsafe { libloading::Library::new(&library)? }, seconds)))
 }
 
-/// C that calls the function on arrays of its own.
+/// Returns C that calls the function on arrays of its own.
 fn caller(file: &str, c_function: &str, function: &Function, point: &[Vec<f64>]) -> String {
     let mut text = format!("#include \"{file}.h\"\n");
     let mut arguments = Vec::new();
@@ -152,10 +152,10 @@ fn caller(file: &str, c_function: &str, function: &Function, point: &[Vec<f64>])
     text
 }
 
-/// C that calls the function over many points on arrays of its own, which it makes at its first call.
+/// Returns C that calls the function over many points on arrays of its own, which it allocates at its first call.
 fn batch_caller(file: &str, c_function: &str, function: &Function, many: &Many<'_>) -> String {
     let mut text = format!("#include \"{file}.h\"\n#include <stdlib.h>\n#define POINTS {}\n", many.points);
-    // Lines of caches, so that no vector lies in two.
+    // Aligned to cache lines, so that no vector crosses one.
     text += "static void *fresh(size_t bytes)\n{\n    return aligned_alloc(64, (bytes / 64 + 1) * 64);\n}\n";
     let (mut arguments, mut prepare, mut results) = (String::new(), String::new(), String::new());
     for (i, shape) in function.inputs().iter().enumerate() {

@@ -6,10 +6,10 @@ use chainrule::{Expr, Function, Vector, vars};
 use clap::Args;
 use std::time::Instant;
 
-/// How far to go.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// The largest number of nodes.
+    /// Largest number of nodes.
     #[arg(long, default_value_t = 1_000_000)]
     nodes: usize,
 }
@@ -22,7 +22,7 @@ fn chain(n: usize, x: &Vector) -> Expr {
     e
 }
 
-/// Each node joins two earlier ones, mostly recent ones.
+/// Returns a graph in which each node joins two earlier ones, mostly recent ones.
 fn random(n: usize, x: &Vector) -> Expr {
     let mut nodes: Vec<Expr> = x.iter().cloned().collect();
     let mut random = Random::new();
@@ -43,7 +43,7 @@ fn random(n: usize, x: &Vector) -> Expr {
 /// Prints the table.
 ///
 /// # Errors
-/// When a stage fails.
+/// Fails if a stage fails.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{:<8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",

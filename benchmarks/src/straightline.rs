@@ -1,10 +1,9 @@
-//! `straightline`: straight-line code, compiled and run: native code beside the interpreter, beside Cranelift's code where
-//! the benchmarks are built with their feature `cranelift`, and beside C compilers on the C that Chainrule emits.
+//! `straightline`: straight-line code, compiled and run: native code compared with the interpreter, with Cranelift if
+//! the benchmarks are built with the feature `cranelift`, and with C compilers on emitted C.
 //!
-//! All that is compared runs in this process in turn, round by round: ours, then each rival. What is
-//! printed are medians, and of a pair the median of the rounds' ratios, so that what disturbs the machine
-//! disturbs both sides. `native` is one point in memory of its own ([`Bound`](chainrule::Bound)), as the rivals' is;
-//! `eval_into` takes slices, which it checks.
+//! All alternatives run in this process in turn, round by round: ours, then each rival. The output is medians, and for
+//! a pair the median of the rounds' ratios, so that disturbances affect both sides. `native` is one point in owned
+//! memory ([`Bound`](chainrule::Bound)), as the rivals' is; `eval_into` takes slices, which it checks.
 
 use crate::measure::{Runner, geometric_mean, median};
 use crate::rival::{Many, Rival};
@@ -17,43 +16,43 @@ use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What to measure.
+/// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// The largest random program, in operations; from 100 on, ten times as many each.
+    /// Largest random program, in operations; sizes grow tenfold from 100.
     #[arg(long, default_value_t = 1_000_000)]
     operations: usize,
-    /// Derivative programs of `counts` besides; `none` for none.
+    /// Additional derivative programs of `counts`; `none` for none.
     #[arg(
         long = "problem",
         value_delimiter = ',',
         default_value = "sh5,sh10,sh15,sh20,idf6_par,idf6_gen,idj6_par,idj6_gen,st6_par,st12_gen,st40_par,ba"
     )]
     problems: Vec<String>,
-    /// C compilers with their flags, where they are installed.
+    /// C compilers with their flags, if installed.
     #[arg(
         long = "rival",
         value_delimiter = ',',
         default_value = "gcc -O2 -march=native,clang -O1 -march=native -ffp-contract=fast"
     )]
     rivals: Vec<String>,
-    /// C compilers with their flags for the form for many points, which is compared with native lanes.
+    /// C compilers with their flags for the functions over many points, which are compared with native lanes.
     #[arg(long = "vector-rival", value_delimiter = ',', default_value = "gcc -O2 -march=native")]
     vector_rivals: Vec<String>,
-    /// No rival compiles a program of more operations: their time grows to minutes.
+    /// Largest program for rivals, in operations: their compile time grows to minutes.
     #[arg(long, default_value_t = 20_000)]
     rival_operations: usize,
-    /// Cranelift compiles no program of more operations. Its column is there where the benchmarks are built with
-    /// `--features cranelift`.
+    /// Largest program for Cranelift, in operations. Its column exists if the benchmarks are built with `--features
+    /// cranelift`.
     #[arg(long, default_value_t = 50_000)]
     cranelift_operations: usize,
-    /// Native code with these vector instructions; the best of the machine where nothing is said. Rivals follow their flags.
+    /// Native code with these vector instructions (default: the best of the machine). Rivals follow their flags.
     #[arg(long, value_enum)]
     level: Option<Vectors>,
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// One JSON object a line.
+    /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
 }
@@ -65,7 +64,7 @@ enum Vectors {
     Avx512,
 }
 
-/// A random program of about `n` operations: means and products of what was computed before, one percent sines and
+/// Returns a random program of about `n` operations: means and products of earlier values, one percent sines and
 /// cosines.
 fn random_program(n: usize) -> Result<Function, chainrule::Error> {
     let mut random = Random::new();
@@ -77,14 +76,14 @@ fn random_program(n: usize) -> Result<Function, chainrule::Error> {
         let (a, b) = (near(&mut random, &values), near(&mut random, &values));
         used[a] = true;
         let (p, q) = (&values[a], &values[b]);
-        // A number of its own, so that no two values are one, and none is known to be zero.
+        // A distinct constant, so that no two values are equal, and none is known to be zero.
         let c = 0.25 + 0.25 * (i % 10_007) as f64 / 10_007.0;
         let value = match random.below(100) {
             0 if i % 2 == 0 => p.sin(),
             0 => p.cos(),
             k => {
                 used[b] = true;
-                // Of what lies between -1 and 1, so that all numbers stay such.
+                // Operands between -1 and 1, so that all numbers stay in that range.
                 match k % 3 {
                     0 => (p + q) * c,
                     1 => p * q - c,
@@ -99,14 +98,14 @@ fn random_program(n: usize) -> Result<Function, chainrule::Error> {
     Function::new(&format!("random{n}"), &x, &chainrule::Vector::new(results).named("y"))
 }
 
-/// The arguments of one point.
+/// Returns the arguments of one point.
 fn point(function: &Function) -> Vec<Vec<f64>> {
     let element = |i: usize| 0.3 + 0.4 / (1.0 + i as f64);
     let len = |s: &chainrule::Shape| s.extents.iter().map(|e| e.unwrap_or(1)).product::<usize>();
     function.inputs().iter().map(|s| (0..len(s)).map(element).collect()).collect()
 }
 
-/// Runs one point again and again.
+/// Returns a runner of one point.
 fn single<'a>(
     compiled: &'a Compiled,
     function: &Function,
@@ -128,7 +127,7 @@ fn single<'a>(
     }))
 }
 
-/// The same in memory of its own, as the rivals have it.
+/// Returns a runner of one point in owned memory, as the rivals have it.
 fn bound<'a>(compiled: &'a Compiled, function: &Function, point: &[Vec<f64>]) -> Result<Runner<'a>, chainrule::Error> {
     let extents = extents(function);
     let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
@@ -149,7 +148,7 @@ fn workspace(compiled: &Compiled, function: &Function) -> Result<chainrule::Work
     compiled.workspace(&extents)
 }
 
-/// Runs a batch of `n` points, an array of structures, again and again.
+/// Returns a runner of a batch of `n` points, an array of structures.
 fn batch<'a>(
     compiled: &'a Compiled,
     function: &Function,
@@ -181,7 +180,7 @@ fn batch<'a>(
 /// Prints the table.
 ///
 /// # Errors
-/// When a program cannot be made or compiled.
+/// Fails if a program cannot be made or compiled.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let mut programs = Vec::new();
     let mut n = 100;
@@ -227,8 +226,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The same by Cranelift, and the seconds that compiling takes, the least of some; nothing where this build has none of it,
-/// or of a program that is too large for it.
+/// Returns a runner by Cranelift, and the minimum compile time in seconds; `None` if this build has no Cranelift, or
+/// the program is too large for it.
 fn cranelift(
     function: &Function,
     operations: usize,
@@ -249,7 +248,7 @@ fn cranelift(
     Ok(made)
 }
 
-/// How many points a batch has.
+/// Number of points of a batch.
 const POINTS: usize = 64;
 
 fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option<f64>; 2], Box<dyn std::error::Error>> {
@@ -265,7 +264,7 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
     while compile_times.len() < 5 || (compile_times.len() < 1001 && spent < 0.1) {
         let start = Instant::now();
         let compiled = black_box(function.compile_with(&native)?);
-        // Until it can be called; that it goes again is not compiling, for the rivals neither.
+        // Until it can be called; unloading is not part of compile time, nor is it for the rivals.
         let seconds = start.elapsed().as_secs_f64();
         compile_times.push(seconds);
         spent += seconds;

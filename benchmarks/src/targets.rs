@@ -1,4 +1,4 @@
-//! What was published or measured before for the benchmark problems: arithmetic operations (additions,
+//! Published and measured reference counts of the benchmark problems: arithmetic operations (additions,
 //! multiplications, divisions, negations) of the part of each problem that the sources count.
 //!
 //! Sources: Guenter, "Efficient symbolic differentiation for graphics applications", 2007, tables of
@@ -6,19 +6,19 @@
 //! common subexpression elimination, run in November 2026 from the same formulation (the best of them);
 //! prototypes of value numbering; hand-written recursive Newton-Euler through CasADi.
 
-/// Which code is counted.
+/// Counted code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// The function alone.
+    /// Only the function.
     Function,
-    /// The derivative alone.
+    /// Only the derivative.
     Derivative,
     /// Both in one call.
     Both,
 }
 
 impl Part {
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Function => "function",
@@ -28,22 +28,22 @@ impl Part {
     }
 }
 
-/// What is known of one part of one problem.
+/// Reference counts of one part of one problem.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Target {
     /// D* of 2007.
     pub dstar: Option<u64>,
-    /// The best peer from the same formulation.
+    /// Best peer from the same formulation.
     pub peer: Option<(u64, &'static str)>,
-    /// The prototype of value numbering.
+    /// Prototype of value numbering.
     pub prototype: Option<u64>,
-    /// What should be reached.
+    /// Goal.
     pub goal: Option<u64>,
-    /// From the hand-written recursive Newton-Euler formulation instead, by the best peer.
+    /// Best peer from the hand-written recursive Newton-Euler formulation.
     pub newton_euler: Option<u64>,
 }
 
-/// One row: problem, part, D*, best peer and its name, prototype, goal, Newton-Euler. 0 stands for nothing known.
+/// A row: problem, part, D*, best peer and its name, prototype, goal, Newton-Euler. 0 means unknown.
 type Row = (&'static str, Part, u64, u64, &'static str, u64, u64, u64);
 
 #[rustfmt::skip]
@@ -74,7 +74,7 @@ const ROWS: &[Row] = &[
     ("ba", Part::Derivative, 0, 278, "CasADi", 0, 0, 0),
 ];
 
-/// What is known of this part of this problem.
+/// Returns the reference counts of this part of this problem.
 pub fn target(problem: &str, part: Part) -> Target {
     let Some(row) = ROWS.iter().find(|row| row.0 == problem && row.1 == part) else { return Target::default() };
     let known = |n: u64| (n > 0).then_some(n);
@@ -87,16 +87,16 @@ pub fn target(problem: &str, part: Part) -> Target {
     }
 }
 
-/// Times of batches that were published or measured before, ns a point.
+/// Published or measured reference times of batches, in ns a point.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Published {
     /// JAX, `vmap` over 4096 points.
     pub jax: Option<f64>,
-    /// Eight lanes of AVX-512, made by hand from CasADi's operations, on a machine of this class.
+    /// Eight lanes of AVX-512, written by hand from CasADi's operations, on a machine of this class.
     pub lanes_by_hand: Option<f64>,
 }
 
-/// Problem, JAX, lanes by hand. 0 stands for nothing known.
+/// Problem, JAX, lanes by hand. 0 means unknown.
 const TIMES: &[(&str, f64, f64)] = &[
     ("sh5", 0.0, 11.4),
     ("sh20", 38_000.0, 0.0),
@@ -105,7 +105,7 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("ba", 667.0, 13.3),
 ];
 
-/// What is known of the time of this problem's derivative in batches.
+/// Returns the reference times of this problem's derivative in batches.
 pub fn published_time(problem: &str) -> Published {
     let known = |ns: f64| (ns > 0.0).then_some(ns);
     let row = TIMES.iter().find(|row| row.0 == problem);

@@ -1,4 +1,4 @@
-//! Arguments for the linker of systems that want extension modules told apart from libraries.
+//! Linker arguments for systems that distinguish extension modules from libraries.
 
 fn main() {
     pyo3_build_config::add_extension_module_link_args();

@@ -1,6 +1,7 @@
-//! Random kernels, straight lines and loops, as they are lowered or changed as they are before they are compiled: native code
-//! at all levels against the interpreter, bit for bit, one point by slices, bound and on threads, and batches; lines also in
-//! pieces; after the kernel was saved and loaded. Where no change reorders sums, the results are those from before the changes.
+//! Random kernels, straight-line code and loops, as lowered or as transformed before compilation: native code at all
+//! levels against the interpreter, bit for bit, one point by slices, bound and on threads, and batches; straight-line
+//! code also in chunks; and after saving and loading the kernel. If no transformation reorders sums, the results are
+//! those before the transformations.
 
 use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{deep_function, inputs, inputs_up_to, lower};
@@ -12,23 +13,23 @@ use chainrule_ir::generate::{Options, arrays, case, comparisons, records, steps}
 use chainrule_kernel::bytes::{from_bytes, to_bytes};
 use chainrule_kernel::{Kernel, contract, hoist, lower_function, parallelise, streamline, vectorise, verify};
 
-/// What a source of bytes was made of.
+/// Report of a run on a source of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ran {
-    /// Kernels that were compared.
+    /// Number of compared kernels.
     pub kernels: usize,
-    /// Loops cut for lanes.
+    /// Number of vectorised loops.
     pub in_lanes: usize,
-    /// Loops cut into parts.
+    /// Number of parallel loops.
     pub in_parts: usize,
-    /// Whether it is a line that was cut into pieces.
+    /// Whether it is straight-line code that was cut into chunks.
     pub in_pieces: bool,
 }
 
-/// See the module.
+/// Runs the comparisons of the module.
 ///
 /// # Panics
-/// Where something is wrong.
+/// Panics if they fail.
 pub fn run(data: &[u8]) -> Ran {
     one(&mut Unstructured::new(data)).unwrap_or_default()
 }
@@ -82,7 +83,7 @@ fn interpreter(kernel: &Kernel) -> chainrule_interpret::Program {
     chainrule_interpret::Program::new(kernel).expect("a sound kernel")
 }
 
-/// A kernel with arguments; nothing where a function has none, which is a limitation.
+/// Returns a kernel with arguments; `None` if a function has none, which is a limitation.
 fn kernel(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Kernel, Vec<Array>)>> {
     let (function, args) = match u.int_in_range(0..=7)? {
         0 | 1 => return straight_line(u).map(Some),
@@ -112,7 +113,7 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     let all = u.arbitrary()?;
     let mut options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
     if u.arbitrary()? {
-        // Only lines of numbers are cut.
+        // Only straight-line code of numbers is cut.
         options = options.of_numbers();
     }
     let mut recipe = Recipe::random(u, &options)?;
@@ -123,7 +124,7 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     Ok((lower(&graph, &roots), vec![reals(&recipe.point)]))
 }
 
-/// NaN, infinities, zeros and the ends of the range among the doubles.
+/// Inserts NaN, infinities, zeros and the ends of the range among the doubles.
 fn special(u: &mut Unstructured<'_>, inputs: &mut [Array]) -> arbitrary::Result<()> {
     for input in inputs {
         if let Data::Real(data) = &mut input.data {

@@ -1,4 +1,4 @@
-//! What fuzzers give to Chainrule: functions of bytes that panic where something is wrong, whatever the bytes are.
+//! Fuzz targets of Chainrule: functions of arbitrary bytes that panic if something is wrong.
 //!
 //! The targets for `cargo fuzz` in `fuzz_targets` call them, and so do the tests, with random bytes.
 
@@ -7,7 +7,7 @@ pub mod kernels;
 pub mod programs;
 pub mod saved;
 
-// What the library's random tests compare, and how.
+// Comparisons of the library's random tests.
 #[path = "../../crates/chainrule/tests/random/case.rs"]
 mod case;
 #[path = "../../crates/chainrule/tests/random/compare.rs"]

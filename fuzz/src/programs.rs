@@ -1,14 +1,14 @@
-//! Programs as people write them, compiled and differentiated in every way there is to it, as the library's random tests do.
+//! Random programs, compiled and differentiated in every mode, as in the library's random tests.
 
 use crate::case::Case;
 use crate::compare::{batches, failures, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use arbitrary::Unstructured;
 use chainrule_ir::generate::written::{Options, program};
 
-/// What is asked of a program that the bytes describe, the first of which says what. Whether the program told anything.
+/// Checks a program described by the bytes; the first byte selects the check. Returns whether the check applied.
 ///
 /// # Panics
-/// Where something is wrong.
+/// Panics if it fails.
 pub fn run(data: &[u8]) -> bool {
     let Some((how, rest)) = data.split_first() else { return false };
     let small = Options { longest: 6, fuel: 40, orders: 1, ..Options::default() };

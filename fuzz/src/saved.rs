@@ -1,15 +1,14 @@
-//! Bytes of any kind as a saved kernel and as a saved function: refused, or sound and saved again as the
-//! same bytes. The first byte says whether the rest is a whole file, or content that gets a frame with the
-//! right checksum.
+//! Arbitrary bytes as a saved kernel and as a saved function: refused, or valid and saved again as the same bytes. The
+//! first byte selects whether the rest is a whole file, or content that gets a frame with the right checksum.
 
 use chainrule::{Backend, CompileOptions, Compiled};
 use chainrule_kernel::bytes::{Content, from_bytes, seal, to_bytes};
 use chainrule_kernel::verify;
 
-/// See the module.
+/// Runs the checks of the module.
 ///
 /// # Panics
-/// Where something is wrong.
+/// Panics if they fail.
 pub fn run(data: &[u8]) {
     let Some((how, rest)) = data.split_first() else { return };
     match how % 4 {

@@ -1,4 +1,4 @@
-//! What fuzzers run, on random bytes.
+//! Fuzz targets on random bytes.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -35,7 +35,7 @@ fn native_code_and_the_interpreter_agree_on_random_kernels() {
     kernels(600, 1);
 }
 
-/// Files that were saved, each with what the fuzzer calls it by: as a whole, and its content.
+/// Returns saved files, each with the first byte of its fuzz target: as a whole, and its content.
 fn saved_files() -> Vec<Vec<u8>> {
     let x = vars("x", 3);
     let norm = Function::new("f", &x, &x.norm()).unwrap().gradient().compile().unwrap();
@@ -77,7 +77,8 @@ fn programs_are_compiled_and_differentiated_in_every_way_alike() {
     assert!(told.get() > 3, "{} programs told something", told.get());
 }
 
-/// `cargo test --release -p chainrule-fuzz -- --ignored --nocapture`; others with another `CHAINRULE_RANDOM_SEED`.
+/// `cargo test --release -p chainrule-fuzz -- --ignored --nocapture`; other inputs with another
+/// `CHAINRULE_RANDOM_SEED`.
 #[test]
 #[ignore = "minutes"]
 fn for_some_minutes() {

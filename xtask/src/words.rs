@@ -9,18 +9,29 @@ use std::path::Path;
 
 /// Folders, relative to the workspace, whose comments must follow the rules.
 pub const CHECKED: &[&str] = &[
+    "benchmarks",
     "crates/accumulate",
     "crates/backend-tests",
     "crates/base",
     "crates/c",
     "crates/cranelift",
     "crates/interpret",
-    "crates/mathfun",
-    "crates/rust",
-    "crates/text",
     "crates/kernel",
+    "crates/mathfun",
+    "crates/python",
     "crates/runtime",
+    "crates/rust",
     "crates/syntax",
+    "crates/text",
+    "examples/adbench",
+    "examples/bundle_adjustment",
+    "examples/gmm",
+    "examples/manipulator",
+    "examples/micro",
+    "examples/nist",
+    "examples/spacetime",
+    "examples/spherical_harmonics",
+    "fuzz",
     "xtask",
 ];
 

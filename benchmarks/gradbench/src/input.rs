@@ -1,4 +1,4 @@
-//! What the input of an evaluation has, with messages where it is not what it should be.
+//! Fields of the input of an evaluation, with messages for invalid ones.
 
 use crate::task::Failure;
 use serde_json::Value as Json;
@@ -25,7 +25,7 @@ impl<'j> Input<'j> {
         json.ok_or_else(|| format!("the input has no `{name}`").into())
     }
 
-    /// The input itself.
+    /// Returns the input itself as a number.
     pub fn itself(&self) -> Result<f64, Failure> {
         self.json.as_f64().ok_or_else(|| "the input is not a number".to_owned().into())
     }
@@ -38,7 +38,7 @@ impl<'j> Input<'j> {
         reals(self.field(name)?, name)
     }
 
-    /// Rows of one length.
+    /// Returns rows of equal length.
     pub fn matrix(&self, name: &str) -> Result<Vec<Vec<f64>>, Failure> {
         let rows = self.field(name)?.as_array().ok_or_else(|| format!("`{name}` is not an array of rows"))?;
         rows.iter().map(|row| reals(row, name)).collect()
@@ -48,7 +48,7 @@ impl<'j> Input<'j> {
         self.field(name)?.as_i64().ok_or_else(|| format!("`{name}` is not a whole number").into())
     }
 
-    /// A whole number from `least` to `greatest`.
+    /// Returns a whole number from `least` to `greatest`.
     pub fn size(&self, name: &str, least: i64, greatest: i64) -> Result<i64, Failure> {
         let size = self.integer(name)?;
         if (least..=greatest).contains(&size) {
@@ -60,12 +60,12 @@ impl<'j> Input<'j> {
         }
     }
 
-    /// How often, where the input says so; else 1.
+    /// Returns the minimum number of runs; default 1.
     pub fn at_least(&self, name: &str) -> Result<i64, Failure> {
         if self.json.get(name).is_none() { Ok(1) } else { self.size(name, 0, i64::MAX) }
     }
 
-    /// How long, where the input says so; else 0.
+    /// Returns the minimum duration; default 0.
     pub fn seconds(&self, name: &str) -> Result<f64, Failure> {
         if self.json.get(name).is_none() { Ok(0.0) } else { self.real(name) }
     }

@@ -1,14 +1,14 @@
-//! Chainrule as a tool of GradBench: reads one JSON object a line from standard input, answers each with one JSON object
-//! a line on standard output, where nothing else goes, until the input ends.
+//! Chainrule as a tool of GradBench: reads one JSON object a line from standard input and answers each with one JSON
+//! object a line on standard output, which has no other output, until the input ends.
 //!
 //! | file | owns |
 //! | --- | --- |
-//! | `session` | messages and their answers; modules that are defined; runs and timings |
-//! | `task` | a function of a module: its program, what of it is derived, its arguments and its output |
+//! | `session` | messages and their answers; defined modules; runs and timings |
+//! | `task` | a function of a module: its program, its derivative, its arguments and its output |
 //! | `input`, `output` | JSON to arguments, with messages; results to JSON |
 //! | `modules` | the list of tasks: the small ones, `det`, and those of ADBench |
 //!
-//! A line that cannot be read is told on standard error, and the next one is read; the exit code is 1 in the end.
+//! A line that cannot be read is reported on standard error and skipped; the exit code is then 1.
 
 mod input;
 mod modules;
@@ -21,8 +21,7 @@ use session::Session;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 
-/// Chainrule as a tool of GradBench: messages come on standard input, answers go to standard output, one JSON object a
-/// line.
+/// Chainrule as a tool of GradBench: messages on standard input, answers on standard output, one JSON object a line.
 ///
 /// Modules: hello, llsq, lse, ode, det, kmeans, gmm, ba, lstm.
 #[derive(Parser)]
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
     match serve(std::io::stdin().lock(), std::io::stdout().lock()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Nobody reads the answers any more.
+        // The reader of the answers is gone.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             tell(&format!("error: {error}"));
@@ -58,7 +57,7 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", chainrule::report::printable(text));
 }
 
-/// Answers all messages. Whether each could be read.
+/// Answers all messages; returns whether each could be read.
 fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<bool> {
     let mut session = Session::default();
     let (mut all_read, mut number, mut line) = (true, 0, Vec::new());

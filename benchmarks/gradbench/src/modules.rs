@@ -8,7 +8,7 @@ use crate::task::{Failure, Output, Task};
 use chainrule::{Error, Function, Module};
 use chainrule_example_micro as micro;
 
-/// All tasks; those of a module stand together.
+/// All tasks, grouped by module.
 pub const TASKS: &[Task] = &[
     SQUARE,
     DOUBLE,
@@ -30,7 +30,7 @@ pub const TASKS: &[Task] = &[
     adbench::LSTM_JACOBIAN,
 ];
 
-/// The function `name` of a program.
+/// Returns the function `name` of a program.
 fn function(source: &str, name: &str) -> Result<Function, Error> {
     Module::from_text("program.ft", source)?.function(name)
 }
@@ -38,7 +38,7 @@ fn function(source: &str, name: &str) -> Result<Function, Error> {
 /// Compiled once for all sizes.
 const NO_SIZES: fn(i64) -> Vec<(&'static str, i64)> = |_| Vec::new();
 
-/// A result that is a number, and one that is a row of numbers.
+/// Outputs of a result that is a number, and of one that is a vector.
 const SCALAR: Output = |_, prepared| output::scalar(prepared);
 const VECTOR: Output = |_, prepared| output::vector(prepared);
 
@@ -53,7 +53,7 @@ const SQUARE: Task = Task {
     output: SCALAR,
 };
 
-/// The derivative of the square.
+/// Derivative of the square.
 const DOUBLE: Task = Task { name: "double", derive: |f| f.gradient().by(&["x"]), ..SQUARE };
 
 const LLSQ: Task = Task {

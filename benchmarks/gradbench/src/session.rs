@@ -3,8 +3,9 @@
 //! | message | answer |
 //! | --- | --- |
 //! | `start` | the tool's name |
-//! | `define` | all functions of the module compiled, with the time from their texts to running code as `compile`; functions that are compiled for the sizes of their arguments wait for these |
-//! | `evaluate` | the output; `evaluate`, the time of a run of the function by itself, once for each run; before them `compile` where the sizes were new |
+//! | `define` | compiles all functions of the module; `compile`: time from their texts to running code |
+//! | | functions compiled for the sizes of their arguments are compiled by `evaluate` |
+//! | `evaluate` | the output; `evaluate`, the time of each run of the function; before them `compile` for new sizes |
 //! | any other | its number |
 
 use crate::input::Input;
@@ -13,16 +14,16 @@ use crate::task::{Failure, Ready, Task};
 use serde_json::{Map, Value as Json, json};
 use std::time::{Duration, Instant};
 
-/// What has been defined so far.
+/// State of a session: the defined modules.
 #[derive(Default)]
 pub struct Session {
     defined: Vec<Defined>,
 }
 
-/// A function of a module that is defined.
+/// A function of a defined module.
 struct Defined {
     task: &'static Task,
-    /// Compiled for all sizes, or for each of some.
+    /// Code for all sizes, or for each of some.
     ready: Vec<(Option<i64>, Ready)>,
 }
 
@@ -30,7 +31,7 @@ fn timing(name: &str, time: Duration) -> Json {
     json!({"name": name, "nanoseconds": u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)})
 }
 
-/// Names, as one says them.
+/// Returns names as a list in words.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => "none".to_owned(),
@@ -45,10 +46,10 @@ fn text<'m>(message: &'m Map<String, Json>, name: &str) -> Result<&'m str, Failu
 }
 
 impl Session {
-    /// The answer to the message in `line`.
+    /// Returns the answer to the message in `line`.
     ///
     /// # Errors
-    /// With what to tell the person, when the line is no message: no JSON object, or without `id` or `kind`.
+    /// A message for standard error, if the line is no message: no JSON object, or without `id` or `kind`.
     pub fn answer(&mut self, line: &[u8]) -> Result<Json, String> {
         let message: Json = serde_json::from_slice(line).map_err(|e| format!("this is not JSON: {e}"))?;
         let Json::Object(message) = message else { return Err("a message is a JSON object".to_owned()) };

@@ -5,7 +5,7 @@ use chainrule::{Compiled, Derivation, Error, Function, Prepared, Value};
 use serde_json::Value as Json;
 use std::time::{Duration, Instant};
 
-/// Why a message cannot be answered, for the answer's `error`.
+/// Reason why a message cannot be answered, for the answer's `error`.
 #[derive(Debug)]
 pub struct Failure(pub String);
 
@@ -21,49 +21,49 @@ impl From<Error> for Failure {
     }
 }
 
-/// A function that GradBench asks for.
+/// A function that GradBench requests.
 pub struct Task {
-    /// Of which module.
+    /// Module of the function.
     pub module: &'static str,
-    /// Its name there.
+    /// Name in the module.
     pub name: &'static str,
-    /// The program's function, from its text.
+    /// Returns the program's function, from its text.
     pub function: fn() -> Result<Function, Error>,
-    /// What is derived of it.
+    /// Requests its derivative.
     pub derive: fn(&Function) -> Derivation,
-    /// The size it is compiled for, if it is compiled for one.
+    /// Size that it is compiled for, if any.
     pub size: Option<Asked<i64>>,
-    /// The sizes that are told to the compiler for it; none where loops are kept all the same.
+    /// Sizes known to the compiler; empty if loops are kept nevertheless.
     pub unrolled: fn(i64) -> Vec<(&'static str, i64)>,
-    /// The arguments. Those that are told to the compiler are last.
+    /// Arguments. Those known to the compiler are last.
     pub args: Asked<Vec<Value<f64>>>,
-    /// The output, from the results of a run.
+    /// Converts the results of a run to the output.
     pub output: Output,
 }
 
-/// What the input says.
+/// A value from the input.
 pub type Asked<T> = fn(&Input<'_>) -> Result<T, Failure>;
 
-/// How the results of a run become the output.
+/// Conversion of the results of a run to the output.
 pub type Output = fn(&Input<'_>, &Prepared<'_>) -> Result<Json, Failure>;
 
-/// A task compiled.
+/// A compiled task.
 pub struct Ready {
     compiled: Compiled,
     arguments: usize,
 }
 
-/// How long a function is to be run.
+/// Minimum number and duration of runs.
 struct Least {
     runs: i64,
     seconds: f64,
 }
 
 impl Task {
-    /// From the text to running code; for one size only, where there is one.
+    /// Compiles from the text to running code, for one size if given.
     ///
     /// # Errors
-    /// When the program does not allow the size.
+    /// Fails if the program does not permit the size.
     pub fn compile(&self, size: Option<i64>) -> Result<Ready, Failure> {
         let mut function = (self.function)()?;
         let sizes = size.map(self.unrolled).unwrap_or_default();
@@ -76,10 +76,10 @@ impl Task {
 }
 
 impl Ready {
-    /// The output and the times of all runs: at least `min_runs`, and until they take `min_seconds` together.
+    /// Returns the output and the times of all runs: at least `min_runs`, until they take `min_seconds` in total.
     ///
     /// # Errors
-    /// When the arguments do not fit, or the program fails.
+    /// Fails if the arguments do not fit, or the program fails.
     pub fn run(
         &self,
         task: &Task,

@@ -1,8 +1,8 @@
-//! Recorded exchanges: the binary answers as it did, and what it answered is right.
+//! Recorded exchanges: the binary gives the recorded answers, which are compared with a reference.
 //!
-//! In `exchanges/`, `>` stands before a message, `<` before its answer, `!` before what goes to standard error instead.
+//! In `exchanges/`, `>` marks a message, `<` its answer, `!` a line of standard error.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 mod reference;
@@ -39,7 +39,7 @@ fn read(path: &Path) -> Vec<Exchange> {
     all
 }
 
-/// What the binary says to `input`: on standard output, on standard error, and whether it ended well.
+/// Runs the binary on `input`; returns standard output, standard error, and whether it succeeded.
 fn said(input: &[u8]) -> (String, String, bool) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_chainrule-gradbench"))
         .stdin(Stdio::piped())
@@ -56,7 +56,7 @@ fn said(input: &[u8]) -> (String, String, bool) {
     (text(output.stdout), text(output.stderr), output.status.success())
 }
 
-/// Whether `found` is `expected`: numbers to 1e-10 relative, times of any length.
+/// Returns whether `found` is `expected`: numbers to 1e-10 relative, times of any length.
 fn same(found: &Json, expected: &Json) -> bool {
     match (found, expected) {
         (Json::Number(a), Json::Number(b)) => {

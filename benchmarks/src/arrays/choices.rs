@@ -1,5 +1,5 @@
-//! One program compiled in several ways, each over the first: with checks of indices and without, with all states of loops
-//! kept and with checkpoints. Results are the same bit for bit, which is seen to.
+//! One program compiled in several ways, with ratios to the first: with index checks and without, with all loop states
+//! saved and with checkpoints. Results are checked to be equal bit for bit.
 
 use super::problems::Problem;
 use super::{Options, print_row};
@@ -7,13 +7,13 @@ use crate::measure::Runner;
 use chainrule::{Checks, CompileOptions, Compiled, InRange};
 use serde_json::json;
 
-/// How many checkpoints are tried.
+/// Numbers of checkpoints to try.
 const CHECKPOINTS: [u32; 5] = [100, 30, 10, 5, 3];
 
-/// A way, and what it makes.
+/// A way of compiling, and its code.
 type Way = (String, Compiled);
 
-/// Measures the ways in turn, round by round; the ratio of each to the first, and what it has of memory.
+/// Measures the ways in turn, round by round; returns the ratio of each to the first, and its memory.
 fn measure(problem: &Problem, ways: &[Way], rounds: usize) -> Result<Vec<(f64, usize)>, Box<dyn std::error::Error>> {
     let mut at = ways.iter().map(|(_, code)| code.prepare(&problem.args)).collect::<Result<Vec<_>, _>>()?;
     at.iter_mut().try_for_each(chainrule::Prepared::run)?;
@@ -37,21 +37,21 @@ fn measure(problem: &Problem, ways: &[Way], rounds: usize) -> Result<Vec<(f64, u
     Ok(runners.iter().zip(memory).map(|(runner, memory)| (runner.ratio(&runners[0]), memory)).collect())
 }
 
-/// The head of [`checks`].
+/// Prints the head of [`checks`].
 pub(super) fn print_head_of_checks() {
     print_row(&["problem", "", "checks", "code", "memory only", "code", "none", "code"].map(str::to_owned));
 }
 
-/// One row for an objective and one for its derivative: how many checks the kernel has; time and bytes of code, over those with
-/// all checks, where checks keep memory safe only, and where there are none.
+/// Prints one row for an objective and one for its derivative: the number of checks in the kernel; time and bytes of
+/// code relative to those with all checks, with only the checks for memory safety, and with none.
 ///
 /// # Errors
-/// When a program is wrong, or its results depend on the checks.
+/// Fails if a program is wrong, or its results depend on the checks.
 #[allow(unsafe_code)]
 pub(super) fn checks(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let (objective, derivative) = (problem.make)(None)?;
     for (what, function) in [("value", objective), ("with d", derivative)] {
-        // SAFETY: it runs at the arguments of the problem alone, with which it has just run with its checks.
+        // SAFETY: it only runs at the arguments of the problem, at which it has just run with its checks.
         let promised = Checks::None(unsafe { InRange::promised() });
         let compile = |checks| function.compile_with(&CompileOptions { checks, ..CompileOptions::default() });
         let all = compile(Checks::All)?;
@@ -81,16 +81,17 @@ pub(super) fn checks(problem: &Problem, options: &Options) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// The head of [`checkpoints`].
+/// Prints the head of [`checkpoints`].
 pub(super) fn print_head_of_checkpoints() {
     print_row(&["problem", "states", "time", "memory", "memory"].map(str::to_owned));
     print_row(&["", "", "/ all kept", "numbers", "/ all kept"].map(str::to_owned));
 }
 
-/// The derivative with all states kept and with fewer and fewer checkpoints; nothing where it keeps no states.
+/// Measures the derivative with all states saved and with fewer and fewer checkpoints; does nothing if it saves no
+/// states.
 ///
 /// # Errors
-/// When a program is wrong, or its results depend on the number of checkpoints.
+/// Fails if a program is wrong, or its results depend on the number of checkpoints.
 pub(super) fn checkpoints(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let mut ways: Vec<Way> = Vec::new();
     for n in std::iter::once(None).chain(CHECKPOINTS.map(Some)) {

@@ -1,4 +1,4 @@
-//! The C that Chainrule emits for a function that keeps its loops, compiled by a C compiler and loaded into this process.
+//! Emitted C of a function that keeps its loops, compiled by a C compiler and loaded into this process.
 
 use crate::rival::compile_c;
 use chainrule::{Function, Prepared, Slice};
@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 
 type Run = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void) -> i32;
 
-/// Code of a C compiler, with memory for results and workspace of its own.
+/// Code of a C compiler, with its own memory for results and workspace.
 pub struct InC {
     run: Run,
     _library: ManuallyDrop<libloading::Library>,
@@ -17,10 +17,10 @@ pub struct InC {
 }
 
 impl InC {
-    /// `function` at the arguments of `at`, compiled with `flags`; `None` where there is no such compiler.
+    /// Compiles `function` for the arguments of `at` with `flags`; `None` if there is no such compiler.
     ///
     /// # Errors
-    /// When the C does not compile.
+    /// Fails if the C does not compile.
     #[allow(unsafe_code)]
     pub fn compile(
         function: &Function,
@@ -47,29 +47,29 @@ impl InC {
         }))
     }
 
-    /// Runs it.
+    /// Runs the code.
     ///
     /// # Errors
-    /// The code with which it fails.
+    /// The code's failure code.
     #[allow(unsafe_code)]
     pub fn run(&mut self) -> Result<(), i32> {
         let arguments: Vec<*const c_void> = self.arguments.iter().map(|x| x.as_ptr().cast()).collect();
         let results: Vec<*mut c_void> = self.results.iter_mut().map(|x| x.as_mut_ptr().cast()).collect();
-        // SAFETY: arguments and results are as many and as long as the function takes at these extents: they are those
-        // of a prepared evaluation of it.
+        // SAFETY: number and lengths of arguments and results are those of the function at these extents, taken from a
+        // prepared evaluation of it.
         match unsafe { (self.run)(self.extents.as_ptr(), arguments.as_ptr(), results.as_ptr()) } {
             0 => Ok(()),
             code => Err(code),
         }
     }
 
-    /// The doubles of result `i`.
+    /// Returns the doubles of result `i`.
     pub fn result(&self, i: usize) -> Vec<f64> {
         self.results[i].iter().map(|bits| f64::from_bits(*bits)).collect()
     }
 }
 
-/// C that calls the function with what it is given, as the declaration in the header wants it: extents, arguments, results,
+/// Returns C that calls the function with its arguments as declared in the header: extents, arguments, results,
 /// workspaces.
 fn caller(
     file: &str,
@@ -98,7 +98,7 @@ fn caller(
             }
             argument += 1;
         } else if name == "work" || name == "iwork" {
-            // What depends on sizes is a function, and what does not a number.
+            // A size that depends on extents is a function, a constant one a number.
             let function = format!("{c_function}_{name}_size");
             let size = if header.contains(&format!("{function}(")) {
                 format!("{function}({})", sizes_passed.join(", "))
@@ -115,7 +115,7 @@ fn caller(
         }
     }
     Ok(format!(
-        // Declared here, as the library's header may declare other things of the function's name.
+        // Declared explicitly, because the library's header may conflict with the function's name.
         "#include \"{file}.h\"\nvoid *aligned_alloc(size_t, size_t);\n\
          int run(const int64_t *extents, const void *const *arguments, void *const *results)\n{{\n    (void)extents;\n{works}    \
          return {c_function}({});\n}}\n",

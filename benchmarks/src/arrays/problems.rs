@@ -5,30 +5,30 @@ use chainrule::{Derivation, Error, Function, Module, Value};
 use chainrule_example_adbench::{ba, hand, lstm};
 use chainrule_example_micro as micro;
 
-/// Makes a function, and what computes its derivatives, with so many checkpoints for each loop where a number is given.
+/// Makes a function and its derivatives, with the given number of checkpoints for each loop, if any.
 type Make = fn(Option<u32>) -> Result<(Function, Function), Error>;
 
 /// A problem.
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// The function, and what computes its derivatives, from the text.
+    /// Makes the function and its derivatives from the text.
     pub make: Make,
-    /// What is computed with the derivatives besides, at the same arguments.
+    /// Function to be computed together with the derivatives, at the same arguments.
     pub beside: Option<fn() -> Result<Function, Error>>,
-    /// Where.
+    /// Arguments.
     pub args: Vec<Value<f64>>,
-    /// C++ of the objective.
+    /// C++ source of the objective.
     pub by_hand: &'static str,
-    /// Arrays for it.
+    /// Array arguments of the C++ objective.
     pub by_hand_arguments: Vec<Vec<f64>>,
-    /// Integers for it.
+    /// Integer arguments of the C++ objective.
     pub by_hand_integers: Vec<i64>,
-    /// The best ratio of derivative to objective that is published for a problem of this kind.
+    /// Best published ratio of derivative to objective for a problem of this kind.
     pub published: Option<f64>,
 }
 
-/// All problems, smallest first. The numbers are made up; the sizes are those of ADBench's files.
+/// Returns all problems, smallest first. The numbers are synthetic; the sizes are those of ADBench's files.
 #[must_use]
 pub fn all() -> Vec<Problem> {
     let gmms = [(2, 5), (10, 25), (20, 50), (64, 25)].map(|(d, k)| gmm(1000, d, k));
@@ -110,7 +110,7 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
             let derivative = f.sparse_jacobian(&["camera", "x", "w"])?.values_program();
             Ok((f, derivative))
         },
-        // Rows and columns are written with the values, as by those who are compared.
+        // Rows and columns are written with the values, as the compared tools do.
         beside: Some(|| Module::from_text("ba.ft", ba::SOURCE)?.function("baPattern")),
         by_hand: include_str!("ba.cpp"),
         by_hand_arguments: vec![
@@ -151,17 +151,18 @@ fn network(l: usize, c: usize, b: usize) -> Problem {
     }
 }
 
-/// Indices below `below`.
+/// Returns indices below `below`.
 fn indices(random: &mut Random, n: usize, m: usize, below: usize) -> Vec<Vec<i64>> {
     (0..n).map(|_| (0..m).map(|_| random.below(below) as i64).collect()).collect()
 }
 
-/// A hand of ADBench's size.
+/// Returns a hand of ADBench's size.
 fn fitted(n: usize, complicated: bool) -> Problem {
     let random = &mut Random::new();
     let (v, t) = (544, 1084);
     let transforms = |random: &mut Random| (0..22).map(|_| rows(random, 3, 4)).collect::<Vec<_>>();
-    // Half of the vertices are drawn by one bone, as in ADBench's model, the others by another one of the same finger, too.
+    // Half of the vertices belong to one bone, as in ADBench's model, the others also to another one of the same
+    // finger.
     let bones = |random: &mut Random| {
         let (finger, bone) = (random.below(5), random.below(4));
         [bone, (bone + 1) % 4].map(|i| (1 + 4 * finger + i) as i64).into_iter().chain([0, 0]).collect::<Vec<i64>>()
@@ -209,7 +210,7 @@ fn fitted(n: usize, complicated: bool) -> Problem {
     }
 }
 
-/// The same where the whole Jacobian comes out of the objective, rather than parts of it that somebody put together.
+/// As [`fitted`], with the whole Jacobian derived from the objective instead of assembled from parts by hand.
 fn derived(n: usize) -> Problem {
     let make: Make = |_| {
         let (f, _) = hand::functions(false)?;
@@ -248,7 +249,7 @@ fn exponentials(n: usize) -> Problem {
 }
 
 fn equations(n: usize, s: usize) -> Problem {
-    // Near 1: smaller ones make the last element vanish.
+    // Near 1: smaller values make the last element vanish.
     let x: Vec<f64> = rows(&mut Random::new(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
     Problem {
         name: format!("ode_n{n}_s{s}"),
@@ -281,7 +282,8 @@ fn clusters(n: usize, k: usize) -> Problem {
     }
 }
 
-/// One of the paper's on vectors: the product of two, the largest element, the sum of two, a multiple.
+/// Returns one of the paper's functions on vectors: the product of two, the largest element, the sum of two, a
+/// multiple.
 fn scalar(which: usize, n: usize) -> Problem {
     let random = &mut Random::new();
     let (u, v, s) = (rows(random, 1, n).remove(0), rows(random, 1, n).remove(0), 0.3);
@@ -301,7 +303,7 @@ fn scalar(which: usize, n: usize) -> Problem {
 
 fn factorisation(n: usize, k: usize, m: usize) -> Problem {
     let random = &mut Random::new();
-    // Above 0, for logarithms are taken of the product.
+    // Positive, because logarithms are taken of the product.
     let mut above = |n, m| -> Vec<Vec<f64>> {
         rows(random, n, m).iter().map(|row| row.iter().map(|x| 2.0 + x).collect()).collect()
     };
@@ -352,13 +354,13 @@ fn micro_problem(
     }
 }
 
-/// A function of the paper's, and the one of its derivative.
+/// Returns a function of the paper's, and its derivative's function.
 fn both(name: &str, derivative: &str) -> Result<(Function, Function), Error> {
     let module = Module::from_text("micro.ft", micro::MICRO)?;
     Ok((module.function(name)?, module.function(derivative)?))
 }
 
-/// Linear algebra of the library, of a positive definite matrix.
+/// Returns a library function of linear algebra, of a positive definite matrix.
 fn algebra(n: usize, which: usize) -> Problem {
     let random = &mut Random::new();
     let b = rows(random, n, n);
@@ -388,7 +390,7 @@ fn algebra(n: usize, which: usize) -> Problem {
     }
 }
 
-/// Energies of pairs of points, of which a condition leaves some out.
+/// Returns energies of pairs of points, some of which a condition excludes.
 fn pairs(n: usize, which: usize) -> Problem {
     let random = &mut Random::new();
     let x = rows(random, n, 3);
@@ -413,7 +415,7 @@ fn pairs(n: usize, which: usize) -> Problem {
     }
 }
 
-/// A product of two matrices, which stay in the first, the second and the third cache.
+/// Returns a product of two matrices that fit into the first, the second and the third cache.
 fn product(n: usize) -> Problem {
     let random = &mut Random::new();
     let (a, b) = (rows(random, n, n), rows(random, n, n));
@@ -429,10 +431,10 @@ fn product(n: usize) -> Problem {
     }
 }
 
-/// Parts of networks.
+/// Layers of networks.
 const NETWORKS: &str = include_str!("networks.ft");
 
-/// A layer of a network: `n` points through `h` units of `k` numbers.
+/// Returns a layer of a network: `n` points through `h` units of `k` numbers.
 fn layer(n: usize, h: usize, k: usize) -> Problem {
     let random = &mut Random::new();
     let (w, b, x) = (rows(random, h, k), rows(random, 1, h).remove(0), rows(random, n, k));
@@ -448,7 +450,7 @@ fn layer(n: usize, h: usize, k: usize) -> Problem {
     }
 }
 
-/// Attention of `n` queries to `n` keys of `d` numbers.
+/// Returns attention of `n` queries to `n` keys of `d` numbers.
 fn attention(n: usize, d: usize) -> Problem {
     let random = &mut Random::new();
     let [q, k, v] = [(); 3].map(|()| rows(random, n, d));
@@ -464,7 +466,7 @@ fn attention(n: usize, d: usize) -> Problem {
     }
 }
 
-/// An image of `n` by `n` pixels through a window of 5 by 5 weights.
+/// Returns a convolution of an image of `n` by `n` pixels with a window of 5 by 5 weights.
 fn convolution(n: usize) -> Problem {
     let random = &mut Random::new();
     let (x, w, y) = (rows(random, n + 4, n + 4), rows(random, 5, 5), rows(random, n, n));
@@ -480,7 +482,7 @@ fn convolution(n: usize) -> Problem {
     }
 }
 
-/// A function of a program, and its gradient with its value.
+/// Returns a function of a program, and its gradient with its value.
 fn with_gradient(
     source: &str,
     name: &str,

@@ -1,5 +1,5 @@
-//! One evaluation on threads: each objective and derivative as it is without the option, cut into parts on one thread, and
-//! on several. Ratios are over the first.
+//! One evaluation on threads: each objective and derivative compiled without threads, as parallel loops on one thread,
+//! and on several. Ratios are to the first.
 
 use super::problems::Problem;
 use super::{Options, compile_with, print_row};
@@ -7,7 +7,7 @@ use crate::measure::Runner;
 use chainrule::Function;
 use serde_json::json;
 
-/// The columns for so many threads.
+/// Returns the columns for a number of threads.
 fn head(threads: usize) -> [(String, &'static str); 8] {
     let column = |text: &str, unit| (text.to_owned(), unit);
     [
@@ -31,7 +31,7 @@ pub(super) fn print_head(threads: usize) {
 /// Measures and prints one row.
 ///
 /// # Errors
-/// When a program is wrong, or its results depend on the number of threads.
+/// Fails if a program is wrong, or its results depend on the number of threads.
 pub(super) fn one(problem: &Problem, options: &Options, threads: usize) -> Result<(), Box<dyn std::error::Error>> {
     let (objective, derivative) = (problem.make)(None)?;
     let value = measure(&objective, problem, options, threads)?;

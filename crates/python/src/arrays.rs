@@ -1,9 +1,9 @@
 //! Arguments and results through the buffer protocol, without copies.
 //!
-//! Invariant: what is made here is in C order and of doubles or integers of 64 bits; the package's Python code has
-//! converted everything else. A buffer is exported as long as it lives, so that its memory stays.
+//! Invariant: values of this module are in C order, and hold doubles or integers of 64 bits; the package's Python code
+//! has converted everything else. A buffer is exported as long as the value lives, so that its memory stays valid.
 
-// The only place that makes slices of memory that Python owns.
+// Only this module makes slices of memory that Python owns.
 #![allow(unsafe_code)]
 
 use chainrule::{Slice, SliceMut};
@@ -26,15 +26,15 @@ impl<T: pyo3::buffer::Element> Exported<T> {
     }
 
     fn slice(&self) -> &[T] {
-        // SAFETY: the buffer is exported and contiguous. As with every extension that takes arrays, a thread that writes to
-        // an argument while a function runs has undefined numbers in it.
+        // SAFETY: the buffer is exported and contiguous. As for every extension that takes arrays, a thread that writes
+        // to an argument while a function runs makes its numbers undefined.
         unsafe { self.memory.as_ref() }
     }
 }
 
 // SAFETY: the pointer is that of an exported buffer, which is released with the interpreter's lock held.
 unsafe impl<T: pyo3::buffer::Element> Send for Exported<T> {}
-// SAFETY: as above; shared, it is only read.
+// SAFETY: as above; shared access only reads.
 unsafe impl<T: pyo3::buffer::Element> Sync for Exported<T> {}
 
 enum Memory {

@@ -5,18 +5,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The stage of the work that fails, by which the exception is chosen.
+/// Stage of the work that failed, which selects the exception.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A program is made, derived or compiled.
+    /// Making, differentiating or compiling a program.
     Program,
-    /// Arguments are taken.
+    /// Checking arguments.
     Entry,
-    /// Code runs.
+    /// Running code.
     Run,
 }
 
-/// The result of `work`, which runs without the interpreter's lock; failures and panics as exceptions.
+/// Returns the result of `work`, which runs without the interpreter's lock; failures and panics become exceptions.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     stage: Stage,
@@ -48,7 +48,7 @@ fn outcome<T>(py: Python<'_>, stage: Stage, done: std::thread::Result<Result<T, 
     Err(exception(py, stage, &error).unwrap_or_else(|failed| failed))
 }
 
-/// The exception that `chainrule.errors.from_core` makes of the parts of a failure.
+/// Returns the exception that `chainrule.errors.from_core` makes from the parts of a failure.
 fn exception(py: Python<'_>, stage: Stage, error: &Error) -> PyResult<PyErr> {
     let parts = PyDict::new(py);
     let name = match stage {

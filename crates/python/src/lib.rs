@@ -1,10 +1,12 @@
-//! The extension module `chainrule._core` of the Python package: programs written by source capture, functions, running code.
+//! The extension module `chainrule._core` of the Python package: programs written by source capture, functions, running
+//! code.
 //!
-//! In: calls of the package's Python code. Out: values, or exceptions of `chainrule.errors`. There is no algorithm here:
-//! capture, broadcasting and derivatives by argument are Python (`python/chainrule`), everything else is the library. The
-//! interpreter's lock is released while functions are derived, compiled and run; a panic becomes `chainrule.Bug`.
+//! In: calls of the package's Python code. Out: values, or exceptions of `chainrule.errors`. This crate contains no
+//! algorithm: capture, broadcasting and derivatives by argument are Python (`python/chainrule`), everything else is the
+//! library. The interpreter's lock is released while functions are differentiated, compiled and run; a panic becomes
+//! `chainrule.Bug`.
 
-// Methods called from Python take lists as values.
+// Methods called from Python take lists by value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;

@@ -1,4 +1,4 @@
-//! `Program`, `Term`, `Lambda`: the array builder of the library, as capture calls it.
+//! `Program`, `Term`, `Lambda`: the library's array builder, for capture.
 
 use crate::errors::{Stage, detached};
 use crate::function::Function;
@@ -12,28 +12,28 @@ pub(crate) struct Term(array::Term);
 
 #[pymethods]
 impl Term {
-    /// Its name in the program; `None` for a literal.
+    /// Returns its name in the program; `None` for a literal.
     #[getter]
     fn name(&self) -> Option<&str> {
         self.0.name().map(chainrule::Name::as_str)
     }
 
-    /// Whether it can be used where the program is being written.
+    /// Returns whether it is in scope at the current position of the program.
     #[getter]
     fn is_visible(&self) -> bool {
         self.0.is_visible()
     }
 }
 
-/// A closed block: the body of a loop or a side of a branch.
+/// A closed block: the body of a loop or a branch.
 #[pyclass(frozen)]
 pub(crate) struct Lambda(array::Lambda);
 
-/// A block that was left and is to be gone on with, once.
+/// A suspended block, to be resumed once.
 #[pyclass(frozen)]
 pub(crate) struct Suspended(std::sync::Mutex<Option<array::Suspended>>);
 
-/// An array program that is being written.
+/// An array program under construction.
 #[pyclass(frozen)]
 pub(crate) struct Program {
     program: array::Program,
@@ -136,14 +136,14 @@ impl Program {
         Term(self.program.choose(&condition.0, then.0.clone(), otherwise.0.clone()))
     }
 
-    /// Adds a text that the program is written in; its number is for `locate`.
+    /// Adds a source text of the program; returns its number for `locate`.
     fn source(&self, name: &str, text: &str) -> usize {
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         files.push(self.program.source(name, text));
         files.len() - 1
     }
 
-    /// Places the terms that follow at bytes `start..end` of text `file`.
+    /// Sets the span of the following terms to bytes `start..end` of text `file`.
     fn locate(&self, file: usize, start: u32, end: u32) {
         let files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(file) = files.get(file) {

@@ -1,7 +1,7 @@
 //! Random trees, for tests and fuzzers.
 //!
-//! In: random bytes. Out: trees that the parser could have made (places apart): every tree here, printed and parsed,
-//! is itself again. Names mean nothing and nothing is well-typed. When the bytes run out trees end.
+//! In: random bytes. Out: trees that the parser can make, except for spans: printing and parsing a tree returns the
+//! same tree. Names are random and nothing is well-typed. Trees end when the bytes run out.
 
 use crate::tree::{
     Binding, Expr, ExprKind, Ident, Infix, Item, ItemKind, Module, Param, Pattern, Size, SizeKind, Type, TypeKind,
@@ -39,10 +39,10 @@ fn nowhere() -> Span {
     Span::new(FileId::new(0), 0, 0)
 }
 
-/// A random file.
+/// Returns a random file.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never fails when bytes run out.
 pub fn module(u: &mut Unstructured) -> Result<Module> {
     Ok(Module { items: several(u, 0, item)?, span: nowhere() })
 }
@@ -61,10 +61,10 @@ fn item(u: &mut Unstructured) -> Result<Item> {
     Ok(Item { kind, span: nowhere(), docs })
 }
 
-/// A random expression.
+/// Returns a random expression.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never fails when bytes run out.
 pub fn expression(u: &mut Unstructured) -> Result<Expr> {
     expr(u, MAX_HEIGHT)
 }
@@ -150,10 +150,10 @@ fn pattern(u: &mut Unstructured, height: usize) -> Result<Pattern> {
     })
 }
 
-/// A random type that nests at most `height` deep.
+/// Returns a random type of nesting at most `height`.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never fails when bytes run out.
 pub fn ty(u: &mut Unstructured, height: usize) -> Result<Type> {
     let leaf = height <= 1 || u.is_empty();
     let kind = match u.int_in_range(0..=7)? {
@@ -189,7 +189,7 @@ fn ident(u: &mut Unstructured) -> Result<Ident> {
     Ok(Ident { name: name(u, &NAMES[..NAMES.len() - 2])?, span: nowhere() })
 }
 
-/// At least `least` of what `one` makes, and a few more.
+/// Returns at least `least` results of `one`, and possibly a few more.
 fn several<T>(
     u: &mut Unstructured,
     least: usize,

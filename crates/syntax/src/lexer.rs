@@ -4,8 +4,8 @@
 //! token are reported and skipped. A malformed number is reported and stays a number, so that the parser can continue.
 //! One pass, linear.
 //!
-//! A point followed by digits is a tuple's component (`p.0`, `p.0.1`) right after a name, a bracket or another
-//! component, and a malformed number (`.5`) elsewhere.
+//! A point followed by digits is a tuple component (`p.0`, `p.0.1`) right after a name, a bracket or another component,
+//! and a malformed number (`.5`) elsewhere.
 
 use crate::token::{Comment, Lexed, Token, TokenKind};
 use chainrule_base::{Diagnostic, FileId, Span};
@@ -45,9 +45,9 @@ pub fn lex(text: &str, file: FileId) -> (Lexed, Vec<Diagnostic>) {
 struct Lexer<'t> {
     text: &'t str,
     file: FileId,
-    /// Where the next character stands.
+    /// Position of the next character.
     pos: usize,
-    /// Its column.
+    /// Column of the next character.
     column: u32,
     /// Whether no token was seen on this line.
     first: bool,
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         self.rest().chars().next()
     }
 
-    /// Goes past one character and keeps line and column.
+    /// Advances by one character and updates line and column.
     fn bump(&mut self) {
         let Some(c) = self.peek() else { return };
         self.pos += c.len_utf8();
@@ -86,11 +86,11 @@ impl Lexer<'_> {
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
-        // The text is at most 4 GiB long here: `lex` goes past a longer one at once.
+        // The text is at most 4 GiB long: `lex` skips longer ones.
         Span::new(self.file, offset(start), offset(end))
     }
 
-    /// A token of what was just read, from `start` to here; `column` is that of `start`.
+    /// Adds a token from `start` to the current position; `column` is that of `start`.
     fn push(&mut self, kind: TokenKind, start: usize, column: u32) {
         let spaced = self.out.tokens.last().is_none_or(|t| t.end != offset(start));
         self.out.tokens.push(Token {
@@ -146,7 +146,7 @@ impl Lexer<'_> {
         fraction.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) && !self.after_operand()
     }
 
-    /// Returns whether the character here follows, with nothing between, something that has components.
+    /// Returns whether the current character directly follows a token that can have components.
     fn after_operand(&self) -> bool {
         use TokenKind::{Integer, Name, RightBrace, RightBracket, RightParen};
         self.out.tokens.last().is_some_and(|t| {
@@ -156,7 +156,7 @@ impl Lexer<'_> {
         })
     }
 
-    /// Returns whether token `idx` follows a point with nothing between.
+    /// Returns whether token `idx` directly follows a point.
     fn is_component(&self, idx: usize) -> bool {
         let tokens = &self.out.tokens;
         idx > 0 && tokens[idx - 1].kind == TokenKind::Dot && tokens[idx - 1].end == tokens[idx].start
@@ -267,7 +267,7 @@ impl Lexer<'_> {
         );
     }
 
-    /// Reads an exponent when one is there. `2exp` has none.
+    /// Reads an exponent if there is one. `2exp` has none.
     fn exponent(&mut self, start: usize) -> bool {
         let rest = self.rest();
         let after = rest[1..].trim_start_matches(['+', '-']);
@@ -291,7 +291,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// Reports letters that stick to a number.
+    /// Reports letters directly after a number.
     fn suffix(&mut self, start: usize) {
         let end = self.pos;
         let underscore = self.text[start..end].ends_with('_');
@@ -311,7 +311,7 @@ impl Lexer<'_> {
         self.diagnostics.push(diagnostic.with_help(help));
     }
 
-    /// Reports a number that no value can hold.
+    /// Reports a number outside the range of its type.
     fn range(&mut self, kind: TokenKind, start: usize) {
         let digits: String = self.text[start..self.pos].chars().filter(|c| *c != '_').collect();
         let span = self.span(start, self.pos);
@@ -348,7 +348,7 @@ impl Lexer<'_> {
         self.push(TokenKind::Text, start, column);
     }
 
-    /// Reports a character that begins no token; goes past it and all like it.
+    /// Reports a character that begins no token; skips it and all equal ones after it.
     fn stray(&mut self, c: char) {
         let (start, column) = (self.pos, self.column);
         if c == '#' {
@@ -377,7 +377,7 @@ impl Lexer<'_> {
     }
 }
 
-/// A place as a `u32`; `lex` reads no text in which one does not fit.
+/// Returns a position as a `u32`; `lex` reads no text in which one does not fit.
 fn offset(pos: usize) -> u32 {
     u32::try_from(pos).unwrap_or(u32::MAX)
 }
@@ -420,7 +420,7 @@ fn replacement(c: char) -> (Option<TokenKind>, &'static str) {
     }
 }
 
-/// The operator or mark at the start of `text` with its length in bytes.
+/// Returns the operator or punctuation at the start of `text`, with its length in bytes.
 fn operator(text: &str) -> Option<(TokenKind, usize)> {
     use TokenKind as K;
     // Longer spellings first.

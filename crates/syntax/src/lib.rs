@@ -1,7 +1,7 @@
 //! F~ text: lexer, parser, syntax tree with spans, formatter.
 //!
-//! In: a text of [`chainrule_base::Sources`]. Out: a [`tree::Module`] and diagnostics. Names are not
-//! resolved and nothing is typed here.
+//! In: a text of [`chainrule_base::Sources`]. Out: a [`tree::Module`] and diagnostics. This crate neither resolves
+//! names nor types expressions.
 //!
 //! ```
 //! let mut sources = chainrule_base::Sources::new();

@@ -1,8 +1,8 @@
-//! Text to syntax tree: recursive descent, with an operator-precedence loop for infix operators.
+//! Parser: recursive descent, with an operator-precedence loop for infix operators.
 //!
-//! In: a text. Out: a [`Module`] (or a lone [`Expr`]) and diagnostics; both always, whatever the text. Where the
-//! text is wrong the tree has [`ExprKind::Error`] and the parser goes on at the next closing bracket, `in`, `then`,
-//! `else`, line of a `let` chain, or item, so that several errors are told in one go; one place is reported once.
+//! In: a text. Out: a [`Module`] (or a single [`Expr`]) and diagnostics, for any text. At an error the tree has
+//! [`ExprKind::Error`] and the parser continues at the next closing bracket, `in`, `then`, `else`, line of a `let`
+//! chain, or item, so that several errors are reported at once; each position is reported once.
 //!
 //! # Precedence, loosest first
 //!
@@ -21,9 +21,9 @@
 //!
 //! # The offside rule
 //!
-//! An `in` may be left out at the end of a line. For that, each `let` and each item draws a border at the column of
-//! its first keyword: **inside what a `let` or an item binds, a token that is the first on its line and stands at the
-//! border or left of it does not belong to it.** Brackets lift the border up to their closing. So
+//! An `in` may be omitted at the end of a line. For that, each `let` and each item sets a border at the column of its
+//! first keyword: **inside the bound expression of a `let` or an item, a token that is the first on its line and is at
+//! the border or left of it ends the expression.** Brackets suspend the border up to their closing. So
 //!
 //! ```text
 //! let f = fun u M v ->             item, border 1
@@ -35,16 +35,16 @@
 //! let g = 1                        column 1: ends f
 //! ```
 //!
-//! 1. After a binding inside an expression comes `in`, or a `let` or the result that is the first on its line.
-//!    A `let` that is the first on its line ends the binding above wherever it stands.
-//! 2. `then`, `else` and closing brackets are not bound by borders: they can only belong to what they complete.
+//! 1. After a binding inside an expression comes `in`, or a `let` or the result that is the first on its line. A `let`
+//!    that is the first on its line ends the previous binding in any column.
+//! 2. `then`, `else` and closing brackets ignore borders: they can only belong to what they complete.
 //! 3. `let`, `type` and `import` as the first on a line at or left of an item's column end that item even inside
-//!    brackets: one bracket too few does not swallow the rest of the file.
+//!    brackets: a missing bracket does not absorb the rest of the file.
 //!
 //! # Depth
 //!
-//! A tree of this parser is at most [`MAX_DEPTH`] deep, types included; deeper ones are reported as a limitation.
-//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most a little deeper.
+//! A tree of this parser is at most [`MAX_DEPTH`] deep, types included; deeper ones are reported as a limitation. The
+//! parser itself only recurses on brackets, `fun`, `let`, `if` and types, slightly deeper at most.
 
 mod expressions;
 mod items;
@@ -66,7 +66,7 @@ const MAX_NESTING: usize = MAX_DEPTH + 64;
 /// Maximum number of messages for one file.
 const MAX_MESSAGES: usize = 100;
 
-/// The tree of `file`, with everything that is wrong in it, in the order of the text.
+/// Returns the tree of `file`, with all errors in the order of the text.
 #[must_use]
 pub fn parse(sources: &Sources, file: FileId) -> (Module, Diagnostics) {
     let mut parser = Parser::new(&sources.file(file).text, file);
@@ -74,7 +74,7 @@ pub fn parse(sources: &Sources, file: FileId) -> (Module, Diagnostics) {
     (module, parser.finish())
 }
 
-/// The lone expression that is the text of `file`, such as an argument on the command line.
+/// Returns the single expression in the text of `file`, such as an argument on the command line.
 #[must_use]
 pub fn parse_expr(sources: &Sources, file: FileId) -> (Expr, Diagnostics) {
     let mut parser = Parser::new(&sources.file(file).text, file);
@@ -94,19 +94,19 @@ struct Parser<'t> {
     file: FileId,
     tokens: Vec<Token>,
     comments: Vec<Comment>,
-    /// The token that comes next.
+    /// Next token.
     idx: usize,
-    /// The border of the innermost `let` or item; 0 where no border counts.
+    /// Border of the innermost `let` or item; 0 if no border applies.
     border: u32,
-    /// The column of the item; 0 outside.
+    /// Column of the item; 0 outside.
     item_column: u32,
-    /// The closing brackets that are awaited, outermost first.
+    /// Expected closing brackets, outermost first.
     awaited: Vec<TokenKind>,
     /// Current recursion depth.
     nesting: usize,
     /// Whether this item was reported as too deep.
     too_deep: bool,
-    /// The token at which something was reported last: one place is reported once.
+    /// Token of the last report: one position is reported once.
     reported: Option<usize>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
         diagnostics
     }
 
-    /// The next token, whether the offside rule hides it or not.
+    /// Returns the next token, even if the offside rule hides it.
     fn raw(&self) -> Token {
         self.tokens[self.idx]
     }
@@ -171,7 +171,7 @@ impl<'t> Parser<'t> {
         self.tokens.get(self.idx + 1).map_or(TokenKind::End, |t| t.kind)
     }
 
-    /// Goes past the next token, never past the end.
+    /// Advances past the next token, never past the end.
     fn bump(&mut self) -> Token {
         let token = self.raw();
         if token.kind != TokenKind::End {
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// Goes past the next token if it is a `kind`.
+    /// Advances past the next token if it is a `kind`.
     fn eat(&mut self, kind: TokenKind) -> bool {
         let found = self.kind() == kind;
         if found {
@@ -201,17 +201,17 @@ impl<'t> Parser<'t> {
         self.span(token.start, token.end)
     }
 
-    /// Where the last token ended.
+    /// Returns the end of the last token.
     fn last_end(&self) -> u32 {
         self.idx.checked_sub(1).map_or(0, |idx| self.tokens[idx].end)
     }
 
-    /// From `start` to the end of the last token.
+    /// Returns the span from `start` to the end of the last token.
     fn span_from(&self, start: u32) -> Span {
         self.span(start, self.last_end().max(start))
     }
 
-    /// Says something about the next token, unless something was said there before.
+    /// Reports a diagnostic about the next token, unless one was reported there.
     fn report(&mut self, diagnostic: Diagnostic) {
         if self.reported != Some(self.idx) {
             self.reported = Some(self.idx);
@@ -219,7 +219,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A node over children the highest of which has `height`.
+    /// Returns a node whose highest child has `height`.
     fn node(&mut self, kind: ExprKind, span: Span, height: usize) -> Node {
         if height >= MAX_DEPTH {
             self.report_too_deep(span);
@@ -232,13 +232,13 @@ impl<'t> Parser<'t> {
         Node { expr: Expr { kind: ExprKind::Error, span }, height: 1 }
     }
 
-    /// An error of no length after the last token.
+    /// Returns an empty error after the last token.
     fn error_here(&self) -> Node {
         let end = self.last_end();
         Self::error(self.span(end, end))
     }
 
-    /// Returns whether the parser may go one deeper; when it may not, says so and goes past the whole item.
+    /// Returns whether the parser may go one level deeper; if not, reports it and skips the whole item.
     fn enter(&mut self) -> bool {
         if self.nesting < MAX_NESTING {
             self.nesting += 1;

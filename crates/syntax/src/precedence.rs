@@ -5,7 +5,7 @@ use crate::tree::Infix;
 /// Precedence levels, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// `fun`, `let`, `if`: up to the end of whatever they stand in.
+    /// `fun`, `let`, `if`: extend to the end of the enclosing construct.
     Open,
     Or,
     And,
@@ -32,7 +32,7 @@ impl Infix {
         }
     }
 
-    /// Its first spelling.
+    /// Returns its first spelling.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {

@@ -1,14 +1,14 @@
-//! Trees without their places, to be compared with `==`.
+//! Removal of spans from trees, for comparison with `==`.
 
 use crate::tree::{Binding, Expr, ExprKind, Ident, ItemKind, Module, Param, Pattern, Size, SizeKind, Type, TypeKind};
 use chainrule_base::{FileId, Id, Span};
 
-/// The place that stands for none.
+/// Returns the dummy span.
 fn nowhere() -> Span {
     Span::new(FileId::new(0), 0, 0)
 }
 
-/// Sets every place in `module` to the same one.
+/// Sets every span in `module` to the dummy span.
 pub fn strip_module(module: &mut Module) {
     module.span = nowhere();
     for item in &mut module.items {
@@ -24,7 +24,7 @@ pub fn strip_module(module: &mut Module) {
     }
 }
 
-/// Sets every place in `expr` to the same one.
+/// Sets every span in `expr` to the dummy span.
 pub fn strip_expr(expr: &mut Expr) {
     expr.span = nowhere();
     match &mut expr.kind {
@@ -84,7 +84,7 @@ pub fn strip_expr(expr: &mut Expr) {
     }
 }
 
-/// Sets every place in `ty` to the same one.
+/// Sets every span in `ty` to the dummy span.
 pub fn strip_type(ty: &mut Type) {
     ty.span = nowhere();
     match &mut ty.kind {

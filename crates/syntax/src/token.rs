@@ -1,7 +1,7 @@
 //! Tokens of F~ and the comments between them.
 //!
-//! Tokens carry places, not texts: a text is looked up in its source. Comments lie beside the tokens, so
-//! that the parser never meets them and the formatter finds them by place.
+//! Tokens carry spans, not texts: a text is looked up in its source. Comments are stored separately, so that the parser
+//! never sees them and the formatter finds them by position.
 
 /// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub enum TokenKind {
     Integer,
     /// A number with point or exponent.
     Real,
-    /// `"..."`, only ever an import's path.
+    /// `"..."`, only used for an import's path
     Text,
     /// `_`
     Underscore,
@@ -86,26 +86,26 @@ pub enum TokenKind {
     AndAnd,
     /// `||`
     OrOr,
-    /// `;`, never right
+    /// `;`, never valid
     Semicolon,
-    /// `:=`, never right
+    /// `:=`, never valid
     ColonEquals,
-    /// `&`, never right
+    /// `&`, never valid
     And,
-    /// `|`, never right
+    /// `|`, never valid
     Bar,
-    /// `!`, never right
+    /// `!`, never valid
     Bang,
-    /// `\`, never right
+    /// `\`, never valid
     Backslash,
-    /// Stands for a token that the offside rule hides.
+    /// Replacement for a token hidden by the offside rule.
     Offside,
-    /// The end of the text.
+    /// End of the text.
     End,
 }
 
 impl TokenKind {
-    /// The keyword spelt `text`.
+    /// Returns the keyword spelt `text`.
     #[must_use]
     pub fn keyword(text: &str) -> Option<Self> {
         Some(match text {
@@ -141,20 +141,20 @@ impl TokenKind {
         )
     }
 
-    /// Returns whether it opens a bracket.
+    /// Returns whether the token opens a bracket.
     #[must_use]
     pub fn is_opener(self) -> bool {
         matches!(self, Self::LeftParen | Self::LeftBracket | Self::LeftBrace)
     }
 
-    /// Returns whether it closes a bracket.
+    /// Returns whether the token closes a bracket.
     #[must_use]
     pub fn is_closer(self) -> bool {
         matches!(self, Self::RightParen | Self::RightBracket | Self::RightBrace)
     }
 }
 
-/// One token.
+/// A token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
     /// Kind.
@@ -165,29 +165,29 @@ pub struct Token {
     pub end: u32,
     /// Its column, in characters, from 1.
     pub column: u32,
-    /// Whether no token stands before it on its line.
+    /// Whether it is the first token on its line.
     pub first: bool,
-    /// Whether blanks or a comment stand right before it.
+    /// Whether blanks or a comment are right before it.
     pub spaced: bool,
 }
 
-/// One comment.
+/// A comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comment {
-    /// Its first byte: that of `//` or `/*`.
+    /// First byte: that of `//` or `/*`.
     pub start: u32,
-    /// One past its last byte; the end of the line does not belong to it.
+    /// One past its last byte, without the end of the line.
     pub end: u32,
-    /// Whether no token stands before it on its line.
+    /// Whether no token precedes it on its line.
     pub first: bool,
     /// Whether it is written `/* ... */`.
     pub block: bool,
 }
 
-/// A text cut into pieces. Everything that is neither here nor blank was reported.
+/// Tokens and comments of a text. All other characters except blanks were reported.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lexed {
-    /// In the order of the text; the last one, and only it, is [`TokenKind::End`].
+    /// In the order of the text; only the last one is [`TokenKind::End`].
     pub tokens: Vec<Token>,
     /// In the order of the text.
     pub comments: Vec<Comment>,

@@ -1,4 +1,4 @@
-//! The syntax tree of F~ (figure 3 of the dF~ paper and what stands on top of it).
+//! The syntax tree of F~ (figure 3 of the dF~ paper, with extensions).
 //!
 //! Long sequences are flat, so that no stage recurses on their length: a chain of `let`s, `a + b - c + ...`, `f x y z`,
 //! `m[i][j]`, `if .. else if ..`. Nesting is bounded by [`MAX_DEPTH`], which the parser enforces.
@@ -10,10 +10,10 @@ use chainrule_base::{Name, Span};
 /// Maximum nesting of expressions and types; the parser reports deeper ones as a limitation.
 pub const MAX_DEPTH: usize = 256;
 
-/// One file.
+/// A file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Module {
-    /// In the order of the text.
+    /// Items in the order of the text.
     pub items: Vec<Item>,
     /// The whole text.
     pub span: Span,
@@ -28,14 +28,14 @@ pub struct Ident {
     pub span: Span,
 }
 
-/// Something at the top of a file.
+/// A top-level declaration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
     /// Kind.
     pub kind: ItemKind,
-    /// From its keyword to its end.
+    /// Span from its keyword to its end.
     pub span: Span,
-    /// The comment lines right above it (`// ...`, without the slashes): its documentation.
+    /// Documentation: the comment lines right above it (`// ...`, without the slashes).
     pub docs: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ pub struct Item {
 pub enum ItemKind {
     /// `import "path/file.ft"` (relative to the importing file) or `import linalg` (a library module).
     Import {
-        /// The path or the library module's name.
+        /// Path, or name of the library module.
         path: String,
-        /// Whether it was written as a bare name: a library module.
+        /// Whether it is a bare name: a library module.
         library: bool,
         /// Source span.
         path_span: Span,
@@ -67,9 +67,9 @@ pub enum ItemKind {
 pub struct Binding {
     /// Bound pattern.
     pub pattern: Pattern,
-    /// The annotation after the name.
+    /// Annotation after the name.
     pub ty: Option<Type>,
-    /// The value; sugar for functions is already a [`ExprKind::Fun`].
+    /// Value; sugar for functions is already a [`ExprKind::Fun`].
     pub value: Expr,
 }
 
@@ -116,7 +116,7 @@ pub struct Expr {
 /// Kind of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExprKind {
-    /// A number without point or exponent: a double, an index or a cardinality, as the context asks.
+    /// A number without point or exponent: a double, an index or a cardinality, depending on the context.
     Integer(i64),
     /// A number with point or exponent: a double.
     Real(f64),
@@ -137,21 +137,21 @@ pub enum ExprKind {
     Fun {
         /// At least one.
         params: Vec<Param>,
-        /// The annotation of the result: `fun x : Double -> e`... written after the parameters.
+        /// Annotation of the result, after the parameters: `fun x : Double -> e`.
         result: Option<Type>,
         /// The body.
         body: Box<Expr>,
     },
-    /// `let a = e1 in let b = e2 in e`, all in one; the `in`s may be left out at line ends.
+    /// `let a = e1 in let b = e2 in e` as one node; the `in`s may be omitted at line ends.
     Let {
-        /// At least one, each sees those before it.
+        /// Bindings, at least one; each sees the previous ones.
         bindings: Vec<Binding>,
         /// The result.
         body: Box<Expr>,
     },
     /// `if c1 then e1 else if c2 then e2 else e`.
     If {
-        /// Conditions with what follows them, at least one.
+        /// Conditions with their branches, at least one.
         arms: Vec<(Expr, Expr)>,
         /// Result after the last `else`.
         otherwise: Box<Expr>,
@@ -160,7 +160,7 @@ pub enum ExprKind {
     Infix {
         /// The first operand.
         first: Box<Expr>,
-        /// Operators with the operand on their right, at least one.
+        /// Operators with their right operands, at least one.
         rest: Vec<(Infix, Span, Expr)>,
     },
     /// `-e`.
@@ -178,7 +178,7 @@ pub enum ExprKind {
     Component {
         /// The tuple.
         tuple: Box<Expr>,
-        /// Which, from 0.
+        /// Index of the component, from 0.
         index: usize,
     },
     /// `{ a = e1, b = e2 }`.
@@ -187,10 +187,10 @@ pub enum ExprKind {
     Field {
         /// The record.
         record: Box<Expr>,
-        /// Which.
+        /// Name of the field.
         field: Ident,
     },
-    /// `[a, b, c]`, an array written out; at least one.
+    /// `[a, b, c]`, an array literal; at least one element.
     Array(Vec<Expr>),
     /// `(e : T)`.
     Annotated {
@@ -246,10 +246,10 @@ pub struct Type {
 /// Kind of a type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeKind {
-    /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias;
-    /// `_` for a type that is to be found.
+    /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias; `_`
+    /// for a type to be inferred.
     Name(Name),
-    /// `[n]T`: an array of `n` elements; `[]T` and `Array<T>` leave the size out.
+    /// `[n]T`: an array of `n` elements; `[]T` and `Array<T>` omit the size.
     Array {
         /// Its size.
         size: Option<Size>,

@@ -4,7 +4,7 @@ mod support;
 
 use std::fmt::Write;
 
-/// Wrong files, by what is wrong in them.
+/// Invalid files, by their faults.
 const FILES: &[(&str, &str)] = &[
     ("fun with equals", "let f = fun x = x + 1"),
     ("fun with a fat arrow", "let f = fun x => x + 1"),
@@ -87,7 +87,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Wrong lone expressions.
+/// Invalid single expressions.
 const EXPRESSIONS: &[(&str, &str)] = &[
     ("nothing", ""),
     ("more than one", "1.5, 2"),

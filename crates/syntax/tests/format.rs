@@ -1,5 +1,4 @@
-//! Printing and formatting: what is printed parses to what was printed, comments stay, formatting twice is formatting
-//! once.
+//! Printing and formatting: printed text parses to the printed tree, comments are preserved, formatting is idempotent.
 
 mod support;
 
@@ -44,7 +43,7 @@ fn comments(text: &str) -> Vec<String> {
     lexed.comments.iter().map(|c| text[c.start as usize..c.end as usize].replace("\r\n", "\n")).collect()
 }
 
-/// All that `format` promises about one text.
+/// Checks everything that `format` promises about one text.
 #[track_caller]
 fn check(text: &str) -> String {
     let once = format(text);
@@ -62,7 +61,7 @@ fn formats(text: &str, expected: &str) {
     assert_eq!(check(text), expected);
 }
 
-/// `text` with comments put between its tokens, where a comment means nothing.
+/// Returns `text` with comments inserted between its tokens, wherever a comment has no meaning.
 fn with_comments(text: &str, u: &mut Unstructured) -> arbitrary::Result<String> {
     let (lexed, _) = lexer::lex(text, FileId::new(0));
     let mut out = String::new();
@@ -70,14 +69,14 @@ fn with_comments(text: &str, u: &mut Unstructured) -> arbitrary::Result<String> 
     let mut n = 0;
     for token in &lexed.tokens {
         let gap = &text[end..token.start as usize];
-        // Adjacency means something there.
+        // Adjacency is significant there.
         let free =
             token.spaced || !matches!(token.kind, TokenKind::LeftBracket | TokenKind::Dot) && !out.ends_with('.');
         // A comment before the first line would be its documentation.
         if free && end > 0 && u.ratio(1, 4)? {
             n += 1;
             let breaks = gap.contains('\n') || token.kind == TokenKind::End;
-            // After a `let` in the middle of a line, a line end would leave what it binds.
+            // After a `let` in the middle of a line, a line end would separate its bound expression.
             let line = text[..token.start as usize].rsplit('\n').next().unwrap_or("").trim_start();
             let in_let = line.match_indices("let ").any(|(at, _)| at > 0);
             let kind = if in_let && !breaks { 3 } else { u.int_in_range(0..=3)? };
@@ -140,7 +139,7 @@ proptest! {
         let text = print_module(&generate::module(&mut u).unwrap());
         let rest = bytes.iter().rev().copied().collect::<Vec<u8>>();
         let commented = with_comments(&text, &mut Unstructured::new(&rest)).unwrap();
-        // Comments above an item are its documentation; what else the tree says is the same.
+        // Comments above an item are its documentation; the rest of the tree is unchanged.
         let undocumented = |text: &str| {
             let mut module = stripped(text);
             module.items.iter_mut().for_each(|item| item.docs.clear());

@@ -1,4 +1,4 @@
-//! Right programs and their trees, written out by a small printer of fully bracketed trees.
+//! Valid programs and their trees, printed with full brackets.
 
 mod support;
 
@@ -231,27 +231,27 @@ fn the_offside_rule() {
         "f = (fun u M v -> (let um=(vectorToMatrix @ u) vt=(matrixTranspose @ (vectorToMatrix @ v)) \
          m=(matrixMult @ um (matrixMult @ M vt)) in m[0] [0]))",
     );
-    // Deeper lines continue, whatever they start with.
+    // Deeper lines continue, whatever their first token is.
     expr("let a = f\n  x\n  + y\n  [1]\na", "(let a=((f @ x) Add (y @ (Array 1))) in a)");
-    // The border itself does not.
+    // A line at the border does not.
     expr("let a = f x\n- b", "(let a=(f @ x) in (Neg b))");
     expr("let a = f x\n[b]", "(let a=(f @ x) in (Array b))");
     expr("let a = f x\n(b)", "(let a=(f @ x) in b)");
-    // Brackets lift the border.
+    // Brackets suspend the border.
     expr("let a = f (\nx\n)\n(b)", "(let a=(f @ x) in b)");
     expr("let a = { x =\n1,\ny = 2 }\na", "(let a={x=1 y=2} in a)");
-    // A `let` inside brackets draws its own.
+    // A `let` inside brackets sets its own border.
     expr("f (let a = 1\n   let b = 2\n   a) c", "(f @ (let a=1 b=2 in a) c)");
     expr("[ let a = 1\n  a\n, 2]", "(Array (let a=1 in a) 2)");
-    // A `let` at a line's start ends the binding above wherever it stands.
+    // A `let` at a line's start ends the previous binding in any column.
     expr("let a = 1\n    let b = 2\na", "(let a=1 b=2 in a)");
     // So does an `if` or a `fun`.
     expr("let a = f x\n  if c then a else b", "(let a=(f @ x) in (if c then a else b))");
-    // `in` where it was, at the border or behind it.
+    // `in` is still valid, at the border or right of it.
     expr("let a = 1\nin let b = 2\n  in a", "(let a=1 b=2 in a)");
-    // An outer `in` is not an inner one.
+    // An outer `in` does not end an inner `let`.
     expr("let a =\n  let b = 1\n  b\nin a", "(let a=(let b=1 in b) in a)");
-    // `then` and `else` know no border.
+    // `then` and `else` ignore borders.
     expr("let a = if c\nthen 1\nelse 2\na", "(let a=(if c then 1 else 2) in a)");
     expr("if c then\n  let a = 1\n  a\nelse\n  b", "(if c then (let a=1 in a) else b)");
     // Functions inside bindings.
@@ -262,7 +262,7 @@ fn the_offside_rule() {
     // Items end at their column only.
     module("let a = f\n x\n /* c */ y\nlet b = 2", "a = (f @ x y)\nb = 2");
     module("let a = (\n1\n)\nlet b = 2", "a = 1\nb = 2");
-    // A comment over lines does not hide that a token is the first of its line.
+    // A multi-line comment does not hide that a token is the first of its line.
     expr("let a = f /*\n*/ x\na", "(let a=(f @ x) in a)");
     expr("let a = f /*\n*/\na", "(let a=f in a)");
 }
@@ -314,7 +314,7 @@ fn what_is_long_is_no_deeper() {
     assert!(parse_expr(&index).1.is_empty() && parse_expr(&args).1.is_empty());
 }
 
-/// Each way to nest, `n` deep.
+/// Returns each form of nesting, `n` deep.
 fn nests(n: usize) -> Vec<String> {
     let wrap = |open: &str, inner: &str, close: &str| open.repeat(n) + inner + &close.repeat(n);
     vec![
@@ -347,7 +347,7 @@ fn nests(n: usize) -> Vec<String> {
     ]
 }
 
-/// On the stack that the test harness gives its threads, 2 MiB.
+/// Runs on the stack of the test harness's threads, 2 MiB.
 #[test]
 fn what_is_deep_is_a_limitation_and_no_overflow() {
     for text in nests(100_000) {

@@ -1,4 +1,4 @@
-//! No text makes the lexer, the parser or the formatter panic; what they say points into the text.
+//! The lexer, the parser and the formatter panic on no text, and their spans are inside the text.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn config(cases: u32, seed: u64) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Parses, formats and checks that every place lies in the text.
+/// Parses, formats and checks that every span is in the text.
 fn survive(text: &str) {
     let (sources, file) = source(text);
     let (module, diagnostics) = chainrule_syntax::parse(&sources, file);

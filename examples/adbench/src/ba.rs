@@ -7,26 +7,26 @@ use std::path::Path;
 /// The F~ program.
 pub const SOURCE: &str = include_str!("../programs/ba.ft");
 
-/// Cameras, points, and what was seen.
+/// Cameras, points and observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// 11 numbers each: rotation (3), centre (3), focal length, principal point (2), radial distortion (2).
+    /// 11 numbers for each camera: rotation (3), centre (3), focal length, principal point (2), radial distortion (2).
     pub cameras: Vec<Vec<f64>>,
-    /// 3 numbers each.
+    /// 3 numbers for each point.
     pub points: Vec<Vec<f64>>,
     /// A weight for each observation.
     pub weights: Vec<f64>,
-    /// Where each was seen: 2 numbers.
+    /// Image coordinates of each observation: 2 numbers.
     pub seen: Vec<Vec<f64>>,
-    /// The camera and the point of each.
+    /// Camera and point of each observation.
     pub observations: Vec<(usize, usize)>,
 }
 
-/// The problem in the file `path`: one camera, point, weight and place, repeated; observation `i` is of point `i mod m`
-/// by camera `i mod n`.
+/// Returns the problem in the file `path`: one camera, point, weight and feature, repeated; observation `i` is of point
+/// `i mod m` by camera `i mod n`.
 ///
 /// # Errors
-/// When the file cannot be read, or is not an ADBench file.
+/// Fails if the file cannot be read, or is not an ADBench file.
 pub fn read(path: &Path) -> Result<Problem, ReadError> {
     let text = text(path)?;
     let mut words = Words::new(path, &text);
@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<Problem, ReadError> {
 }
 
 impl Problem {
-    /// The arguments of the functions `ba`, `baJacobian` and `baPattern`.
+    /// Returns the arguments of the functions `ba`, `baJacobian` and `baPattern`.
     #[must_use]
     pub fn args(&self) -> Vec<Value<f64>> {
         let indices = |of: fn(&(usize, usize)) -> usize| -> Value<f64> {
@@ -62,8 +62,9 @@ impl Problem {
         ]
     }
 
-    /// Rows and columns of the sparse Jacobian in compressed form, as its values come: two rows an observation, by
-    /// camera, point and weight, then a row for each weight. The columns are cameras, points, weights.
+    /// Returns rows and columns of the sparse Jacobian in compressed form, in the order of its values: two rows for
+    /// each observation, by camera, point and weight, then a row for each weight. The columns are cameras, points,
+    /// weights.
     #[must_use]
     pub fn pattern(&self) -> (Vec<usize>, Vec<usize>) {
         let (n, m) = (self.cameras.len(), self.points.len());
@@ -85,19 +86,19 @@ impl Problem {
     }
 }
 
-/// The function `name` of the program: `ba` (residuals), `baJacobian` (values of the sparse Jacobian, arranged by
-/// hand) or `baPattern` (where they stand).
+/// Compiles the function `name` of the program: `ba` (residuals), `baJacobian` (values of the sparse Jacobian, arranged
+/// by hand) or `baPattern` (its pattern).
 ///
 /// # Errors
-/// When there is no such function.
+/// Fails if there is no such function.
 pub fn compile(name: &str) -> Result<Compiled, Error> {
     Module::from_text("ba.ft", SOURCE)?.function(name)?.compile()
 }
 
-/// The sparse Jacobian of the residuals `ba` by cameras, points and weights, made out of `ba`.
+/// Returns the sparse Jacobian of the residuals `ba` by cameras, points and weights, derived from `ba`.
 ///
 /// # Errors
-/// When the program is wrong.
+/// Fails if the program is wrong.
 pub fn sparse_jacobian() -> Result<Sparse, Error> {
     Module::from_text("ba.ft", SOURCE)?.function("ba")?.sparse_jacobian(&["camera", "x", "w"])
 }

@@ -1,5 +1,5 @@
-//! A model of a hand, fitted to points seen on one: residuals and their Jacobian. In the simple problem the points are of
-//! vertices, in the complicated one they are of triangles, and where on them is looked for too.
+//! A hand model fitted to observed points: residuals and their Jacobian. In the simple problem each point belongs to a
+//! vertex; in the complicated one to a triangle, with unknown coordinates on it.
 
 use crate::{ReadError, Words, text};
 use chainrule::{Compiled, Error, Function, Module, Value};
@@ -11,42 +11,42 @@ pub const SOURCE: &str = include_str!("../programs/hand.ft");
 /// Rows of a transform: three of four numbers.
 type Transform = Vec<Vec<f64>>;
 
-/// How many bones draw a vertex at most.
+/// Maximum number of bones of a vertex.
 const DRAWN: usize = 4;
 
 /// A hand at rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Where each bone is, relative to the one before it: the wrist, four for each finger, the forearm.
+    /// Transform of each bone relative to its parent: the wrist, four for each finger, the forearm.
     pub relative: Vec<Transform>,
-    /// From where each bone is at rest back to where it starts.
+    /// Transform of each bone from its rest position back to its origin.
     pub rest: Vec<Transform>,
-    /// 3 numbers each.
+    /// 3 numbers for each vertex.
     pub vertices: Vec<Vec<f64>>,
-    /// Bones that draw each vertex, 4 of them; where there are fewer, the last have the weight 0.
+    /// 4 bones for each vertex; missing ones have the weight 0.
     pub bones: Vec<Vec<i64>>,
-    /// By how much.
+    /// Weights of the bones.
     pub weights: Vec<Vec<f64>>,
-    /// The corners of the triangles, counter-clockwise.
+    /// Corners of the triangles, counter-clockwise.
     pub triangles: Vec<Vec<i64>>,
 }
 
-/// A hand, what was seen of it, and where to start.
+/// A hand, the observations, and the initial parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The hand at rest.
     pub model: Model,
-    /// Three numbers that turn the hand, three that move it, and four angles for each finger.
+    /// Three numbers that rotate the hand, three that translate it, and four angles for each finger.
     pub theta: Vec<f64>,
-    /// Where each point was seen.
+    /// Coordinates of each observed point.
     pub seen: Vec<Vec<f64>>,
-    /// The vertex of each point; in the complicated problem, its triangle.
+    /// Vertex of each point; in the complicated problem, its triangle.
     pub at: Vec<i64>,
-    /// In the complicated problem, two coordinates of each point on its triangle.
+    /// Two coordinates of each point on its triangle, in the complicated problem.
     pub coordinates: Option<Vec<Vec<f64>>>,
 }
 
-/// Which bone each is fixed to, as the program has them.
+/// Returns the parent of a bone, as in the program.
 fn parent(bone: usize) -> i64 {
     match bone {
         0 => -1,
@@ -57,15 +57,15 @@ fn parent(bone: usize) -> i64 {
 
 fn transform(words: &mut Words<'_>) -> Result<Transform, ReadError> {
     let mut rows = words.rows(4, 4)?;
-    // Of a transform of homogeneous coordinates: 0, 0, 0, 1.
+    // The last row of a homogeneous transform is 0, 0, 0, 1.
     rows.truncate(3);
     Ok(rows)
 }
 
-/// The model in the folder `path`.
+/// Returns the model in the folder `path`.
 ///
 /// # Errors
-/// When a file cannot be read, or is not ADBench's.
+/// Fails if a file cannot be read, or is not ADBench's.
 pub fn read_model(path: &Path) -> Result<Model, ReadError> {
     let (mut relative, mut rest) = (Vec::new(), Vec::new());
     let file = path.join("bones.txt");
@@ -85,7 +85,7 @@ pub fn read_model(path: &Path) -> Result<Model, ReadError> {
         let fields = line.replace(':', " ");
         let mut words = Words::new(&file, &fields);
         vertices.push(words.numbers(3)?);
-        // Its normal and its place in a texture.
+        // Normal and texture coordinates.
         words.numbers(5)?;
         let n = words.size()?;
         if n > DRAWN {
@@ -104,10 +104,10 @@ pub fn read_model(path: &Path) -> Result<Model, ReadError> {
     Ok(Model { relative, rest, vertices, bones, weights, triangles })
 }
 
-/// The problem in the file `path`, simple or complicated, of the model in the folder `model` beside it.
+/// Returns the problem in the file `path`, simple or complicated, of the model in the folder `model` next to it.
 ///
 /// # Errors
-/// When a file cannot be read, or is not ADBench's.
+/// Fails if a file cannot be read, or is not ADBench's.
 pub fn read(path: &Path) -> Result<Problem, ReadError> {
     let model = read_model(&path.with_file_name("model"))?;
     let text = text(path)?;
@@ -124,7 +124,7 @@ pub fn read(path: &Path) -> Result<Problem, ReadError> {
 }
 
 impl Problem {
-    /// The arguments of `hand` and `handJacobian`; of a complicated problem, of `handOnTriangles` and
+    /// Returns the arguments of `hand` and `handJacobian`; for a complicated problem, of `handOnTriangles` and
     /// `handOnTrianglesJacobian`.
     #[must_use]
     pub fn args(&self) -> Vec<Value<f64>> {
@@ -146,12 +146,12 @@ impl Problem {
         args
     }
 
-    /// The columns of the Jacobian, three numbers for each point, from the numbers of the program's result; a complicated
-    /// problem has two for the points' own coordinates before those of the parameters.
+    /// Returns the columns of the Jacobian, three numbers for each point, from the numbers of the program's result. A
+    /// complicated problem has two columns for the points' own coordinates before those of the parameters.
     #[must_use]
     pub fn columns(&self, jacobian: &[f64]) -> Vec<Vec<f64>> {
         let n = self.seen.len();
-        // What each part has for a point.
+        // Numbers of each part for a point.
         let parts: &[usize] = if self.coordinates.is_some() { &[2, 3, 3, 20] } else { &[3, 3, 20] };
         let (mut columns, mut start) = (Vec::new(), 0);
         for width in parts {
@@ -163,10 +163,10 @@ impl Problem {
     }
 }
 
-/// The functions of the program for simple or complicated problems: the residuals and their Jacobian, in parts.
+/// Returns the functions of the program for simple or complicated problems: the residuals and their Jacobian, in parts.
 ///
 /// # Errors
-/// Never: the program is right.
+/// Never: the program is valid.
 pub fn functions(complicated: bool) -> Result<(Function, Function), Error> {
     let module = Module::from_text("hand.ft", SOURCE)?;
     let (value, jacobian) =
@@ -174,10 +174,10 @@ pub fn functions(complicated: bool) -> Result<(Function, Function), Error> {
     Ok((module.function(value)?, module.function(jacobian)?))
 }
 
-/// The residuals and their Jacobian, as [`functions`] has them, compiled.
+/// Compiles the residuals and their Jacobian, as returned by [`functions`].
 ///
 /// # Errors
-/// Never: the program is right.
+/// Never: the program is valid.
 pub fn compile(complicated: bool) -> Result<(Compiled, Compiled), Error> {
     let (value, jacobian) = functions(complicated)?;
     Ok((value.compile()?, jacobian.compile()?))

@@ -1,6 +1,5 @@
-//! Problems of ADBench (Šrajer, Kukelova and Fitzgibbon, 2018) from F~, on ADBench's files: bundle adjustment
-//! ([`ba`]), a model of a hand ([`hand`]) and a recurrent network ([`lstm`]). The Gaussian mixture is an example of its
-//! own.
+//! Problems of ADBench (Šrajer, Kukelova and Fitzgibbon, 2018) in F~, on ADBench's files: bundle adjustment ([`ba`]), a
+//! hand model ([`hand`]) and a recurrent network ([`lstm`]). The Gaussian mixture is a separate example.
 
 pub mod ba;
 pub mod hand;
@@ -8,10 +7,10 @@ pub mod lstm;
 
 use std::path::Path;
 
-/// What can go wrong with a file.
+/// Error of reading a file.
 pub type ReadError = Box<dyn std::error::Error>;
 
-/// The words of a file, one number after the other.
+/// Words of a file, read as numbers.
 struct Words<'t> {
     name: String,
     words: std::str::SplitWhitespace<'t>,
@@ -26,7 +25,7 @@ impl<'t> Words<'t> {
         self.words.next().ok_or_else(|| format!("{} ends too early", self.name).into())
     }
 
-    /// How many words are left.
+    /// Returns the number of remaining words.
     fn left(&self) -> usize {
         self.words.clone().count()
     }

@@ -10,20 +10,20 @@ pub const SOURCE: &str = include_str!("../programs/lstm.ft");
 /// Weights, state and text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// For each layer a row of weights and a row of biases, 4 b numbers each.
+    /// A row of weights and a row of biases for each layer, 4 b numbers each.
     pub main: Vec<Vec<f64>>,
     /// Three rows of b numbers.
     pub extra: Vec<Vec<f64>>,
-    /// For each layer its hidden state and its cells, b numbers each.
+    /// Hidden state and cells of each layer, b numbers each.
     pub state: Vec<Vec<f64>>,
-    /// One row of b numbers a character.
+    /// One row of b numbers for each character.
     pub text: Vec<Vec<f64>>,
 }
 
-/// The problem in the file `path`.
+/// Returns the problem in the file `path`.
 ///
 /// # Errors
-/// When the file cannot be read, or is not an ADBench file.
+/// Fails if the file cannot be read, or is not an ADBench file.
 pub fn read(path: &Path) -> Result<Problem, ReadError> {
     let text = text(path)?;
     let mut words = Words::new(path, &text);
@@ -37,17 +37,17 @@ pub fn read(path: &Path) -> Result<Problem, ReadError> {
 }
 
 impl Problem {
-    /// The arguments of the function `lstm`.
+    /// Returns the arguments of the function `lstm`.
     #[must_use]
     pub fn args(&self) -> Vec<Value<f64>> {
         [&self.main, &self.extra, &self.state, &self.text].map(|rows| rows.clone().into()).to_vec()
     }
 }
 
-/// The loss and its gradient by the weights, in one call.
+/// Compiles the loss and its gradient by the weights, in one call.
 ///
 /// # Errors
-/// Never: the program is right.
+/// Never: the program is valid.
 pub fn compile() -> Result<Compiled, Error> {
     let lstm = Module::from_text("lstm.ft", SOURCE)?.function("lstm")?;
     lstm.gradient().by(&["main", "extra"]).with_value().compile()

@@ -1,7 +1,7 @@
-//! Values and derivatives equal ADBench's hand-written C++, where there are golden files, to 1e-10 relative; the
-//! Jacobian of bundle adjustment equals central differences.
+//! Values and derivatives equal ADBench's hand-written C++, if there are golden files, to 1e-10 relative; the Jacobian
+//! of bundle adjustment equals central differences.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -24,7 +24,7 @@ fn loss_and_gradient_of_the_network_equal_the_golden_files() {
     }
 }
 
-/// Two cameras, three points, all of different numbers; one camera does not turn.
+/// Returns two cameras and three points with distinct numbers; one camera has no rotation.
 fn small() -> ba::Problem {
     let number = |i: usize| 0.3 + 0.17 * (i as f64 * 1.7).sin();
     let mut cameras: Vec<Vec<f64>> = (0..2).map(|c| (0..11).map(|k| number(11 * c + k)).collect()).collect();
@@ -52,7 +52,7 @@ fn the_jacobian_of_bundle_adjustment_equals_central_differences() {
     let (rows, columns) = problem.pattern();
     assert_eq!(values.len(), columns.len());
     let (n, m) = (problem.cameras.len(), problem.points.len());
-    let at_zero = 3; // Where a rotation is 0 the program branches: differences would see the other branch.
+    let at_zero = 3; // At a zero rotation the program branches: differences would use the other branch.
     for column in 0..11 * n + 3 * m + problem.weights.len() {
         if (11..11 + at_zero).contains(&column) {
             continue;
@@ -101,7 +101,7 @@ fn rows_and_columns_of_bundle_adjustment_are_where_its_values_stand() {
     compare_patterns(&ba::read(&data.join("ba/test.txt")).unwrap());
 }
 
-/// The sparse Jacobian made from the residuals has the pattern and the values of the one arranged by hand.
+/// The sparse Jacobian derived from the residuals has the pattern and the values of the hand-arranged one.
 fn compare_with_the_one_by_hand(problem: &ba::Problem) {
     let by_hand = ba::compile("baJacobian").unwrap().call(&problem.args()).unwrap();
     let by_hand: Vec<f64> = by_hand[0].reals().into_iter().copied().collect();

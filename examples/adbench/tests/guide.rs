@@ -1,6 +1,6 @@
-//! The guide shows what this example prints.
+//! The guide contains the output of this example.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../crates/chainrule/tests/guide/example.rs"]

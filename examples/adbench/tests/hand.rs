@@ -1,8 +1,8 @@
-//! The model of a hand: residuals and Jacobian equal ADBench's hand-written C++ on its test file, to 1e-10 relative; on
-//! all files, both problems, they equal another implementation, and the Jacobian is what forward mode makes of the whole
+//! The hand model: residuals and Jacobian equal ADBench's hand-written C++ on its test file, to 1e-10 relative. On all
+//! files, for both problems, they equal another implementation, and the Jacobian equals forward mode on the whole
 //! program, and differences.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -41,7 +41,7 @@ fn forward_mode_of_the_whole_program_gives_the_golden_jacobian_too() {
     let problem = hand::read(&data.join("hand/test.txt")).unwrap();
     let (value, _) = hand::functions(false).unwrap();
     let jacobian = value.jacobian().by(&["theta"]).strategy("forward").compile().unwrap();
-    // For each point three rows of 26 numbers.
+    // Three rows of 26 numbers for each point.
     let rows = reals(&jacobian.call(&problem.args()).unwrap());
     let n = problem.seen.len();
     let by_columns: Vec<f64> = (0..26).flat_map(|k| (0..3 * n).map(move |row| 26 * row + k)).map(|i| rows[i]).collect();
@@ -65,7 +65,7 @@ fn turned_about(axis: usize, angle: f64) -> Matrix {
     m
 }
 
-/// Where the vertices are: bones one after the other, every bone for every vertex.
+/// Returns the positions of the vertices, by a loop over bones and all vertices.
 fn positions(model: &Model, theta: &[f64]) -> Vec<[f64; 3]> {
     let mut absolute: Vec<Matrix> = Vec::new();
     for bone in 0..22 {
@@ -126,7 +126,7 @@ fn residuals(problem: &Problem, theta: &[f64], coordinates: &[Vec<f64>]) -> Vec<
     all
 }
 
-/// The derivative of `f` at 0, by central differences extrapolated to the sixth order.
+/// Returns the derivative of `f` at 0, by central differences extrapolated to sixth order.
 fn slope(f: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
     let step = 1e-2;
     let at: Vec<(Vec<f64>, Vec<f64>)> = (1..=3).map(|k| k as f64 * step).map(|h| (f(h), f(-h))).collect();
@@ -200,6 +200,6 @@ fn a_hand_that_is_hardly_turned_is_not_turned_at_all() {
     assert_eq!(value.call(&problem.args()).unwrap(), still);
     let jacobian = reals(&jacobian.call(&problem.args()).unwrap());
     assert!(jacobian.iter().all(|x| x.is_finite()));
-    // Turning moves nothing.
+    // The rotation has no effect.
     assert!(problem.columns(&jacobian)[..3].concat().iter().all(|x| *x == 0.0));
 }

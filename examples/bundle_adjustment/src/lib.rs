@@ -1,5 +1,5 @@
-//! Bundle adjustment of a film: where the camera was in each picture, and where the points are that were tracked through
-//! them, so that the points are seen where they were marked.
+//! Bundle adjustment of a film: finds the camera of each picture and the positions of tracked points that minimise the
+//! distances between projected and marked points.
 //!
 //! | module | owns |
 //! | --- | --- |

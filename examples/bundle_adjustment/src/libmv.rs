@@ -1,18 +1,18 @@
 //! Problems in the format of Ceres' `libmv_bundle_adjuster`.
 //!
-//! | bytes | are |
+//! | bytes | content |
 //! | --- | --- |
 //! | `v` or `V` | little- or big-endian |
-//! | 1 | `P`: marks are picture elements |
+//! | 1 | `P`: marks are in pixels |
 //! | 8 floats | focal length, principal point, radial (3) and tangential (2) distortion |
 //! | int, then for each camera: int, 9 floats, 3 floats | picture, rotation matrix column by column, translation |
-//! | int, then for each point: int, 3 floats | track, place |
-//! | int, then for each mark: int, int, 2 floats | picture, track, where it was seen |
+//! | int, then for each point: int, 3 floats | track, position |
+//! | int, then for each mark: int, int, 2 floats | picture, track, image coordinates |
 
 use crate::Problem;
 use std::collections::BTreeMap;
 
-/// What is wrong with a file.
+/// Error of reading a file.
 pub type ReadError = Box<dyn std::error::Error>;
 
 struct Bytes<'b> {
@@ -35,7 +35,7 @@ impl Bytes<'_> {
         Ok(i32::from_le_bytes(self.four()?))
     }
 
-    /// How many items of at least `bytes` bytes follow.
+    /// Returns the number of items of at least `bytes` bytes that follow.
     fn count(&mut self, bytes: usize) -> Result<usize, ReadError> {
         let n = self.int()?;
         let n = usize::try_from(n).map_err(|_| format!("there cannot be {n} of anything"))?;
@@ -54,10 +54,10 @@ impl Bytes<'_> {
     }
 }
 
-/// The problem in these bytes.
+/// Returns the problem in these bytes.
 ///
 /// # Errors
-/// When they are not of this format, or a mark is of a camera or a point that is not there.
+/// Fails if they are not of this format, or a mark refers to a missing camera or point.
 pub fn parse(bytes: &[u8]) -> Result<Problem, ReadError> {
     let (is_little, rest) = match bytes {
         [b'v', b'P', rest @ ..] => (true, rest),
@@ -95,7 +95,7 @@ pub fn parse(bytes: &[u8]) -> Result<Problem, ReadError> {
     if bytes.rest.is_empty() { Ok(problem) } else { Err("the file goes on after its end".into()) }
 }
 
-/// Axis times angle of a rotation matrix that lies column by column.
+/// Returns axis times angle of a rotation matrix in column-major order.
 fn axis_angle(matrix: &[f64; 9]) -> [f64; 3] {
     let at = |row: usize, column: usize| matrix[3 * column + row];
     // Twice the sine of the angle times the axis.
@@ -108,7 +108,7 @@ fn axis_angle(matrix: &[f64; 9]) -> [f64; 3] {
     if cosine > 0.0 {
         return axis.map(|x| 0.5 * x);
     }
-    // Half a turn: the matrix is 2 a aT - 1.
+    // A rotation by pi: the matrix is 2 a aT - 1.
     let k = (0..3).max_by(|a, b| at(*a, *a).total_cmp(&at(*b, *b))).unwrap_or(0);
     let length = (0.5 * (at(k, k) + 1.0)).sqrt();
     let axis = |i: usize| if i == k { length } else { 0.5 * at(i, k) / length };
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn rotations_have_an_axis_and_an_angle() {
         assert_eq!(axis_angle(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]), [0.0; 3]);
-        // A quarter about z: x goes to y.
+        // A rotation by pi/2 about z: x goes to y.
         let quarter = axis_angle(&[0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
         assert!((quarter[2] - std::f64::consts::FRAC_PI_2).abs() < 1e-15 && quarter[0] == 0.0);
         let half = axis_angle(&[1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0]);

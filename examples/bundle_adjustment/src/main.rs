@@ -1,6 +1,6 @@
 //! Refines a problem.
 //!
-//! `cargo run --release -p chainrule-example-bundle_adjustment -- libmv_problem_02.bin [picture.svg]`; without a file
+//! `cargo run --release -p chainrule-example-bundle_adjustment -- libmv_problem_02.bin [picture.svg]`; without a file,
 //! a small synthetic problem.
 
 use chainrule_example_bundle_adjustment::{Problem, Refined, libmv, picture, refine};
@@ -19,7 +19,7 @@ fn run(args: &[String]) -> Result<(), libmv::ReadError> {
     println!("{n} cameras, {m} points, {p} observations");
     let at_start = refine(&problem)?;
     show("as it is", &at_start);
-    // Is what was found found again from further away?
+    // Checks that the solution is found again from further away.
     let start = Instant::now();
     let refined = refine(&problem.shaken(0.01, 0.1))?;
     let time = start.elapsed();

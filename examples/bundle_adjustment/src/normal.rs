@@ -1,16 +1,16 @@
 //! The damped normal equations of bundle adjustment, solved by the Schur complement.
 //!
-//! In: the sparse Jacobian's entries, which stand by camera and by point, and the residuals. Out: the step.
+//! In: the entries of the sparse Jacobian, by camera and by point, and the residuals. Out: the step.
 //!
-//! With `U` the blocks of the one kind (block diagonal), `V` those of the other, and `W` between them,
+//! Let `U` be the blocks of one kind (block diagonal), `V` those of the other, and `W` those between:
 //!
 //! ```text
 //! U  W   a     g          (V - WT inv(U) W) b = h - WT inv(U) g
 //! WT V   b  =  h          U a = g - W b
 //! ```
 //!
-//! The kind with more parameters is eliminated, block by block; `faer` solves the system that is left. (Triggs, McLauchlan, Hartley and Fitzgibbon, *Bundle adjustment: a
-//! modern synthesis*, section 6.)
+//! The kind with more parameters is eliminated, block by block; `faer` solves the remaining system. (Triggs,
+//! McLauchlan, Hartley and Fitzgibbon, *Bundle adjustment: a modern synthesis*, section 6.)
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
@@ -19,9 +19,9 @@ use faer::{Mat, Side};
 #[derive(Clone, Debug)]
 struct Kind {
     width: usize,
-    /// The diagonal blocks of the normal matrix, row-major.
+    /// Diagonal blocks of the normal matrix, row-major.
     blocks: Vec<Vec<f64>>,
-    /// The gradient.
+    /// Gradient.
     gradient: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// A diagonal block with its diagonal enlarged, row-major.
+    /// Returns a diagonal block with its diagonal enlarged, row-major.
     fn damped(&self, block: usize, damping: f64) -> Vec<f64> {
         let mut damped = self.blocks[block].clone();
         for i in 0..self.width {
@@ -51,17 +51,18 @@ impl Kind {
     }
 }
 
-/// The normal equations.
+/// Normal equations.
 #[derive(Clone, Debug)]
 pub struct Normal {
     cameras: Kind,
     points: Kind,
-    /// For each observation its camera, its point, and the block between them: 6 by 3, row-major.
+    /// Camera and point of each observation, and the block between them: 6 by 3, row-major.
     between: Vec<(usize, usize, [f64; 18])>,
 }
 
 impl Normal {
-    /// From the entries of the Jacobian, row by row, 6 by a camera and 3 by a point in each, two rows an observation.
+    /// Returns the equations for the entries of the Jacobian, row by row, 6 by a camera and 3 by a point in each, two
+    /// rows for each observation.
     #[must_use]
     pub fn new(
         n_cameras: usize,
@@ -88,14 +89,14 @@ impl Normal {
         normal
     }
 
-    /// The largest component of the gradient.
+    /// Returns the largest component of the gradient.
     #[must_use]
     pub fn gradient(&self) -> f64 {
         self.cameras.gradient.iter().chain(&self.points.gradient).fold(0.0, |norm, g| norm.max(g.abs()))
     }
 
-    /// The step of all cameras and that of all points, with each diagonal element enlarged by `damping` of it; `None` where
-    /// the matrix is not positive definite in floating point.
+    /// Returns the steps of all cameras and of all points, with each diagonal element enlarged by the fraction
+    /// `damping`; `None` if the matrix is not positive definite in floating point.
     #[must_use]
     pub fn step(&self, damping: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         if self.cameras.gradient.len() >= self.points.gradient.len() {
@@ -110,8 +111,8 @@ impl Normal {
     }
 }
 
-/// The steps of what is eliminated and of what is kept. The blocks between them have a row for each parameter of what is
-/// eliminated.
+/// Returns the steps of the eliminated and of the kept parameters. The blocks between them have a row for each
+/// eliminated parameter.
 fn solve(
     eliminated: &Kind,
     kept: &Kind,
@@ -146,7 +147,7 @@ fn solve(
             let mut inverse = *w;
             substitute(&factor, &mut inverse, width);
             for l in observations {
-                // The lower triangle will do.
+                // The lower triangle suffices.
                 let (_, j, other) = &between[*l];
                 if j < i {
                     continue;
@@ -177,7 +178,7 @@ fn solve(
     Some((eliminated_step, kept_step))
 }
 
-/// The lower factor of a small positive definite matrix, in place of its lower triangle.
+/// Replaces the lower triangle of a small positive definite matrix by its Cholesky factor.
 fn cholesky(matrix: &mut [f64], n: usize) -> Option<()> {
     for i in 0..n {
         for j in 0..=i {
@@ -195,7 +196,7 @@ fn cholesky(matrix: &mut [f64], n: usize) -> Option<()> {
     Some(())
 }
 
-/// Each of the `columns` columns of `right` becomes the solution for it of the matrix with this factor.
+/// Replaces each of the `columns` columns of `right` by the solution of the matrix with this factor.
 fn substitute(factor: &[f64], right: &mut [f64], columns: usize) {
     let n = right.len() / columns;
     for c in 0..columns {
@@ -225,7 +226,7 @@ mod tests {
             let damping = 0.1;
             let (cameras, points) =
                 Normal::new(n_cameras, n_points, &observations, &values, &residuals).step(damping).unwrap();
-            // The dense Jacobian.
+            // Dense Jacobian.
             let n = 6 * n_cameras + 3 * n_points;
             let mut jacobian = Mat::<f64>::zeros(residuals.len(), n);
             for (row, numbers) in values.chunks(9).enumerate() {

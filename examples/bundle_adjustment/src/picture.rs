@@ -3,24 +3,24 @@
 use std::fmt::Write;
 
 const BINS: usize = 75;
-/// The range of the histogram, as powers of ten of a picture element; what is beyond counts in the outermost bins.
+/// Range of the histogram, as powers of ten of a pixel; values beyond it count in the outermost bins.
 const RANGE: (f64, f64) = (-2.0, 3.0);
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;
 const MARGIN: f64 = 40.0;
 
-/// How many of `distances` lie in each bin.
+/// Returns the number of `distances` in each bin.
 fn bins(distances: &[f64]) -> Vec<usize> {
     let mut bins = vec![0; BINS];
     for distance in distances {
         let place = (distance.log10() - RANGE.0) / (RANGE.1 - RANGE.0) * BINS as f64;
-        // The conversion saturates; what is no number counts in the first bin.
+        // The conversion saturates; NaN counts in the first bin.
         bins[(place as usize).min(BINS - 1)] += 1;
     }
     bins
 }
 
-/// The picture of the distances before and after.
+/// Returns the picture of the distances before and after.
 #[must_use]
 pub fn draw(before: &[f64], after: &[f64]) -> String {
     let (before, after) = (bins(before), bins(after));

@@ -1,4 +1,4 @@
-//! Cameras, points, and where the points were seen.
+//! Cameras, points and observations.
 
 use chainrule::{Compiled, Error, Module, Sparse, Value};
 
@@ -8,32 +8,32 @@ pub const SOURCE: &str = include_str!("../programs/bundle.ft");
 /// A bundle adjustment problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// A rotation (axis times angle) and a translation each: 6 numbers.
+    /// A rotation (axis times angle) and a translation for each camera: 6 numbers.
     pub cameras: Vec<f64>,
-    /// 3 numbers each.
+    /// 3 numbers for each point.
     pub points: Vec<f64>,
     /// Focal length, principal point (2), radial distortion (3), tangential distortion (2).
     pub lens: [f64; 8],
-    /// Where each observation was made: 2 numbers.
+    /// Image coordinates of each observation: 2 numbers.
     pub seen: Vec<f64>,
-    /// The camera and the point of each observation.
+    /// Camera and point of each observation.
     pub observations: Vec<(usize, usize)>,
 }
 
 impl Problem {
-    /// How many cameras there are.
+    /// Returns the number of cameras.
     #[must_use]
     pub fn n_cameras(&self) -> usize {
         self.cameras.len() / 6
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     #[must_use]
     pub fn n_points(&self) -> usize {
         self.points.len() / 3
     }
 
-    /// The arguments of `residuals`.
+    /// Returns the arguments of `residuals`.
     #[must_use]
     pub fn args(&self) -> Vec<Value<f64>> {
         let rows = |numbers: &[f64], n: usize| -> Value<f64> {
@@ -52,7 +52,8 @@ impl Problem {
         ]
     }
 
-    /// The same with every camera turned and moved, and every point moved, by waves of these heights: a worse start.
+    /// Returns the problem with every camera rotated and moved, and every point moved, by waves of these amplitudes: a
+    /// worse start.
     #[must_use]
     pub fn shaken(&self, turn: f64, shift: f64) -> Self {
         let mut shaken = self.clone();
@@ -65,11 +66,11 @@ impl Problem {
         shaken
     }
 
-    /// Six cameras on an arc before a cloud of twenty points, everybody sees everything; the start is near the truth, at
-    /// which all residuals are 0.
+    /// Returns six cameras on an arc before a cloud of twenty points, all visible in all pictures. The start is near
+    /// the solution, at which all residuals are 0.
     ///
     /// # Errors
-    /// When the program is wrong.
+    /// Fails if the program is wrong.
     pub fn synthetic() -> Result<Self, Error> {
         let (n, m) = (6, 20);
         let camera = |c: usize| {
@@ -88,23 +89,23 @@ impl Problem {
     }
 }
 
-/// Numbers between -1 and 1.
+/// Returns numbers between -1 and 1.
 fn wave(k: usize) -> f64 {
     (k as f64 * 2.39996).sin()
 }
 
-/// The residuals, compiled.
+/// Compiles the residuals.
 ///
 /// # Errors
-/// When the program is wrong.
+/// Fails if the program is wrong.
 pub fn residuals() -> Result<Compiled, Error> {
     Module::from_text("bundle.ft", SOURCE)?.function("residuals")?.compile()
 }
 
-/// Their sparse Jacobian by cameras and points, compiled.
+/// Compiles their sparse Jacobian by cameras and points.
 ///
 /// # Errors
-/// When the program is wrong.
+/// Fails if the program is wrong.
 pub fn jacobian() -> Result<Sparse, Error> {
     Module::from_text("bundle.ft", SOURCE)?.function("residuals")?.sparse_jacobian(&["camera", "x"])
 }

@@ -1,7 +1,7 @@
 //! Levenberg-Marquardt on the sparse Jacobian.
 //!
-//! Steps that lower the sum of squares are taken, and lower the damping
-//!; others are tried again with more, faster and faster.
+//! Steps that decrease the sum of squares are accepted, and decrease the damping; other steps are repeated with a
+//! damping that grows faster and faster.
 
 use crate::normal::Normal;
 use crate::problem::{Problem, jacobian, residuals};
@@ -10,40 +10,40 @@ use chainrule::Error;
 /// An iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
-    /// The root of the mean of the squared distances, in picture elements.
+    /// Root mean square distance, in pixels.
     pub error: f64,
-    /// The largest component of the gradient of half the sum of squares.
+    /// Largest component of the gradient of half the sum of squares.
     pub gradient: f64,
-    /// The damping.
+    /// Damping.
     pub damping: f64,
 }
 
-/// What was reached.
+/// Result of the refinement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
-    /// The problem with better cameras and points.
+    /// Problem with better cameras and points.
     pub problem: Problem,
-    /// The start, and each step that was taken.
+    /// The start, and each accepted step.
     pub iterations: Vec<Iteration>,
-    /// The distance of each observation at the start, in picture elements.
+    /// Distance of each observation at the start, in pixels.
     pub before: Vec<f64>,
-    /// And at the end.
+    /// Distance of each observation at the end.
     pub after: Vec<f64>,
 }
 
-/// At most so many steps are tried.
+/// Maximum number of steps.
 pub const MAX_STEPS: usize = 60;
 
-/// The iteration ends when a step lowers the sum of squares by less than this part of it.
+/// Minimum relative decrease of the sum of squares; the iteration ends below it.
 const LEAST_GAIN: f64 = 1e-10;
 
-/// And when no step does with this damping.
+/// Maximum damping; the iteration ends if no step succeeds with it.
 const MOST_DAMPING: f64 = 1e3;
 
-/// `problem` with cameras and points for which the sum of squared distances is least, near where they are.
+/// Returns `problem` with cameras and points of the least sum of squared distances near the given ones.
 ///
 /// # Errors
-/// When the program fails.
+/// Fails if the program fails.
 pub fn refine(problem: &Problem) -> Result<Refined, Error> {
     let (compiled, sparse) = (residuals()?, jacobian()?);
     let args = problem.args();

@@ -1,6 +1,6 @@
-//! Refinement: the sparse Jacobian is the dense one, and the errors fall to what they should.
+//! Refinement: the sparse Jacobian equals the dense one, and the errors decrease as expected.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 use chainrule_example_bundle_adjustment::{Problem, libmv, picture, problem, refine};
@@ -62,12 +62,12 @@ fn the_film_is_refined() {
     };
     let problem = libmv::parse(&bytes).unwrap();
     assert_eq!((problem.n_cameras(), problem.n_points(), problem.observations.len()), (440, 71, 16718));
-    // The file has a solution that is nearly the best one.
+    // The file contains a solution that is nearly optimal.
     let refined = refine(&problem).unwrap();
     let (first, best) = (refined.iterations.first().unwrap(), refined.iterations.last().unwrap());
     assert!((first.error - 0.790_211).abs() < 1e-6, "{first:?}");
     assert!((best.error - 0.790_155).abs() < 1e-6, "{best:?}");
-    // From further away it is found again.
+    // It is found again from further away.
     let refined = refine(&problem.shaken(0.01, 0.1)).unwrap();
     let (first, last) = (refined.iterations.first().unwrap(), refined.iterations.last().unwrap());
     assert!(first.error > 20.0, "{first:?}");

@@ -1,4 +1,4 @@
-//! The Gaussian mixture objective of ADBench, from F~ ([`SOURCE`]), on ADBench's files.
+//! The Gaussian mixture objective of ADBench in F~ ([`SOURCE`]), on ADBench's files.
 
 use chainrule::{Compiled, Error, Module, Value};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// The F~ program.
 pub const SOURCE: &str = include_str!("../gmm.ft");
 
-/// Arguments of the objective as ADBench's files have them.
+/// Arguments of the objective in the format of ADBench's files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// Mixture weights before the softmax, k of them.
@@ -23,10 +23,10 @@ pub struct Problem {
     pub m: i64,
 }
 
-/// The problem in the file `path`.
+/// Returns the problem in the file `path`.
 ///
 /// # Errors
-/// When the file cannot be read, or is not an ADBench file.
+/// Fails if the file cannot be read, or is not an ADBench file.
 pub fn read(path: &Path) -> Result<Problem, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let mut words = text.split_whitespace();
@@ -44,19 +44,19 @@ pub fn read(path: &Path) -> Result<Problem, Box<dyn std::error::Error>> {
     Ok(Problem { alphas, means, icf, points, gamma, m })
 }
 
-/// The objective and its gradient by alphas, means and icf, in one call.
+/// Compiles the objective and its gradient by alphas, means and icf, in one call.
 ///
 /// # Errors
-/// Never: the program is right.
+/// Never: the program is valid.
 pub fn compile() -> Result<Compiled, Error> {
     let gmm = Module::from_text("gmm.ft", SOURCE)?.function("gmm")?;
     gmm.gradient().by(&["alphas", "means", "icf"]).with_value().compile()
 }
 
-/// The value and the gradient, in ADBench's order: alphas, means, icf.
+/// Returns the value and the gradient, in ADBench's order: alphas, means, icf.
 ///
 /// # Errors
-/// When the problem's shapes do not fit.
+/// Fails if the problem's shapes do not fit.
 pub fn evaluate(compiled: &Compiled, problem: &Problem) -> Result<(f64, Vec<f64>), Error> {
     let args = [
         Value::from(problem.alphas.clone()),

@@ -1,6 +1,6 @@
 //! Value and gradient equal ADBench's hand-written C++ to 1e-10 relative.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 use chainrule_example_gmm::{compile, evaluate, read};

@@ -9,13 +9,13 @@ pub struct Body {
     pub mass: f64,
     /// The centre of mass, in metres.
     pub centre: [f64; 3],
-    /// The integral of x xT over the mass, x in homogeneous coordinates: symmetric; the last row and
-    /// column are mass times centre, and mass.
+    /// The integral of x xT over the mass, with x in homogeneous coordinates: symmetric; the last row and column are
+    /// mass times centre, and mass.
     pub pseudo_inertia: [[f64; 4]; 4],
 }
 
-/// A joint in its position: the transform of its link's frame to the one before, and its derivatives by
-/// the joint's coordinate. They are given rather than derived because they are simple.
+/// A joint at its coordinate: the transform of its link's frame to the previous one, and its derivatives by the joint's
+/// coordinate. These are simple, and given rather than derived.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// A(q).
@@ -26,16 +26,16 @@ pub struct Joint {
     pub second: Matrix,
 }
 
-/// A number as an expression in the graph of `like`, matrix by matrix.
+/// Returns numbers as expressions in the graph of `like`.
 pub(crate) fn constant_matrix(like: &Expr, rows: &[[f64; 4]; 4]) -> Matrix {
     Matrix::from_fn(4, 4, |i, j| like.constant_like(rows[i][j]))
 }
 
-/// The torques for joint velocities `qd` and accelerations `qdd`, by equation (16). W and its second
-/// time derivative come from the product rule, link by link.
+/// Returns the torques for joint velocities `qd` and accelerations `qdd`, by equation (16). W and its second time
+/// derivative use the product rule, link by link.
 ///
 /// # Panics
-/// When the lengths of the arguments differ, or there is no joint.
+/// Panics if the lengths of the arguments differ, or there is no joint.
 #[must_use]
 pub fn torques(joints: &[Joint], bodies: &[Body], qd: &Vector, qdd: &Vector, gravity: [f64; 3]) -> Vector {
     let (mut world, mut world_d, mut world_dd): (Vec<Matrix>, Vec<Matrix>, Vec<Matrix>) = Default::default();
@@ -60,8 +60,8 @@ pub fn torques(joints: &[Joint], bodies: &[Body], qd: &Vector, qdd: &Vector, gra
     torques_from(joints, bodies, &world, &world_dd, gravity)
 }
 
-/// The same, with dA/dq and the second time derivative of W asked for as derivatives of expressions:
-/// along q -> qd -> qdd, as a D* program does.
+/// As [`torques`], with dA/dq and the second time derivative of W requested as derivatives of expressions along q -> qd
+/// -> qdd, as in a D* program.
 ///
 /// # Panics
 /// As [`torques`].
@@ -96,8 +96,8 @@ pub fn torques_by_time_derivatives(
 fn torques_from(joints: &[Joint], bodies: &[Body], world: &[Matrix], world_dd: &[Matrix], gravity: [f64; 3]) -> Vector {
     let n = joints.len();
     let like = &world[0][(0, 0)];
-    // The sums of equation (16) from the inside out: S_i = J_i Wdd_iT + A_{i+1} S_{i+1}, and for gravity
-    // R_i = m_i r_i + A_{i+1} R_{i+1}.
+    // The sums of equation (16) from the inside out: S_i = J_i Wdd_iT + A_{i+1} S_{i+1}, and for gravity R_i = m_i r_i
+    // + A_{i+1} R_{i+1}.
     let mut sums: Vec<(Matrix, Matrix)> = Vec::new();
     for i in (0..n).rev() {
         let inertial = constant_matrix(like, &bodies[i].pseudo_inertia) * world_dd[i].transpose();

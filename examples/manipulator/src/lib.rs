@@ -17,8 +17,8 @@ pub use dynamics::{Body, Joint, torques, torques_by_time_derivatives};
 use chainrule::{Error, Function, Vector, vars};
 use robot::Link;
 
-/// The torque function of a chain: arguments q, qd and qdd, result tau. Transforms are differentiated
-/// by Chainrule, along q -> qd -> qdd.
+/// Returns the torque function of a chain: arguments q, qd and qdd, result tau. Chainrule differentiates transforms
+/// along q -> qd -> qdd.
 ///
 /// # Errors
 /// Never, for a chain with at least one link.

@@ -1,4 +1,4 @@
-//! Recursive Newton-Euler on numbers: an independent way to the same torques, as a check.
+//! Recursive Newton-Euler on numbers: an independent computation of the torques, as a check.
 
 use crate::robot::{Link, Transform};
 
@@ -20,7 +20,7 @@ fn dot(a: V, b: V) -> f64 {
     (0..3).map(|i| a[i] * b[i]).sum()
 }
 
-/// The rotation of a transform, turned around: from the frame before to the link's frame.
+/// Applies the inverse rotation of a transform: from the previous frame to the link's frame.
 fn into_link(t: &Transform, v: V) -> V {
     std::array::from_fn(|j| (0..3).map(|i| t[i][j] * v[i]).sum())
 }
@@ -29,7 +29,7 @@ fn out_of_link(t: &Transform, v: V) -> V {
     std::array::from_fn(|i| (0..3).map(|j| t[i][j] * v[j]).sum())
 }
 
-/// The transform of a link's frame to the frame before at coordinate `q`.
+/// Returns the transform of a link's frame to the previous frame at coordinate `q`.
 fn transform(link: &Link, q: f64) -> Transform {
     let [x, y, z] = link.axis;
     let (s, c) = q.sin_cos();
@@ -43,13 +43,13 @@ fn transform(link: &Link, q: f64) -> Transform {
     crate::robot::product(&link.origin, &rotation)
 }
 
-/// The torques of a chain at joint positions `q`, velocities `qd` and accelerations `qdd`.
+/// Returns the torques of a chain at joint positions `q`, velocities `qd` and accelerations `qdd`.
 #[must_use]
 pub fn torques(links: &[Link], q: &[f64], qd: &[f64], qdd: &[f64], gravity: V) -> Vec<f64> {
     let n = links.len();
     let transforms: Vec<Transform> = links.iter().zip(q).map(|(link, q)| transform(link, *q)).collect();
-    // Angular velocity, angular and linear acceleration in each link's own frame. Gravity enters as an
-    // acceleration of the base.
+    // Angular velocity, angular and linear acceleration in each link's own frame. Gravity is an acceleration of the
+    // base.
     let (mut w, mut wd, mut a) = ([0.0; 3], [0.0; 3], scale(-1.0, gravity));
     let (mut forces, mut moments) = (Vec::new(), Vec::new());
     for i in 0..n {

@@ -6,20 +6,20 @@ use chainrule::{Expr, Matrix};
 /// A 4x4 matrix of numbers, by rows.
 pub type Transform = [[f64; 4]; 4];
 
-/// A link of a chain: where its joint sits on the link before, the joint's axis, the mass that it carries.
+/// A link of a chain: the origin of its joint on the previous link, the joint's axis, and its mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// The joint's name in the file.
+    /// Name of the joint in the file.
     pub name: String,
-    /// From the joint's frame at q = 0 to the frame of the link before.
+    /// Transform from the joint's frame at q = 0 to the frame of the previous link.
     pub origin: Transform,
-    /// The joint's axis in its own frame; of length 1.
+    /// Axis of the joint in its own frame; of length 1.
     pub axis: [f64; 3],
     /// The mass distribution in the joint's frame.
     pub body: Body,
 }
 
-/// The product of two transforms.
+/// Returns the product of two transforms.
 #[must_use]
 pub fn product(a: &Transform, b: &Transform) -> Transform {
     std::array::from_fn(|i| std::array::from_fn(|j| (0..4).map(|k| a[i][k] * b[k][j]).sum()))
@@ -29,7 +29,7 @@ fn transpose(a: &Transform) -> Transform {
     std::array::from_fn(|i| std::array::from_fn(|j| a[j][i]))
 }
 
-/// The rigid motion of a URDF `origin`: roll, pitch and yaw about fixed axes, then a shift.
+/// Returns the rigid motion of a URDF `origin`: roll, pitch and yaw about fixed axes, then a translation.
 #[must_use]
 pub fn rigid(xyz: [f64; 3], rpy: [f64; 3]) -> Transform {
     // Files give angles as decimals of multiples of pi/2; their sines and cosines are meant to be 0 and 1.
@@ -52,7 +52,7 @@ pub fn rigid(xyz: [f64; 3], rpy: [f64; 3]) -> Transform {
 }
 
 impl Body {
-    /// From the mass, the centre and the inertia about the centre (a symmetric 3x3 tensor), all in one frame.
+    /// Returns the body of this mass, centre and inertia about the centre (a symmetric 3x3 tensor), all in one frame.
     #[must_use]
     pub fn new(mass: f64, centre: [f64; 3], inertia: [[f64; 3]; 3]) -> Self {
         // The second moments are S = tr(I)/2 - I about the centre, plus m c cT.
@@ -70,19 +70,19 @@ impl Body {
         Self { mass, centre, pseudo_inertia: j }
     }
 
-    /// No mass.
+    /// Returns a body without mass.
     #[must_use]
     pub fn nothing() -> Self {
         Self { mass: 0.0, centre: [0.0; 3], pseudo_inertia: [[0.0; 4]; 4] }
     }
 
-    /// The same body seen from another frame: `transform` takes its frame to the other.
+    /// Returns the same body in another frame: `transform` maps its frame to the other.
     #[must_use]
     pub fn moved(&self, transform: &Transform) -> Self {
         Self::from_moments(product(&product(transform, &self.pseudo_inertia), &transpose(transform)))
     }
 
-    /// Both bodies, which are given in one frame, as one.
+    /// Returns both bodies, given in one frame, as one.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let sum = |i: usize| std::array::from_fn(|j| self.pseudo_inertia[i][j] + other.pseudo_inertia[i][j]);
@@ -100,8 +100,8 @@ impl Body {
 }
 
 impl Link {
-    /// The joint at coordinate `q`: A = origin * rotation about the axis. Its derivatives by q are
-    /// A K and A K K, where K is the axis as a cross product.
+    /// Returns the joint at coordinate `q`: A = origin * rotation about the axis. Its derivatives by q are A K and A K
+    /// K, where K is the axis as a cross product.
     #[must_use]
     pub fn joint(&self, q: &Expr) -> Joint {
         let [x, y, z] = self.axis;
@@ -120,25 +120,25 @@ impl Link {
     }
 }
 
-/// The chain of `n` links with the constants of the benchmark problems, by Denavit-Hartenberg numbers:
+/// Returns the chain of `n` links with the constants of the benchmark problems, by Denavit-Hartenberg parameters:
 /// length, offset, cosine and sine of the twist, and the mass distribution of each link.
 #[must_use]
 pub fn benchmark_links(n: usize, twist: Twist) -> Vec<BenchmarkLink> {
     (0..n).map(|i| benchmark_link(i, twist)).collect()
 }
 
-/// How the axes of neighbouring joints lie.
+/// Directions of the axes of neighbouring joints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Twist {
     /// All parallel.
     Parallel,
-    /// Each perpendicular to the one before.
+    /// Each perpendicular to the previous one.
     Perpendicular,
-    /// At angles that are different for each.
+    /// At different angles.
     Generic,
 }
 
-/// A link by its Denavit-Hartenberg numbers.
+/// A link by its Denavit-Hartenberg parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkLink {
     length: f64,
@@ -183,8 +183,8 @@ fn benchmark_link(i: usize, twist: Twist) -> BenchmarkLink {
 }
 
 impl BenchmarkLink {
-    /// The joint at coordinate `q`. Its axis is the z axis of the frame before, so the derivatives are
-    /// the first two rows turned by a right angle.
+    /// Returns the joint at coordinate `q`. Its axis is the z axis of the previous frame, so the derivatives are the
+    /// first two rows rotated by a right angle.
     #[must_use]
     pub fn joint(&self, q: &Expr) -> Joint {
         let (c, s) = (q.cos(), q.sin());

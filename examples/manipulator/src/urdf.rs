@@ -13,17 +13,17 @@ fn identity() -> Transform {
     rigid([0.0; 3], [0.0; 3])
 }
 
-/// The revolute joints of the file as one serial chain. What hangs on fixed joints belongs to the link
-/// that carries it, and so do the fingers of a gripper (prismatic joints), held where they are.
+/// Returns the revolute joints of the file as one serial chain. Bodies on fixed joints belong to the link that carries
+/// them, and so do the fingers of a gripper (prismatic joints) in their current position.
 ///
 /// # Errors
-/// When the file cannot be read, or its revolute joints do not form one chain.
+/// Fails if the file cannot be read, or its revolute joints do not form one chain.
 pub fn load(path: &Path) -> Result<Vec<Link>, Box<dyn std::error::Error>> {
     let robot = urdf_rs::read_file(path)?;
     let is_child = |name: &str| robot.joints.iter().any(|joint| joint.child.link == name);
     let root = robot.links.iter().find(|link| !is_child(&link.name)).ok_or("the file has no root link")?;
     let mut links: Vec<Link> = Vec::new();
-    // Link of the file, how many joints are below it, its frame seen from the last of them.
+    // Link of the file, number of joints below it, its frame seen from the last of them.
     let mut todo = vec![(root.name.clone(), 0, identity())];
     while let Some((name, below, frame)) = todo.pop() {
         if let Some(link) = robot.links.iter().find(|link| link.name == name)

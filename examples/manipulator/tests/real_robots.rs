@@ -1,7 +1,7 @@
-//! Real robots: torques against Newton-Euler, the Jacobian against forward mode and differences in
-//! extended precision, emitted C against the interpreter.
+//! Real robots: torques against Newton-Euler, the Jacobian against forward mode and differences in extended precision,
+//! emitted C against the interpreter.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::check;
@@ -97,14 +97,14 @@ fn emitted_c_equals_the_interpreter() {
         let values: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
         assert_eq!(values.len(), expected.len());
         let scale = expected.iter().fold(0.0_f64, |m, t| m.max(t.abs()));
-        // Sine and cosine of the two differ by a unit in the last place at most; the rest is the same code.
+        // Sine and cosine differ by at most a unit in the last place; the rest is the same code.
         for (a, b) in values.iter().zip(&expected) {
             assert!((a - b).abs() <= 1e-14 * scale, "{file}: {a} is not {b}");
         }
     }
 }
 
-/// Calls the function at one point and prints its results.
+/// Returns a C program that calls the function at one point and prints its results.
 fn main_program(n: usize, point: &(Vec<f64>, Vec<f64>, Vec<f64>), outputs: usize, work: bool) -> String {
     let list = |v: &[f64]| v.iter().map(|x| format!("{x:e}")).collect::<Vec<_>>().join(", ");
     let sizes: Vec<usize> = std::iter::once(n).chain(std::iter::repeat_n(n * n, outputs - 1)).collect();

@@ -1,7 +1,7 @@
-//! Small problems that the field measures itself on, in F~: those of GradBench, and the dF~ paper's (Shaikhha et al.,
-//! 2018, figures 8 to 11). Each constant is the text of a program.
+//! Small benchmark problems of the field in F~: those of GradBench, and the dF~ paper's (Shaikhha et al., 2018, figures
+//! 8 to 11). Each constant is the text of a program.
 //!
-//! | program | functions | of |
+//! | program | functions | subject |
 //! | --- | --- | --- |
 //! | [`LLSQ`] | `llsq x n` | linear least squares on n points |
 //! | [`LSE`] | `lse x` | log-sum-exp |

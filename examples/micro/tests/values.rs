@@ -1,7 +1,6 @@
-//! Values equal other implementations; derivatives equal formulas that are written by hand, in both modes, with loops and
-//! unrolled.
+//! Values equal other implementations; derivatives equal hand-written formulas, in both modes, with loops and unrolled.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Derivation, Function, Module, Value};
@@ -32,7 +31,7 @@ fn same(what: &str, found: &[f64], expected: &[f64]) {
     }
 }
 
-/// Numbers without a pattern, from -1 to 1.
+/// Returns numbers without a pattern, from -1 to 1.
 fn some(n: usize, seed: usize) -> Vec<f64> {
     (0..n)
         .map(|i| (((i + 31 * seed) as f64 + 0.5) * 12.9898).sin() * 43_758.547)
@@ -84,7 +83,7 @@ fn log_sum_exp() {
     }
 }
 
-/// The last element at 2 and its gradient: every step together with its derivatives by all x.
+/// Returns the last element at time 2 and its gradient: every step together with its derivatives by all x.
 fn runge_kutta(x: &[f64], steps: usize) -> (Vec<f64>, Vec<f64>) {
     let n = x.len();
     let h = 2.0 / steps as f64;
@@ -144,7 +143,7 @@ fn a_number_of_steps_is_not_negative_where_they_are_kept() {
     assert!(message.contains("an array would have a negative size"), "{message}");
 }
 
-/// The determinant by elimination with pivots.
+/// Returns the determinant, by elimination with pivoting.
 fn eliminated(mut a: Vec<Vec<f64>>) -> f64 {
     let (n, mut det) = (a.len(), 1.0);
     for k in 0..n {
@@ -163,7 +162,7 @@ fn eliminated(mut a: Vec<Vec<f64>>) -> f64 {
     det
 }
 
-/// The derivative of a determinant by each element: its cofactor.
+/// Returns the derivative of a determinant by each element: its cofactor.
 fn cofactors(a: &[Vec<f64>]) -> Vec<f64> {
     let n = a.len();
     let minor = |i: usize, j: usize| -> f64 {
@@ -225,7 +224,7 @@ fn clusters() {
         same("reverse", &derived(&f.gradient().by(&["centroids"]), &args), &slope);
         same("forward", &derived(&f.gradient().by(&["centroids"]).strategy("forward"), &args), &slope);
         same("curvature", &value(micro::KMEANS, "curvature", &args), &curvature);
-        // A centroid that is nearest to nothing has no direction: 0 / 0.
+        // A centroid that is nearest to no point has no direction: 0 / 0.
         let expected: Vec<f64> = slope.iter().zip(&curvature).map(|(s, c)| s / c).collect();
         let found = value(micro::KMEANS, "direction", &args);
         assert_eq!(found.len(), expected.len());
@@ -233,7 +232,7 @@ fn clusters() {
             assert_eq!(found.is_nan(), expected.is_nan());
             assert!(expected.is_nan() || (found - expected).abs() <= 1e-12, "{found} is not {expected}");
         }
-        // Off the diagonal of the Hessian all is 0.
+        // All off-diagonal elements of the Hessian are 0.
         let hessian = derived(&f.hessian().by(&["centroids"]), &args);
         for (i, x) in hessian.iter().enumerate() {
             let on_the_diagonal = i / (k * d) == i % (k * d);
@@ -290,7 +289,7 @@ fn a_matrix_factorisation() {
     }
 }
 
-/// Where a camera sees a point: with the rotation as a matrix.
+/// Projects a point into a camera, with the rotation as a matrix.
 fn project(p: &[f64]) -> [f64; 2] {
     let angle = dot(&p[..3], &p[..3]).sqrt();
     let v: Vec<f64> = p[..3].iter().map(|r| r / angle).collect();
@@ -312,7 +311,7 @@ fn project_and_its_jacobian() {
     let args = [Value::from(p.clone())];
     same("project", &value(micro::MICRO, "projectAll", &args), &project(&p));
     let jacobian = value(micro::MICRO, "projectJacobian", &args);
-    // Central differences, extrapolated to the sixth order.
+    // Central differences, extrapolated to sixth order.
     let step = 1e-2;
     for k in 0..14 {
         let moved = |by: f64| {

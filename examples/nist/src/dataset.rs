@@ -17,10 +17,10 @@ pub struct Dataset {
     pub sum_of_squares: f64,
 }
 
-/// The data set in the file `path`.
+/// Returns the data set in the file `path`.
 ///
 /// # Errors
-/// When the file cannot be read, or lacks a part.
+/// Fails if the file cannot be read, or lacks a part.
 pub fn read(path: &Path) -> Result<Dataset, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let mut data = Dataset { y: vec![], x: vec![], starts: [vec![], vec![]], certified: vec![], sum_of_squares: 0.0 };

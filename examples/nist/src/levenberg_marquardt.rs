@@ -4,31 +4,31 @@
 use faer::Mat;
 use faer::linalg::solvers::SolveLstsq;
 
-/// Where the solver stopped.
+/// Result of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// The parameters.
     pub parameters: Vec<f64>,
     /// The residual sum of squares.
     pub sum_of_squares: f64,
-    /// How often residuals and Jacobian were evaluated.
+    /// Number of evaluations of residuals and Jacobian.
     pub evaluations: usize,
-    /// Whether it stopped because it could not get better, not because it had no evaluations left.
+    /// Whether it stopped because no improvement was possible, not because evaluations were used up.
     pub converged: bool,
 }
 
-/// At most so many evaluations.
+/// Maximum number of evaluations.
 const EVALUATIONS: usize = 5000;
 
 fn squares(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum()
 }
 
-/// Minimises the sum of squares of the residuals that `evaluate` gives together with their Jacobian
-/// (row-major) from `start` on.
+/// Minimises the sum of squares of the residuals that `evaluate` returns together with their Jacobian (row-major),
+/// starting at `start`.
 ///
 /// # Errors
-/// What `evaluate` fails with.
+/// Errors of `evaluate`.
 pub fn minimise<E>(
     start: &[f64],
     mut evaluate: impl FnMut(&[f64]) -> Result<(Vec<f64>, Vec<f64>), E>,
@@ -62,7 +62,7 @@ pub fn minimise<E>(
         let (next_r, next_j) = evaluate(&next)?;
         evaluations += 1;
         let next_cost = squares(&next_r);
-        // What the linear model promised.
+        // Decrease predicted by the linear model.
         let predicted: f64 = cost
             - (0..m)
                 .map(|i| (r[i] + (0..n).map(|c| j[i * n + c] * step[(c, 0)] / scale[c]).sum::<f64>()).powi(2))

@@ -19,7 +19,7 @@ pub const MODELS: [(&str, &str); 8] = [
     ("Thurber", include_str!("../models/Thurber.ft")),
 ];
 
-/// Residuals and their Jacobian by the parameters, in one call.
+/// Compiles residuals and their Jacobian by the parameters, in one call.
 ///
 /// # Errors
 /// Never, for the programs of [`MODELS`].
@@ -28,10 +28,10 @@ pub fn compile(name: &str, source: &str) -> Result<Compiled, Error> {
     residuals.jacobian().by(&["b"]).with_value().compile()
 }
 
-/// Residuals, and their Jacobian by rows, at the parameters `b`.
+/// Returns residuals, and their Jacobian by rows, at the parameters `b`.
 ///
 /// # Errors
-/// When the number of parameters is not the model's.
+/// Fails if the number of parameters is not the model's.
 pub fn evaluate(compiled: &Compiled, data: &Dataset, b: &[f64]) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let args = [Value::from(b.to_vec()), Value::from(data.x.clone()), Value::from(data.y.clone())];
     let doubles: Vec<f64> = compiled.call(&args)?[0].reals().into_iter().copied().collect();

@@ -4,7 +4,7 @@ use chainrule_example_nist::{MODELS, compile, dataset, evaluate, levenberg_marqu
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Digits that agree: -log10 of the relative error, at most 11 as certified.
+/// Returns the number of digits that agree: -log10 of the relative error, at most 11 as certified.
 fn digits(found: &[f64], certified: &[f64]) -> f64 {
     let error = found.iter().zip(certified).map(|(f, c)| ((f - c) / c).abs()).fold(0.0, f64::max);
     (-error.log10()).min(11.0)

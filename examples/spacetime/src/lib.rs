@@ -1,5 +1,5 @@
-//! Space-time optimisation of a manipulator's motion, as in section 5.4 of the D* paper: the sum of
-//! squared torques at a time, by the coefficients of cubic joint trajectories.
+//! Space-time optimisation of a manipulator's motion, as in section 5.4 of the D* paper: the sum of squared torques at
+//! a time, by the coefficients of cubic joint trajectories.
 
 use chainrule::{Error, Expr, Function, Vector, var, vars};
 use chainrule_example_manipulator::robot::{BenchmarkLink, Twist, benchmark_links};
@@ -8,7 +8,7 @@ use chainrule_example_manipulator::{Body, Joint, torques};
 /// Gravity of the benchmark problems.
 pub const GRAVITY: [f64; 3] = [0.0, -9.81, 0.0];
 
-/// The torques of the benchmark chain for joint expressions.
+/// Returns the torques of the benchmark chain for joint expressions.
 #[must_use]
 pub fn chain_torques(n: usize, twist: Twist, q: &Vector, qd: &Vector, qdd: &Vector) -> Vector {
     let links: Vec<BenchmarkLink> = benchmark_links(n, twist);
@@ -17,8 +17,8 @@ pub fn chain_torques(n: usize, twist: Twist, q: &Vector, qd: &Vector, qdd: &Vect
     torques(&joints, &bodies, qd, qdd, GRAVITY)
 }
 
-/// The objective of `n` joints: arguments the 4n coefficients `a` (a cubic a joint, highest power first)
-/// and the time `t`.
+/// Returns the objective of `n` joints. Its arguments are the 4n coefficients `a` (a cubic for each joint, highest
+/// power first) and the time `t`.
 ///
 /// # Errors
 /// Never, for at least one joint.

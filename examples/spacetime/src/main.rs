@@ -1,4 +1,4 @@
-//! The space-time gradient for chains of several lengths: operations, and time to derive.
+//! The space-time gradient for chains of several lengths: operations, and derivation time.
 
 use chainrule_example_manipulator::robot::Twist;
 use chainrule_example_spacetime::objective;

@@ -1,5 +1,5 @@
-//! The space-time gradient against forward mode and differences in extended precision, and the two ways
-//! to the torque function against each other.
+//! The space-time gradient against forward mode and differences in extended precision, and both forms of the torque
+//! function against each other.
 
 use chainrule::{Function, Vector, check, vars};
 use chainrule_example_manipulator::robot::{Twist, benchmark_links};

@@ -2,7 +2,7 @@
 
 use chainrule::Expr;
 
-/// The normalisation of the harmonic (`l`, `m`), `m >= 0`.
+/// Returns the normalisation of the harmonic (`l`, `m`), `m >= 0`.
 fn normalisation(l: usize, m: usize) -> f64 {
     let pi = std::f64::consts::PI;
     if m == 0 {
@@ -13,8 +13,8 @@ fn normalisation(l: usize, m: usize) -> f64 {
     ((2 * l + 1) as f64 / (2.0 * pi) / ratio).sqrt()
 }
 
-/// All harmonics up to `order` at the unit vector (`x`, `y`, `z`): (order + 1)^2 expressions, by
-/// ascending l, then m from -l to l. P is the Legendre part, S and C the parts of x and y.
+/// Returns all harmonics up to `order` at the unit vector (`x`, `y`, `z`): (order + 1)^2 expressions, by ascending l,
+/// then m from -l to l. P is the Legendre part, S and C the parts of x and y.
 #[must_use]
 pub fn spherical_harmonics(order: usize, x: &Expr, y: &Expr, z: &Expr) -> Vec<Expr> {
     let number = |c: f64| z.constant_like(c);

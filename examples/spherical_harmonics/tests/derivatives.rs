@@ -1,6 +1,6 @@
 //! The Jacobian of the harmonics against forward mode and differences in extended precision.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Function, Module, Vector, check, vars};
@@ -35,7 +35,7 @@ fn harmonics_of_one_degree_add_up_to_a_constant() {
     }
 }
 
-/// The program in F~ up to an order, unrolled; its results are n rows of n.
+/// Returns the program in F~ up to an order, unrolled; its results are n rows of n.
 fn written(order: usize) -> Function {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/harmonics.ft");
     let f = Module::load(path).and_then(|module| module.function("harmonics")).unwrap();
@@ -48,7 +48,7 @@ fn the_program_in_text_computes_the_same_with_as_few_operations() {
     let counts = |f: &Function| f.counts().unwrap().arithmetic();
     let jacobian = |f: &Function| f.jacobian().by(&["v"]).function().unwrap();
     assert_eq!(counts(&text), counts(&rust));
-    // Numbers of recurrences round otherwise in it, and are seen to be the same: 406 of both.
+    // Its recurrence constants round differently; both have 406 operations.
     assert!(counts(&jacobian(&text)) <= counts(&jacobian(&rust)) + 2, "{}", counts(&jacobian(&text)));
     let eval = |f: &Function| f.compile().unwrap().eval(&[&[0.48, -0.6, 0.64]]).unwrap().concat();
     let (found, expected) = (eval(&text), eval(&rust));

@@ -1,4 +1,4 @@
-//! ADBench's problems as GradBench has them.
+//! ADBench's problems in GradBench's form.
 
 use super::{NO_SIZES, SCALAR, function};
 use crate::input::Input;
@@ -64,7 +64,7 @@ pub const BA: Task = Task {
     },
 };
 
-/// In compressed rows; all of it is made in each run, values as well as where they stand.
+/// Sparse Jacobian in compressed rows; each run computes the values and the pattern.
 pub const BA_JACOBIAN: Task = Task {
     name: "jacobian",
     function: || {
@@ -73,7 +73,7 @@ pub const BA_JACOBIAN: Task = Task {
     },
     output: |_, prepared| {
         let integers = |i: usize| shortened([prepared.integers(i), prepared.integers(i + 1)], |k| Ok(json!(k)));
-        // Where the first row begins is no result.
+        // The start of the first row is not part of the output.
         let ends: Vec<i64> = std::iter::once(&0).chain(prepared.integers(0)).copied().collect();
         let rows = shortened([&ends, prepared.integers(1)], |k| Ok(json!(k)))?;
         let values = shortened([prepared.result(4), prepared.result(5)], |x| output::number(*x))?;
@@ -82,26 +82,27 @@ pub const BA_JACOBIAN: Task = Task {
     ..BA
 };
 
-/// The first 30 and the last of elements in two parts.
+/// Returns the first 30 and the last of elements in two parts.
 fn shortened<T>(parts: [&[T]; 2], json: impl Fn(&T) -> Result<Json, Failure>) -> Result<Vec<Json>, Failure> {
     let [first, second] = parts;
     let all = || first.iter().chain(second);
     all().take(30).chain(all().last()).map(json).collect()
 }
 
-/// Memory for a number of an argument, in bytes: the number, its value of 32 bytes in a list, and its place among the arguments.
+/// Memory for a number of an argument, in bytes: the number, its value of 32 bytes in a list, and its entry among the
+/// arguments.
 const BYTES_PER_NUMBER: usize = 64;
 
-/// One camera, point, weight and feature, repeated.
+/// Returns one camera, point, weight and feature, repeated.
 fn bundle(input: &Input<'_>) -> Result<ba::Problem, Failure> {
     let count = |name| input.size(name, 1, 1 << 32).map(|n| n as usize);
     let (n, m, p) = (count("n")?, count("m")?, count("p")?);
     let (camera, point, weight, seen) =
         (input.vector("cam")?, input.vector("x")?, input.real("w")?, input.vector("feat")?);
-    // An observation has a weight, a camera and a point besides.
+    // An observation also has a weight, a camera and a point.
     let parts = [(n, camera.len()), (m, point.len()), (p, seen.len().saturating_add(3))];
     let numbers = parts.iter().fold(0, |sum: usize, (n, len)| sum.saturating_add(n.saturating_mul(len + 1)));
-    // What is not there is told before anything is written.
+    // Missing memory is reported before anything is written.
     let room = Vec::<[u8; BYTES_PER_NUMBER]>::new().try_reserve_exact(numbers);
     room.map_err(|_| format!("there is not enough memory for {numbers} numbers; `n`, `m` and `p` are too large"))?;
     Ok(ba::Problem {

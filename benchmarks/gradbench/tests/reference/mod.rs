@@ -1,9 +1,8 @@
-//! GradBench's functions once more, in plain Rust, and their derivatives by differences: what recorded answers are
-//! compared with.
+//! GradBench's functions in plain Rust, and their derivatives by differences, as a reference for recorded answers.
 
 use serde_json::{Value as Json, json};
 
-/// The numbers of `json`, in their order; those of an object in the order of `names`.
+/// Returns the numbers of `json` in order; those of an object in the order of `names`.
 pub fn numbers(json: &Json, names: &[&str]) -> Vec<f64> {
     match json {
         Json::Array(items) => items.iter().flat_map(|item| numbers(item, names)).collect(),
@@ -55,7 +54,7 @@ fn ode(input: &Json) -> Vec<f64> {
     y
 }
 
-/// By elimination with pivots.
+/// Computes the determinant by elimination with pivoting.
 fn det(input: &Json) -> f64 {
     let n = integer(input, "ell");
     let mut a: Vec<Vec<f64>> = vector(input, "A").chunks(n).map(<[f64]>::to_vec).collect();
@@ -83,7 +82,7 @@ fn kmeans(input: &Json) -> f64 {
     matrix(input, "points").iter().map(nearest).sum()
 }
 
-/// ln of the gamma function at halves of whole numbers.
+/// Returns the logarithm of the gamma function at half-integers.
 fn ln_gamma_of_half(twice: usize) -> f64 {
     match twice {
         1 => std::f64::consts::PI.sqrt().ln(),
@@ -96,7 +95,7 @@ fn gmm(input: &Json) -> f64 {
     let (x, mu, q, l) = (matrix(input, "x"), matrix(input, "mu"), matrix(input, "q"), matrix(input, "l"));
     let (alpha, gamma, m) = (vector(input, "alpha"), input["gamma"].as_f64().unwrap(), integer(input, "m"));
     let (d, k, n) = (mu[0].len(), alpha.len(), x.len());
-    // Q of each Gaussian, as a matrix.
+    // Factor Q of each Gaussian, as a matrix.
     let factor = |c: usize| {
         let mut rows = vec![vec![0.0; d]; d];
         let mut next = l[c].iter();
@@ -129,7 +128,7 @@ fn gmm(input: &Json) -> f64 {
     likelihood - points + prior + k as f64 * constant
 }
 
-/// The two residuals of an observation.
+/// Returns the two residuals of an observation.
 fn residuals(input: &Json) -> [f64; 2] {
     let (cam, x, w, feat) =
         (vector(input, "cam"), vector(input, "x"), input["w"].as_f64().unwrap(), vector(input, "feat"));
@@ -176,7 +175,7 @@ fn lstm(input: &Json) -> f64 {
     -total / ((text.len() - 1) * b) as f64
 }
 
-/// What `module` computes, without derivatives.
+/// Returns the value of `module`, without derivatives.
 fn value(module: &str, input: &Json) -> Vec<f64> {
     match module {
         "hello" => vec![input.as_f64().unwrap().powi(2)],
@@ -192,7 +191,7 @@ fn value(module: &str, input: &Json) -> Vec<f64> {
     }
 }
 
-/// `input` with the number at `path` moved by `by`.
+/// Returns `input` with the number at `path` shifted by `by`.
 fn moved(input: &Json, path: &[Step], by: f64) -> Json {
     let mut all = input.clone();
     let place = path.iter().fold(&mut all, |json, step| match step {
@@ -222,7 +221,7 @@ fn paths(json: &Json, path: &mut Vec<Step>, all: &mut Vec<Vec<Step>>) {
     }
 }
 
-/// First and second derivatives by each number of the parts `by` of the input, by differences of the sixth order.
+/// Returns first and second derivatives by each number of the parts `by` of the input, by differences of sixth order.
 fn slopes(module: &str, input: &Json, by: &[&str]) -> Vec<(Vec<f64>, Vec<f64>)> {
     let mut all = Vec::new();
     for name in by {
@@ -248,7 +247,7 @@ fn slopes(module: &str, input: &Json, by: &[&str]) -> Vec<(Vec<f64>, Vec<f64>)> 
     all.iter().map(slope).collect()
 }
 
-/// The parts of the input that a module's derivative is by.
+/// Returns the parts of the input that a module's derivative is taken by.
 fn by(module: &str) -> &'static [&'static str] {
     match module {
         "hello" => &[""],
@@ -261,12 +260,12 @@ fn by(module: &str) -> &'static [&'static str] {
     }
 }
 
-/// The first 30 and the last.
+/// Returns the first 30 and the last.
 fn shortened<T: Copy>(all: &[T]) -> Vec<T> {
     all.iter().take(30).chain(all.last()).copied().collect()
 }
 
-/// The sparse Jacobian: rows, columns, values.
+/// Returns the sparse Jacobian: rows, columns, values.
 fn compressed(input: &Json) -> Vec<f64> {
     let [n, m, p] = ["n", "m", "p"].map(|name| integer(input, name));
     let slopes = slopes("ba", input, by("ba"));
@@ -289,7 +288,7 @@ fn compressed(input: &Json) -> Vec<f64> {
     [real(rows), real(columns), shortened(&values)].concat()
 }
 
-/// The numbers of the output of a function, and to how much they are sure, relative to the largest.
+/// Returns the numbers of the output of a function, and their accuracy relative to the largest.
 pub fn output(module: &str, function: &str, input: &Json) -> (Vec<f64>, f64) {
     match (module, function) {
         ("ba", "objective") => {

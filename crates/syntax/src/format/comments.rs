@@ -1,4 +1,4 @@
-//! Parts of the text that the tree does not hold: comments, kept line ends, spellings of numbers, parentheses.
+//! Parts of the text that are not in the tree: comments, kept line ends, spellings of numbers, parentheses.
 
 use super::Printer;
 use super::layout::{Event, Place};
@@ -6,12 +6,12 @@ use crate::lexer::lex;
 use crate::token::{Comment, Token, TokenKind};
 use chainrule_base::{FileId, Span};
 
-/// A text with its tokens and the comments not yet printed.
+/// A text with its tokens, and the comments that are still to be printed.
 pub(super) struct Text<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     comments: Vec<Comment>,
-    /// The first comment that is not yet printed.
+    /// First comment that is still to be printed.
     next: usize,
 }
 
@@ -25,52 +25,52 @@ impl<'t> Text<'t> {
         self.text.get(start as usize..end as usize).unwrap_or("")
     }
 
-    /// The first token at `pos` or after it.
+    /// Returns the first token at `pos` or after it.
     fn token_at(&self, pos: u32) -> Token {
         let idx = self.tokens.partition_point(|t| t.start < pos);
         self.tokens[idx.min(self.tokens.len() - 1)]
     }
 
-    /// The last token before `pos`.
+    /// Returns the last token before `pos`.
     fn token_before(&self, pos: u32) -> Option<Token> {
         let idx = self.tokens.partition_point(|t| t.start < pos);
         idx.checked_sub(1).map(|idx| self.tokens[idx])
     }
 
-    /// The first token at `pos` or after it that opens no parenthesis.
+    /// Returns the first token at `pos` or after it, skipping opening parentheses.
     fn token_in_parens(&self, pos: u32) -> Token {
         let idx = self.tokens.partition_point(|t| t.start < pos);
         let found = self.tokens[idx..].iter().find(|t| t.kind != TokenKind::LeftParen);
         found.copied().unwrap_or_else(|| self.token_at(pos))
     }
 
-    /// Returns whether an empty line stands right before `pos`.
+    /// Returns whether an empty line is right before `pos`.
     fn blank_before(&self, pos: u32) -> bool {
         let before = self.text.get(..pos as usize).unwrap_or("");
         let blanks = &before[before.trim_end().len()..];
         blanks.matches('\n').count() > 1
     }
 
-    /// Where `comment` stands in the text.
+    /// Returns the position of `comment` relative to code.
     fn place(&self, comment: Comment) -> Place {
         let next = self.token_at(comment.end);
         let before_code = next.kind != TokenKind::End && !self.slice(comment.start, next.start).contains('\n');
         if before_code { Place::Inline } else { Self::place_before_line_end(comment) }
     }
 
-    /// Where `comment` stands when the line ends after it.
+    /// Returns the position of `comment` if the line ends after it.
     fn place_before_line_end(comment: Comment) -> Place {
         if comment.first { Place::OwnLine } else { Place::Trailing }
     }
 }
 
 impl Printer<'_> {
-    /// Prints the comments before `pos` that are not yet printed.
+    /// Prints the remaining comments before `pos`.
     pub(super) fn comments_before(&mut self, pos: u32) {
         self.comments_placed(pos, |place| place);
     }
 
-    /// Prints of the comments before `pos` those up to the last that ends its line: what follows may be a line end.
+    /// Prints the remaining comments before `pos` up to the last one that ends its line; a line end may follow.
     pub(super) fn line_comments_before(&mut self, pos: u32) {
         let Some(text) = &self.text else { return };
         let comments = text.comments[text.next..].iter().take_while(|comment| comment.start < pos);
@@ -80,7 +80,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the comments before `pos`, where what follows must start its line: a comment before it would move its
+    /// Prints the comments before `pos`, where the next token must start its line: a comment before it would change its
     /// column.
     pub(super) fn comments_above(&mut self, pos: u32) {
         self.comments_placed(pos, |place| if place == Place::Inline { Place::OwnLine } else { place });
@@ -107,7 +107,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The comments before `pos` up to the first that does not stand behind code.
+    /// Prints the comments before `pos` up to the first one that is not behind code.
     pub(super) fn comments_trailing(&mut self, pos: u32) {
         while let Some(comment) = self.text.as_ref().and_then(|text| text.comments.get(text.next).copied())
             && comment.start < pos
@@ -117,12 +117,12 @@ impl Printer<'_> {
         }
     }
 
-    /// All comments that are left.
+    /// Prints all remaining comments.
     pub(super) fn comments_left(&mut self) {
         self.comments_above(u32::MAX);
     }
 
-    /// Whether a comment stands between two places.
+    /// Returns whether there is a comment between two positions.
     pub(super) fn has_comment(&self, start: u32, end: u32) -> bool {
         self.text.as_ref().is_some_and(|text| {
             let first = text.comments.partition_point(|c| c.start < start);
@@ -130,26 +130,26 @@ impl Printer<'_> {
         })
     }
 
-    /// Leaves a line empty where the text does before `pos`.
+    /// Keeps an empty line if the text has one before `pos`.
     pub(super) fn blank_before(&mut self, pos: u32) {
         if self.text.as_ref().is_some_and(|text| text.blank_before(pos)) {
             self.event(Event::Blank);
         }
     }
 
-    /// Whether the line ends between the token before `pos` and `pos`.
+    /// Returns whether the line ends between the previous token and `pos`.
     pub(super) fn line_ends_before(&self, pos: u32) -> bool {
         self.text
             .as_ref()
             .is_some_and(|text| text.token_before(pos).is_some_and(|token| text.slice(token.end, pos).contains('\n')))
     }
 
-    /// Whether the line ends between `pos` and the token after it.
+    /// Returns whether the line ends between `pos` and the next token.
     pub(super) fn line_ends_after(&self, pos: u32) -> bool {
         self.text.as_ref().is_some_and(|text| text.slice(pos, text.token_at(pos).start).contains('\n'))
     }
 
-    /// Where the token before `pos` starts: the keyword before a pattern, the arrow before a body.
+    /// Returns the start of the token before `pos`: the keyword before a pattern, the arrow before a body.
     pub(super) fn token_start_before(&self, pos: u32) -> u32 {
         self.text.as_ref().and_then(|text| text.token_before(pos)).map_or(pos, |token| token.start)
     }
@@ -159,22 +159,22 @@ impl Printer<'_> {
         self.text.as_ref().and_then(|text| text.token_before(pos)).map(|token| token.kind)
     }
 
-    /// Where the token before `pos` ends.
+    /// Returns the end of the token before `pos`.
     pub(super) fn end_before(&self, pos: u32) -> Option<u32> {
         self.text.as_ref().and_then(|text| text.token_before(pos)).map(|token| token.end)
     }
 
-    /// Whether the text at `pos` opens a parenthesis.
+    /// Returns whether the text at `pos` opens a parenthesis.
     pub(super) fn paren_at(&self, pos: u32) -> bool {
         self.text.as_ref().is_some_and(|text| text.token_at(pos).kind == TokenKind::LeftParen)
     }
 
-    /// Where what stands in parentheses at `pos` starts.
+    /// Returns the start of the content of the parentheses at `pos`.
     pub(super) fn inside_parens(&self, pos: u32) -> u32 {
         self.text.as_ref().map_or(pos, |text| text.token_in_parens(pos).start)
     }
 
-    /// How the number at `span` is written.
+    /// Returns the spelling of the number at `span`.
     pub(super) fn number_at(&self, span: Span) -> Option<&str> {
         let text = self.text.as_ref()?;
         let token = text.token_in_parens(span.start);

@@ -17,10 +17,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// After `=`, `->`, in brackets: anything can stand there.
+    /// After `=`, `->`, in brackets: any expression is possible.
     pub(super) const OPEN: Self = Self { loosest: Level::Open, last: true };
 
-    /// An operand or an argument.
+    /// Returns an operand or an argument.
     const fn at_least(loosest: Level) -> Self {
         Self { loosest, last: false }
     }
@@ -39,7 +39,7 @@ fn level(expr: &Expr) -> Level {
     }
 }
 
-/// The next tighter level, for operands on the side on which an operator does not associate.
+/// Returns the next tighter level, for operands on the side on which an operator does not associate.
 fn tighter(level: Level) -> Level {
     match level {
         Level::Open => Level::Or,
@@ -76,7 +76,7 @@ impl Printer<'_> {
         if slot.loosest == Level::Open || level == Level::Postfix {
             return false;
         }
-        // Without a text, and around whatever a reader could misjudge, rather one pair too many.
+        // Without a text, and around expressions that a reader could misjudge, a redundant pair is better.
         let kept = self.text.is_none() || self.is_parenthesised(expr);
         match level {
             Level::Open => kept || !slot.last || matches!(expr.kind, ExprKind::Let { .. }),
@@ -95,7 +95,7 @@ impl Printer<'_> {
 
     fn parens(&mut self, expr: &Expr) {
         self.comments_before(expr.span.start);
-        // Parentheses of our own hold no comments that the expression does not hold.
+        // Added parentheses hold no comments that the expression does not hold.
         let end = if self.text.is_some() && self.is_parenthesised(expr) { expr.span.end } else { 0 };
         if let ExprKind::Fun { params, result, body } = &expr.kind {
             return self.group(|p| {
@@ -197,7 +197,7 @@ impl Printer<'_> {
         self.push(text);
     }
 
-    /// A number as the text writes it, otherwise as the shortest that means it.
+    /// Prints a number as the text spells it, otherwise in its shortest spelling.
     fn number(&mut self, expr: &Expr) {
         let written = self.number_at(expr.span).map(str::to_owned);
         let text = written.unwrap_or_else(|| match &expr.kind {
@@ -208,7 +208,7 @@ impl Printer<'_> {
         self.atom(expr, &text);
     }
 
-    /// Prints the base of `[i]`, `.0` or `.name`; without parentheses `1.0` and `true.0` would be read otherwise.
+    /// Prints the base of `[i]`, `.0` or `.name`; without parentheses, `1.0` and `true.0` would be parsed differently.
     fn postfix_base(&mut self, base: &Expr, parens: bool) {
         if parens || matches!(base.kind, ExprKind::Integer(_) | ExprKind::Real(_) | ExprKind::Bool(_)) {
             self.parens(base);
@@ -217,7 +217,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The elements of an array: numbers fill lines, others get a line each.
+    /// Prints the elements of an array: numbers fill lines, other elements get a line each.
     fn elements(&mut self, parts: &[Expr]) {
         let fill = parts.iter().all(|part| {
             is_atom(part) || matches!(&part.kind, ExprKind::Neg(of) if is_atom(of) && !self.is_parenthesised(of))
@@ -241,7 +241,7 @@ impl Printer<'_> {
             Level::Power => (Level::Application, Level::Negation),
             _ => (tighter(level), tighter(level)),
         };
-        // Inside another operator's operands, the lines of this one stand further right.
+        // Inside operands of another operator, the lines of this one are further indented.
         let nested = slot.loosest > Level::Open;
         self.group(|p| {
             p.expr(first, Slot::at_least(left));
@@ -279,9 +279,9 @@ impl Printer<'_> {
         }
     }
 
-    /// The argument that is a function, if it is the only one and all after it are short: its lines stand under the
-    /// start of the application, as in `build n (fun i ->`. No comment may stand outside it: it could end a line
-    /// where none may end.
+    /// Returns the argument that is a function, if it is the only one and all arguments after it are short: its lines
+    /// are indented from the start of the application, as in `build n (fun i ->`. No comment may be outside it, because
+    /// it could end a line where none may end.
     fn hugged_argument(&self, expr: &Expr) -> Option<usize> {
         let ExprKind::Apply { function, args } = &expr.kind else { return None };
         let hugged = args.iter().position(|arg| level(arg) == Level::Open)?;
@@ -294,7 +294,7 @@ impl Printer<'_> {
         (lambda && short_after && others_closed && !comments).then_some(hugged)
     }
 
-    /// `fun x y ->`, from the keyword at `keyword` on.
+    /// Prints `fun x y ->`, from the keyword at `keyword` on.
     fn fun_header(&mut self, params: &[Param], result: Option<&Type>, body: &Expr, keyword: u32) {
         self.comments_before(keyword);
         let arrow = self.token_start_before(body.span.start);
@@ -312,7 +312,7 @@ impl Printer<'_> {
         });
     }
 
-    /// Parameters, each with a blank before it.
+    /// Prints parameters, each with a preceding blank.
     fn params(&mut self, params: &[Param]) {
         for param in params {
             self.event(Event::Line);
@@ -361,7 +361,7 @@ impl Printer<'_> {
         });
     }
 
-    /// An expression that no `fun`, `let` or `if` may end.
+    /// Prints an expression that must not end in `fun`, `let` or `if`.
     fn closed(&mut self, expr: &Expr) {
         if level(expr) == Level::Open {
             self.parens(expr);
@@ -390,7 +390,7 @@ impl Printer<'_> {
             }
             p.comments_above(body_start);
             p.blank_before(body.span.start);
-            // Without parentheses its bindings would be further ones of this chain.
+            // Without parentheses its bindings would continue this chain.
             if matches!(body.kind, ExprKind::Let { .. }) {
                 p.parens(body);
             } else {
@@ -399,7 +399,7 @@ impl Printer<'_> {
         });
     }
 
-    /// Where the first part of `expr` stands that is no parenthesis.
+    /// Returns the start of the first part of `expr` that is no parenthesis.
     fn leftmost(&self, expr: &Expr) -> u32 {
         let mut expr = expr;
         loop {
@@ -414,7 +414,7 @@ impl Printer<'_> {
         }
     }
 
-    /// `let pattern : type = value`. Whatever starts a line in it stands further right than the `let`.
+    /// Prints `let pattern : type = value`. Every line start in it is further indented than the `let`.
     pub(super) fn binding(&mut self, binding: &Binding) {
         self.push("let ");
         self.event(Event::Indent);
@@ -450,7 +450,7 @@ impl Printer<'_> {
         self.value(&binding.value);
     }
 
-    /// The parameters, result and body of `let f x = e` where the text writes it so.
+    /// Returns the parameters, result and body of `let f x = e` if the text uses this form.
     fn function_sugar<'e>(&self, binding: &'e Binding) -> Option<(&'e [Param], Option<&'e Type>, &'e Expr)> {
         let ExprKind::Fun { params, result, body } = &binding.value.kind else { return None };
         let named = matches!(binding.pattern, Pattern::Name(_)) && binding.ty.is_none();

@@ -11,7 +11,7 @@ impl Printer<'_> {
             if i > 0 {
                 self.event(Event::HardLine);
             }
-            // A comment that moved out of the item above must not become this one's documentation.
+            // A comment moved out of the item above must not become this item's documentation.
             if below_comment || i > 0 && self.text.is_none() && !item.docs.is_empty() {
                 self.event(Event::Blank);
             }

@@ -1,10 +1,10 @@
 //! Line breaking. In: a flat list of events with groups. Out: text.
 //!
-//! A group is printed on one line if it fits, otherwise all its own lines break. Whether it fits is known from
-//! prefix sums of widths, so layout is linear in the number of events, however deep groups nest.
+//! A group is printed on one line if it fits, otherwise all its own lines break. Prefix sums of widths decide whether
+//! it fits, so layout is linear in the number of events, however deep groups nest.
 //!
-//! Line ends are written late: not when a line breaks but when the next text comes. So a comment at the end of a
-//! line finds its line still open, and no line ends in blanks.
+//! Line ends are written late: not when a line breaks but before the next text. So a comment at the end of a line finds
+//! its line still open, and no line has trailing blanks.
 
 /// Maximum width of a line, in characters.
 pub(super) const WIDTH: usize = 100;
@@ -28,31 +28,31 @@ pub(super) enum Place {
 pub(super) enum Event {
     /// Text without line ends.
     Text(String),
-    /// Text only where its group is on one line.
+    /// Text only if its group is on one line.
     IfFlat(&'static str),
-    /// A blank where its group is on one line, otherwise a line end.
+    /// A blank if its group is on one line, otherwise a line end.
     Line,
-    /// Nothing where its group is on one line, otherwise a line end.
+    /// Nothing if its group is on one line, otherwise a line end.
     SoftLine,
     /// A line end; its groups break.
     HardLine,
-    /// A blank where what follows, up to the next possible line end, fits; otherwise a line end.
+    /// A blank if the text up to the next possible line end fits; otherwise a line end.
     Fill,
-    /// Leaves a line empty at the line end before.
+    /// Keeps a line empty at the previous line end.
     Blank,
     /// Starts a group.
     Open,
     /// Ends the group.
     Close,
-    /// Lines that start from here on stand further right.
+    /// Indents the following line starts.
     Indent,
     /// Ends an `Indent`.
     Dedent,
-    /// A comment. `blank`: an empty line stands before it.
+    /// A comment. `blank`: an empty line precedes it.
     Comment { text: String, place: Place, blank: bool },
 }
 
-/// The text of `events`, with a line end after the last line.
+/// Returns the text of `events`, with a line end after the last line.
 pub(super) fn layout(events: &[Event]) -> String {
     let widths = Widths::new(events);
     let mut writer = Writer::default();
@@ -84,11 +84,11 @@ pub(super) fn layout(events: &[Event]) -> String {
 
 /// Widths, computed before layout.
 struct Widths {
-    /// The width of all events before, on one line.
+    /// Total width of all preceding events on one line.
     before: Vec<usize>,
     /// Number of earlier events that force a line end.
     hard_before: Vec<usize>,
-    /// For an `Open`, its `Close`.
+    /// The matching `Close` of an `Open`.
     close: Vec<usize>,
     /// Width of the text up to the next possible line end.
     tail: Vec<usize>,
@@ -132,7 +132,7 @@ impl Widths {
         widths
     }
 
-    /// Returns whether the group that starts at `open` fits on the line from `column` on, with what follows it.
+    /// Returns whether the group that starts at `open`, with the text after it, fits on the line from `column` on.
     fn fits(&self, open: usize, column: usize) -> bool {
         let close = self.close[open];
         self.hard_before[close] == self.hard_before[open]
@@ -144,18 +144,18 @@ impl Widths {
 struct Writer {
     out: String,
     indent: usize,
-    /// The width of the last line of `out`.
+    /// Width of the last line of `out`.
     width: usize,
-    /// Line ends to be written before the next text.
+    /// Number of line ends to be written before the next text.
     line_ends: usize,
-    /// Whether the last line has code, and no comment that holds up to its end.
+    /// Whether the last line has code and no comment up to its end.
     after_code: bool,
-    /// Whether a comment before code was written last.
+    /// Whether the last text is a comment before code.
     after_inline_comment: bool,
 }
 
 impl Writer {
-    /// Where the next text will stand.
+    /// Returns the column of the next text.
     fn column(&self) -> usize {
         if self.line_ends > 0 { self.indent } else { self.width }
     }
@@ -175,14 +175,14 @@ impl Writer {
         self.out.push_str(text);
     }
 
-    /// Takes back the blanks at the end of a line.
+    /// Removes the blanks at the end of a line.
     fn drop_blanks(&mut self) {
         let length = self.out.trim_end_matches(' ').len();
         self.width = self.width.saturating_sub(self.out.len() - length);
         self.out.truncate(length);
     }
 
-    /// Writes the line ends that wait, if any.
+    /// Writes pending line ends, if any.
     fn start_line(&mut self) -> bool {
         let starts = self.line_ends > 0 || self.out.is_empty();
         if self.line_ends > 0 && !self.out.is_empty() {
@@ -218,7 +218,7 @@ impl Writer {
                 self.push(text);
                 self.after_inline_comment = true;
             }
-            // Two comments that ended different lines must not become one.
+            // Two comments that ended different lines must not be joined.
             Place::Trailing if self.after_code => {
                 self.drop_blanks();
                 self.push(" ");

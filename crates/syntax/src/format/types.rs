@@ -67,7 +67,7 @@ impl Printer<'_> {
                 }
                 self.size(left, level);
                 self.push(format!(" {} ", op.symbol()));
-                // The right operand of the same level was in parentheses.
+                // A right operand of the same level was in parentheses.
                 self.size(right, if level == Level::Sum { Level::Product } else { Level::Postfix });
                 if level < loosest {
                     self.push(")");
@@ -97,7 +97,7 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    /// Items with `,` and a possible line end between.
+    /// Prints items with `,` and a possible line end between them.
     pub(super) fn separated<T>(&mut self, items: &[T], mut print: impl FnMut(&mut Self, &T)) {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {

@@ -5,7 +5,7 @@ use crate::token::{Token, TokenKind};
 use crate::tree::{Binding, Expr, ExprKind, Ident, Param};
 use chainrule_base::{Diagnostic, Name};
 
-/// Whether a token of this kind starts an expression that can stand as an argument.
+/// Returns whether a token of this kind starts an expression that can be an argument.
 pub(super) fn starts_argument(kind: TokenKind) -> bool {
     use TokenKind as K;
     kind.is_opener() || matches!(kind, K::Name | K::Underscore | K::Integer | K::Real | K::Text | K::True | K::False)
@@ -37,7 +37,7 @@ impl Parser<'_> {
         if self.at_argument() { self.arguments(function) } else { function }
     }
 
-    /// Returns whether an argument comes next, with or without the parentheses that it needs.
+    /// Returns whether an argument comes next, with or without the required parentheses.
     fn at_argument(&self) -> bool {
         match self.kind() {
             TokenKind::Bang => true,
@@ -74,7 +74,7 @@ impl Parser<'_> {
         self.node(ExprKind::Apply { function: Box::new(function.expr), args }, span, height)
     }
 
-    /// `a[i][j]`, `p.0`, `r.name`.
+    /// Parses `a[i][j]`, `p.0`, `r.name`.
     fn postfix(&mut self) -> Node {
         let node = self.primary();
         if matches!(self.kind(), TokenKind::LeftBracket | TokenKind::Dot) { self.postfix_of(node) } else { node }
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name that comes next.
+    /// Parses a name.
     pub(super) fn ident(&mut self) -> Ident {
         let token = self.bump();
         Ident { name: Name::new(self.token_text(token)), span: self.token_span(token) }
@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether `return` comes next, with something to return.
+    /// Returns whether `return` comes next, followed by an expression.
     fn at_return(&self) -> bool {
         self.kind() == TokenKind::Name && self.token_text(self.raw()) == "return" && starts_argument(self.second())
     }
@@ -202,7 +202,7 @@ impl Parser<'_> {
         self.node(kind, self.token_span(token), 0)
     }
 
-    /// `return x` means `x`. A row of `return`s is gone past without recursion.
+    /// Parses `return x` as `x`. A sequence of `return`s is skipped without recursion.
     fn primary_after_return(&mut self) -> Node {
         self.report(messages::no_return(self.token_span(self.raw())));
         while self.at_return() {
@@ -211,7 +211,7 @@ impl Parser<'_> {
         self.primary()
     }
 
-    /// `!c`, reported and read as `not c`.
+    /// Parses `!c`, reported, as `not c`.
     fn bang(&mut self) -> Node {
         let start = self.raw();
         self.report(messages::bang(self.token_span(start)));
@@ -240,7 +240,7 @@ impl Parser<'_> {
         node
     }
 
-    /// An operator as a function, or what is written by mistake in its place.
+    /// Parses an operator as a function, or a mistake in its place.
     fn operator_in_parens(&mut self, opener: Token) -> Node {
         let token = self.raw();
         match infix(self.kind()) {
@@ -273,7 +273,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `: T` after `first`.
+    /// Parses `: T` after `first`.
     fn annotation(&mut self, first: Node) -> Node {
         let start = first.expr.span.start;
         if self.is_python_lambda(&first.expr) {
@@ -289,7 +289,7 @@ impl Parser<'_> {
         self.node(kind, span, first.height.max(height))
     }
 
-    /// The parts of a tuple after `first`.
+    /// Parses the parts of a tuple after `first`.
     fn tuple(&mut self, first: Node) -> Node {
         let start = first.expr.span.start;
         let mut height = first.height;
@@ -416,7 +416,7 @@ impl Parser<'_> {
         self.node(ExprKind::If { arms, otherwise: Box::new(otherwise.expr) }, span, height)
     }
 
-    /// A row of `let`s and their result, in one node.
+    /// Parses a chain of `let`s and their result into one node.
     fn let_chain(&mut self) -> Node {
         let start = self.raw().start;
         let mut bindings = Vec::new();
@@ -442,8 +442,8 @@ impl Parser<'_> {
         self.node(ExprKind::Let { bindings, body: Box::new(body.expr) }, span, height.max(body.height))
     }
 
-    /// `let pattern : type = value`, or the sugar `let f x (y : T) : result = value`, from the `let` on; the border is
-    /// that of the `let`.
+    /// Parses `let pattern : type = value`, or the sugar `let f x (y : T) : result = value`, from the `let` on; the
+    /// border is that of the `let`.
     pub(super) fn binding(&mut self) -> (Binding, usize) {
         let keyword = self.bump();
         let border = std::mem::replace(&mut self.border, keyword.column);
@@ -474,7 +474,7 @@ impl Parser<'_> {
         (Binding { pattern, ty, value: value.expr }, height.max(value.height))
     }
 
-    /// After an expression: what people write there who come from other languages.
+    /// Reports constructs of other languages after an expression.
     pub(super) fn after_expr(&mut self, node: Node) -> Node {
         let token = self.raw();
         let diagnostic: Diagnostic = match self.kind() {
@@ -488,7 +488,7 @@ impl Parser<'_> {
         Self::error(node.expr.span.to(rest.expr.span))
     }
 
-    /// Returns whether `lambda x` is followed by something that is no type.
+    /// Returns whether `lambda x` is followed by a token that starts no type.
     fn is_python_lambda(&self, expr: &Expr) -> bool {
         let ExprKind::Apply { function, .. } = &expr.kind else { return false };
         let lambda = matches!(&function.kind, ExprKind::Name(name) if name.as_str() == "lambda");
@@ -497,12 +497,12 @@ impl Parser<'_> {
         lambda && !named_type && !self.second().is_opener()
     }
 
-    /// Returns whether `elif` or its like comes next.
+    /// Returns whether `elif` or a similar word comes next.
     fn at_elif(&self) -> bool {
         self.kind() == TokenKind::Name && matches!(self.token_text(self.raw()), "elif" | "elseif" | "elsif")
     }
 
-    /// Notes that `opener` was opened: brackets lift the border. Returns the border to give back to `close`.
+    /// Records that `opener` was opened: brackets suspend the border. Returns the border to be restored by `close`.
     pub(super) fn open(&mut self, opener: Token) -> u32 {
         self.awaited.push(super::recovery::closer_of(opener.kind));
         std::mem::replace(&mut self.border, 0)

@@ -5,7 +5,7 @@ use crate::token::{Token, TokenKind};
 use crate::tree::{Item, ItemKind, Module};
 
 impl Parser<'_> {
-    /// The whole file.
+    /// Parses the whole file.
     pub(super) fn module(&mut self) -> Module {
         let mut items = Vec::new();
         loop {
@@ -17,7 +17,7 @@ impl Parser<'_> {
                 TokenKind::Let | TokenKind::Type | TokenKind::Import => {
                     (self.border, self.item_column) = (token.column, token.column);
                     let docs = self.docs(token.start);
-                    // The keyword itself stands at the border.
+                    // The keyword itself is at the border.
                     if let Some(kind) = self.item(token) {
                         items.push(Item { kind, span: self.span_from(token.start), docs });
                     }
@@ -91,7 +91,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After an item: the next one, the end, or something that does not belong there.
+    /// Checks that an item is followed by the next one or the end; reports anything else.
     fn end_of_item(&mut self, keyword: Token) {
         let token = self.raw();
         let (span, text) = (self.token_span(token), self.token_text(token));
@@ -120,7 +120,7 @@ impl Parser<'_> {
         self.skip_to_item(keyword.column);
     }
 
-    /// Goes to the first line that starts at `column` or left of it.
+    /// Skips to the first line that starts at `column` or left of it.
     fn skip_to_item(&mut self, column: u32) {
         loop {
             self.bump();
@@ -131,7 +131,7 @@ impl Parser<'_> {
         }
     }
 
-    /// At the top: neither `let` nor `type` nor `import`.
+    /// Reports a token at top level other than `let`, `type` and `import`.
     fn stray_at_top(&mut self, token: Token) {
         let (span, text) = (self.token_span(token), self.token_text(token));
         self.report(match token.kind {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After a lone expression nothing may follow.
+    /// Checks that nothing follows a single expression.
     pub(super) fn end_of_lone_expr(&mut self) {
         let token = self.raw();
         if token.kind != TokenKind::End {
@@ -163,7 +163,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The `//` lines right above `start`.
+    /// Returns the `//` lines right above `start`.
     fn docs(&self, start: u32) -> Vec<String> {
         let mut docs = Vec::new();
         let mut below = start;

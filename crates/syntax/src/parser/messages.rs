@@ -1,4 +1,4 @@
-//! Messages of the parser. One function for each message, with title, span, reason and remedy.
+//! Messages of the parser: one function for each message, with title, span, reason and remedy.
 
 use crate::tree::{Expr, MAX_DEPTH};
 use chainrule_base::{Diagnostic, Span};
@@ -6,7 +6,7 @@ use chainrule_base::{Diagnostic, Span};
 /// Maximum length of quoted text in a title.
 const MAX_QUOTED: usize = 40;
 
-/// `text` in backquotes, cut when it is long; in words when it is the end.
+/// Returns `text` in backquotes, shortened if it is long; in words if it is the end.
 pub(super) fn quoted(text: &str) -> String {
     if text.is_empty() {
         return "the end of the text".to_owned();
@@ -26,7 +26,7 @@ fn error(title: impl Into<String>, span: Span, label: impl Into<String>) -> Diag
     Diagnostic::error(title).with_label(span, label)
 }
 
-// Something is missing.
+// Missing parts.
 
 pub(super) fn missing_expr(span: Span, found: &str, after: Option<&str>) -> Diagnostic {
     let place = after.map_or_else(String::new, |text| format!(" after {}", quoted(text)));

@@ -1,4 +1,4 @@
-//! Infix operators and unary minus, by operator precedence with a stack of its own: `a || b && c < d + e * -f ** g`
+//! Infix operators and unary minus, by operator precedence with an explicit stack: `a || b && c < d + e * -f ** g`
 //! costs one call, not seven, and a sum of 100,000 terms one flat node.
 
 use super::{Node, Parser, messages};
@@ -7,7 +7,7 @@ use crate::token::TokenKind;
 use crate::tree::{Expr, ExprKind, Infix};
 use chainrule_base::Span;
 
-/// The operator between operands that `kind` spells, misspelt ones included.
+/// Returns the infix operator spelt by `kind`, including misspelt ones.
 pub(super) fn infix(kind: TokenKind) -> Option<Infix> {
     Some(match kind {
         TokenKind::Plus => Infix::Add,
@@ -27,16 +27,16 @@ pub(super) fn infix(kind: TokenKind) -> Option<Infix> {
     })
 }
 
-/// Operators that wait for their right operand.
+/// Operators that need their right operand.
 enum Waiting {
-    /// `-`, at its place.
+    /// `-`, with its position.
     Negation(u32),
     /// Operators of one level.
     Chain { level: Level, first: Box<Expr>, rest: Vec<(Infix, Span, Expr)>, next: (Infix, Span), height: usize },
 }
 
 impl Parser<'_> {
-    /// An expression of any kind.
+    /// Parses any expression.
     pub(super) fn expr(&mut self) -> Node {
         if !self.enter() {
             return self.error_here();
@@ -60,8 +60,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Puts `operand` where it belongs; returns the whole expression when no operator follows. Apart from its caller,
-    /// which recurses, so that the caller's frame stays small.
+    /// Attaches `operand`; returns the whole expression if no operator follows. Separate from its caller, which is
+    /// recursive, so that the caller's frame stays small.
     fn after_operand(&mut self, stack: &mut Vec<Waiting>, operand: Node) -> Option<Node> {
         let operator = infix(self.kind());
         let operand = self.reduce(stack, operand, operator);
@@ -92,7 +92,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Completes what binds tighter than `operator` (everything, if there is none) with `operand`.
+    /// Completes the operators that bind tighter than `operator` (all, if there is none) with `operand`.
     fn reduce(&mut self, stack: &mut Vec<Waiting>, mut operand: Node, operator: Option<Infix>) -> Node {
         let level = operator.map(Infix::level);
         loop {

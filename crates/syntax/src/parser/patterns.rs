@@ -5,7 +5,7 @@ use crate::token::TokenKind;
 use crate::tree::{MAX_DEPTH, Param, Pattern, Type};
 
 impl Parser<'_> {
-    /// Parameters as long as there are some, with the height of the highest.
+    /// Parses parameters as long as there are any; returns them with the height of the highest.
     pub(super) fn params(&mut self) -> (Vec<Param>, usize) {
         let mut params = Vec::new();
         let mut height = 0;
@@ -37,12 +37,12 @@ impl Parser<'_> {
         (params, height)
     }
 
-    /// Returns whether what comes next stands where a parameter should, by what follows it.
+    /// Returns whether the next token is in the position of a parameter, by the token after it.
     fn before_end_of_params(&self) -> bool {
         matches!(self.second(), TokenKind::Arrow | TokenKind::Equals | TokenKind::Comma)
     }
 
-    /// Returns whether the keyword that comes next stands where a name should, by what follows it.
+    /// Returns whether the next keyword is in the position of a name, by the token after it.
     fn keyword_as_name(&self) -> bool {
         use TokenKind as K;
         matches!(self.second(), K::Arrow | K::Equals | K::Name | K::LeftParen | K::Colon | K::Comma | K::RightParen)
@@ -87,7 +87,7 @@ impl Parser<'_> {
         (self.tuple_pattern(patterns, span, height), ty, height + 1)
     }
 
-    /// `x`, `_`, `(x : T)`, `(a, b)`, `((a, b) : T)`.
+    /// Parses `x`, `_`, `(x : T)`, `(a, b)`, `((a, b) : T)`.
     fn param(&mut self) -> (Pattern, Option<Type>, usize) {
         let token = self.raw();
         match self.kind() {
@@ -100,7 +100,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A parameter in parentheses, at its `(`.
+    /// Parses a parameter in parentheses, from its `(` on.
     fn paren_pattern(&mut self) -> (Pattern, Option<Type>, usize) {
         let opener = self.raw();
         if !self.enter() {

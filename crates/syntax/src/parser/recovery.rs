@@ -6,7 +6,7 @@ use super::{Parser, messages};
 use crate::token::{Token, TokenKind};
 use chainrule_base::Span;
 
-/// The bracket that closes `opener`.
+/// Returns the bracket that closes `opener`.
 pub(super) fn closer_of(opener: TokenKind) -> TokenKind {
     match opener {
         TokenKind::LeftParen => TokenKind::RightParen,
@@ -16,8 +16,8 @@ pub(super) fn closer_of(opener: TokenKind) -> TokenKind {
 }
 
 impl Parser<'_> {
-    /// Expects the bracket that closes `opener`, and gives the border back. When something else stands there, goes to
-    /// the closing bracket if it can be found before the item ends.
+    /// Expects the bracket that closes `opener`, and restores the border. At another token, skips to the closing
+    /// bracket if there is one before the item ends.
     pub(super) fn close(&mut self, opener: Token, border: u32) {
         let closer = self.awaited.pop().unwrap_or(TokenKind::RightParen);
         if !self.eat(closer) {
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes past a closing bracket for which nobody waits.
+    /// Skips a closing bracket without an opening one.
     fn take_foreign_closer(&mut self) {
         let kind = self.kind();
         if kind.is_closer() && !self.awaited.contains(&kind) {
@@ -62,8 +62,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes past tokens, whole brackets and whole `let .. in` and `if .. then .. else` at once, to the first that ends
-    /// an expression, or starts a line at `column` or left of it.
+    /// Skips tokens, whole brackets and whole `let .. in` and `if .. then .. else`, up to the first token that ends an
+    /// expression, or starts a line at `column` or left of it.
     pub(super) fn skip_junk(&mut self, column: u32) {
         let (mut brackets, mut lets, mut ifs) = (0usize, 0usize, 0usize);
         loop {
@@ -96,14 +96,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether what comes next can only follow an expression, not start one.
+    /// Returns whether the next token can only follow an expression, not start one.
     pub(super) fn at_end_of_expr(&self) -> bool {
         use TokenKind as K;
         let kind = self.kind();
         kind.is_closer() || matches!(kind, K::Offside | K::End | K::Comma | K::Semicolon | K::In | K::Then | K::Else)
     }
 
-    /// Goes past the `,` before a further element; `;` is reported and counts as one.
+    /// Advances past the `,` before a further element; `;` is reported and treated like it.
     pub(super) fn eat_separator(&mut self, between: &str) -> bool {
         if self.kind() == TokenKind::Semicolon {
             self.report(messages::semicolon(self.token_span(self.raw()), &format!("write `,` between {between}")));
@@ -113,7 +113,7 @@ impl Parser<'_> {
         self.eat(TokenKind::Comma)
     }
 
-    /// Goes past what stands between a binding inside an expression and what follows it.
+    /// Expects the end of a binding inside an expression.
     pub(super) fn end_of_binding(&mut self, keyword: Token) {
         let token = self.raw();
         match self.kind() {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Expects `then`, wherever it stands.
+    /// Expects `then` in any position.
     pub(super) fn expect_then(&mut self, keyword: Token) {
         if self.raw().kind != TokenKind::Then {
             let token = self.raw();
@@ -157,7 +157,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Expects `else`, wherever it stands; `false` when there is none.
+    /// Expects `else` in any position; returns `false` if there is none.
     pub(super) fn expect_else(&mut self, keyword: Token) -> bool {
         if self.raw().kind != TokenKind::Else {
             let token = self.raw();
@@ -175,13 +175,13 @@ impl Parser<'_> {
         found
     }
 
-    /// Says that the result after the `let` at `keyword` is missing.
+    /// Reports a missing result after the `let` at `keyword`.
     pub(super) fn report_missing_result(&mut self, keyword: Token) {
         let after = self.span(self.last_end(), self.last_end());
         self.report(messages::missing_result(self.token_span(keyword), after));
     }
 
-    /// Says that an expression is missing here.
+    /// Reports a missing expression at the current position.
     pub(super) fn report_missing_expr(&mut self) {
         let token = self.raw();
         let before = self.idx.checked_sub(1).map(|idx| self.tokens[idx]);
@@ -198,7 +198,7 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    /// Says what to write for `=>` or `=` where `->` should stand, and goes past it.
+    /// Reports `=>` or `=` in place of `->`, and skips it.
     pub(super) fn report_missing_arrow(&mut self, keyword: Token) {
         let token = self.raw();
         let (span, found) = (self.token_span(token), self.token_text(token));
@@ -211,7 +211,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Says what to write for `->` or `:=` where `=` should stand, and goes past it.
+    /// Reports `->` or `:=` in place of `=`, and skips it.
     pub(super) fn report_missing_equals(&mut self, keyword: Token) {
         use TokenKind as K;
         let token = self.raw();
@@ -225,7 +225,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `let rec f`, `let mutable x`: F~ has neither.
+    /// Reports `let rec f` and `let mutable x`, which F~ does not have.
     pub(super) fn report_let_modifier(&mut self) {
         let token = self.raw();
         let text = self.token_text(token);
@@ -236,7 +236,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `&` for `&&`, `|` for `||`.
+    /// Reports `&` for `&&`, `|` for `||`.
     pub(super) fn report_misspelt_operator(&mut self) {
         let span = self.token_span(self.raw());
         match self.kind() {
@@ -246,11 +246,11 @@ impl Parser<'_> {
         }
     }
 
-    /// Says, once an item, that it nests too deeply.
+    /// Reports, once for each item, that it nests too deeply.
     pub(super) fn report_too_deep(&mut self, span: Span) {
         if !self.too_deep {
             self.too_deep = true;
-            // Only the first line of it: the whole would fill the screen.
+            // Only its first line: the whole would fill the screen.
             let line = self.text.get(span.range()).and_then(|text| text.find('\n'));
             let line_end = line.and_then(|at| u32::try_from(at).ok()).map_or(span.end, |at| span.start + at);
             self.diagnostics.push(messages::too_deep(self.span(span.start, line_end)));

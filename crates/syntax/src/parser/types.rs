@@ -5,16 +5,16 @@ use crate::token::{Token, TokenKind};
 use crate::tree::{Infix, MAX_DEPTH, Size, SizeKind, Type, TypeKind};
 use chainrule_base::{Name, Span};
 
-/// A type, or a size, with its height.
+/// A type or a size, with its height.
 type Tall<T> = (T, usize);
 
 impl Parser<'_> {
-    /// A type, with its height.
+    /// Parses a type.
     pub(super) fn type_expr(&mut self) -> Tall<Type> {
         self.function_type(true)
     }
 
-    /// The type between the parameters and the `->` of a `fun`: `->` ends it, `=>` does not.
+    /// Parses the type between the parameters and the `->` of a `fun`: `->` ends it, `=>` does not.
     pub(super) fn result_type(&mut self) -> Tall<Type> {
         self.function_type(false)
     }
@@ -53,7 +53,7 @@ impl Parser<'_> {
         self.type_node(TypeKind::Tuple(factors), span, height)
     }
 
-    /// `[n]T`, or what stands behind the last `]`.
+    /// Parses `[n]T`, or a type without size brackets.
     fn prefix_type(&mut self) -> Tall<Type> {
         let mut prefixes = Vec::new();
         while self.kind() == TokenKind::LeftBracket {
@@ -71,7 +71,7 @@ impl Parser<'_> {
         (ty, height)
     }
 
-    /// `[n]` or `[]`; `[n, m]` is reported and read as `[n][m]`.
+    /// Parses `[n]` or `[]`; `[n, m]` is reported and parsed as `[n][m]`.
     fn size_brackets(&mut self) -> Vec<(Option<Size>, usize)> {
         let opener = self.bump();
         let border = self.open(opener);
@@ -93,7 +93,7 @@ impl Parser<'_> {
         sizes
     }
 
-    /// A type without `[n]` before it; `T[n]` is reported and read as `[n]T`.
+    /// Parses a type without leading `[n]`; `T[n]` is reported and parsed as `[n]T`.
     fn postfix_type(&mut self) -> Tall<Type> {
         let (mut ty, mut height) = self.atomic_type();
         while self.kind() == TokenKind::LeftBracket {
@@ -134,7 +134,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `Array<T>`, after `Array`.
+    /// Parses `Array<T>`, after `Array`.
     fn array_type(&mut self, name: Token) -> Tall<Type> {
         let span = self.token_span(name);
         if !self.eat(TokenKind::Less) {
@@ -152,13 +152,13 @@ impl Parser<'_> {
         self.type_node(TypeKind::Array { size: None, element: Box::new(element) }, span, height)
     }
 
-    /// The lexer reads `>=` in `Array<T>= e` and `Array<T>=> U`; here it is `>` and what follows.
+    /// Splits the `>=` that the lexer reads in `Array<T>= e` and `Array<T>=> U` into `>` and the rest.
     fn split_greater(&mut self) {
         let token = self.raw();
         if self.kind() != TokenKind::GreaterEquals || self.token_text(token) != ">=" {
             return;
         }
-        // The token before is past; it gives up its room to the `>`, so that nothing moves.
+        // The previous token is consumed; its slot is reused for the `>`, so that nothing moves.
         let equals = Token { kind: TokenKind::Equals, start: token.start + 1, spaced: false, first: false, ..token };
         let greater = Token { kind: TokenKind::Greater, end: token.start + 1, ..token };
         let next = self.tokens[self.idx + 1];

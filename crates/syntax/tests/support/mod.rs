@@ -21,7 +21,7 @@ pub fn parse_expr(text: &str) -> (Expr, Diagnostics) {
     chainrule_syntax::parse_expr(&sources, file)
 }
 
-/// The messages about `text` as a reader sees them: title, each place with what is there, reason, help.
+/// Returns the messages about `text` as a reader sees them: title, each span with its text, reason, help.
 pub fn render(sources: &Sources, diagnostics: &Diagnostics) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics {

@@ -1,8 +1,8 @@
-//! The real inputs, where they are, and what stands in them.
+//! The real inputs, if available, and their contents.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the inputs; `None`, with a word of it, where it is not there.
+/// Returns the folder of the inputs; `None`, with a notice, if it does not exist.
 pub fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if data.exists() {
@@ -12,7 +12,7 @@ pub fn data() -> Option<PathBuf> {
     None
 }
 
-/// The numbers of a file.
+/// Returns the numbers of a file.
 pub fn numbers(path: &Path) -> Vec<f64> {
     let text = std::fs::read_to_string(path).unwrap();
     text.split_whitespace().map(|word| word.parse().unwrap()).collect()
