@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod arrays;
+mod auto;
 mod batch;
 mod counts;
 mod elimination;
@@ -45,6 +46,8 @@ enum Command {
     Latency(latency::Options),
     /// Array programs: objectives and derivatives, compared with C++ by hand.
     Arrays(arrays::Options),
+    /// Small functions of fixed size: automatic unrolling compared with unrolling always and never.
+    Auto(auto::Options),
     /// Straight-line code: native code compared with the interpreter, C compilers, and, if built with `--features
     /// cranelift`, Cranelift.
     Straightline(straightline::Options),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Growth(options) => growth::run(&options),
         Command::Latency(options) => latency::run(&options),
         Command::Arrays(options) => arrays::run(&options),
+        Command::Auto(options) => auto::run(&options),
         Command::Straightline(options) => straightline::run(&options),
         Command::Batch(options) => batch::run(&options),
         Command::Mathfun(options) => mathfun::run(&options),

@@ -31,6 +31,6 @@ pub mod tidy;
 
 pub use custom::own_derivative;
 pub use forward::{expand, expand_told, expand_with};
-pub use request::{Mode, Part, Request, by_rows_where, derive, derive_told};
+pub use request::{Mode, Part, Request, by_rows_where, check_request, derive, derive_told};
 pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};

@@ -172,6 +172,15 @@ pub fn by_rows_where(function: &Function, request: &Request) -> Option<String> {
     request.parts.contains(&Part::Jacobian).then(|| format!("{} < {}", name(&less), name(&more)))
 }
 
+/// Checks that `function` has what `request` names, and that the parts fit its result: all that [`derive()`] can find wrong.
+/// Takes no time to speak of.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn check_request(function: &Function, request: &Request) -> Result<(), Diagnostics> {
+    check(function, &request.parts, &request.by).map(|_| ())
+}
+
 /// The parameters to differentiate by.
 pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<Vec<VarId>, Diagnostics> {
     let mut diagnostics = Diagnostics::new();

@@ -11,15 +11,22 @@ use crate::{Options, Source, batch, lanes, literal};
 use chainrule_base::{Diagnostics, Poly};
 use chainrule_kernel::{Class, Kernel, Reg, events, with_stored_zeros};
 use chainrule_text::describe::{self, size_names, workspaces};
+use chainrule_text::pattern::lines;
 use chainrule_text::unit::Named;
 use chainrule_text::{
-    Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
+    Facts, MAX_EXTENT, Pattern, PatternNames, Pieces, Precision, Scope, Unit, Writer, Written, external, facts,
+    language, names, unit,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Returns the pair of files for `kernels`.
-pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
+pub(crate) fn write(
+    name: &str,
+    kernels: &[&Kernel],
+    patterns: &[Vec<Pattern>],
+    options: &Options,
+) -> Result<Source, Diagnostics> {
     options.check()?;
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
@@ -40,10 +47,21 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     let mut file = Scope::new(is_reserved);
     externals.iter().for_each(|(name, _)| file.reserve(name.as_str()));
     let functions: Vec<String> = kernels.iter().map(|kernel| unit::take_name::<C<'_>>(kernel, &mut file)).collect();
+    let arrays: Vec<Vec<(&Pattern, PatternNames)>> = functions
+        .iter()
+        .enumerate()
+        .map(|(k, function)| {
+            let own = patterns.get(k).map_or(&[][..], Vec::as_slice);
+            let names = |p: &Pattern| PatternNames::take(function, &p.result, own.len(), &mut file, is_reserved);
+            own.iter().zip(own.iter().map(names).collect::<Vec<_>>()).collect()
+        })
+        .collect();
     let (mut header, mut body) = (String::new(), String::new());
     let precision = options.precision;
     let (mut needs, mut header_needs) = (Needs::default(), HeaderNeeds::default());
-    for (((kernel, events), name), cut) in kernels.iter().zip(&all_events).zip(&functions).zip(&cuts) {
+    for ((((kernel, events), name), cut), arrays) in
+        kernels.iter().zip(&all_events).zip(&functions).zip(&cuts).zip(&arrays)
+    {
         let mut facts = Facts::new(kernel, events);
         if let Some(cut) = cut {
             cut.join_failures(&mut facts);
@@ -64,6 +82,10 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         body.push_str(&written.text);
         body.push_str(&sizes);
         body.push_str(&messages(&unit, &written));
+        for (pattern, names) in arrays {
+            declare_pattern(&unit, pattern, names, &mut header, &mut body);
+            header_needs.int = true;
+        }
         if let Some(batch) = &options.batch {
             let more = batch::write(events, &facts, &unit, &file, options, batch, &mut needs);
             header.push_str(&more.header);
@@ -256,6 +278,27 @@ fn declare(unit: &Unit<'_>, written: &Written, precision: Precision, out: &mut S
             unit.name,
             macro_name(unit, class),
         );
+    }
+}
+
+/// The arrays of a pattern, declared in the header and defined in the source. C has no empty arrays.
+fn declare_pattern(unit: &Unit<'_>, pattern: &Pattern, names: &PatternNames, header: &mut String, source: &mut String) {
+    let PatternNames { rows, columns, nnz } = names;
+    let (n, nnz) = (pattern.rows.len(), nnz.to_ascii_uppercase());
+    let len = n.max(1);
+    let _ = write!(
+        header,
+        "/*\n * Entries of `{}` of {}, a matrix of {} rows and {} columns: entry k is in row\n \
+         * {rows}[k] and column {columns}[k], counted from 0, row by row.\n */\n\
+         #define {nnz} {n}\nextern const int64_t {rows}[{len}];\nextern const int64_t {columns}[{len}];\n\n",
+        literal::comment(&pattern.result),
+        unit.name,
+        pattern.n_rows,
+        pattern.n_columns
+    );
+    for (name, items) in [(rows, &pattern.rows), (columns, &pattern.columns)] {
+        let items = if items.is_empty() { "    0,\n".to_owned() } else { lines(items) };
+        let _ = write!(source, "const int64_t {name}[{len}] = {{\n{items}}};\n\n");
     }
 }
 

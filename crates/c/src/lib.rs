@@ -33,7 +33,7 @@ mod precision;
 mod reserved;
 mod uniform;
 
-pub use chainrule_text::Precision;
+pub use chainrule_text::{Pattern, Precision};
 
 use chainrule_base::{Diagnostic, Diagnostics};
 use chainrule_kernel::{Kernel, unchecked};
@@ -178,10 +178,23 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Source, Diagnostics> {
 /// # Errors
 /// As [`emit`].
 pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
+    emit_with_patterns(name, kernels, &[], options)
+}
+
+/// The same with the patterns of sparse results, a list for each kernel, as static arrays beside its function.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_with_patterns(
+    name: &str,
+    kernels: &[&Kernel],
+    patterns: &[Vec<Pattern>],
+    options: &Options,
+) -> Result<Source, Diagnostics> {
     if !options.unchecked {
-        return interface::write(name, kernels, options);
+        return interface::write(name, kernels, patterns, options);
     }
     let mut kernels: Vec<Kernel> = kernels.iter().map(|kernel| (*kernel).clone()).collect();
     kernels.iter_mut().for_each(unchecked);
-    interface::write(name, &kernels.iter().collect::<Vec<_>>(), options)
+    interface::write(name, &kernels.iter().collect::<Vec<_>>(), patterns, options)
 }

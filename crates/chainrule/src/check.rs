@@ -1,10 +1,11 @@
 //! Derivatives compared with forward mode and central differences in extended precision.
 //!
 //! The references do not use accumulation: forward mode runs dual numbers over the function's own graph,
-//! differences evaluate the function alone. Both have 115 digits. The derived program is run as it is compiled, in doubles,
+//! differences evaluate the function alone. Of functions that keep their loops the reference evaluator runs both. Both have 115 digits. The derived program is run as it is compiled, in doubles,
 //! and evaluated in 115 digits: what is off there is wrong, what is off in doubles alone is rounding.
 
 mod duals;
+mod loops;
 
 use crate::function::{Body, ScalarBody};
 use crate::{Derivation, Error, Function, Result};
@@ -69,15 +70,21 @@ impl fmt::Display for Agreement {
 /// Maximum of [`Settings::points`].
 pub const MAX_POINTS: usize = 1_000_000;
 
-/// Compares the Jacobian (or gradient) that `derivation` asks for of `function` at random points.
+/// Compares the Jacobian (or gradient) that `derivation` asks for of `function` at random points. Sizes and integer arguments of a
+/// function that keeps its loops are small numbers for which it has a value.
 ///
 /// # Errors
-/// When the derivation fails, asks for anything but a dense Jacobian or gradient, or keeps loops; for more than
-/// [`MAX_POINTS`] points.
+/// When the derivation fails, or asks for anything but a dense Jacobian or gradient; for more than [`MAX_POINTS`] points.
 pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings) -> Result<Agreement> {
     if settings.points > MAX_POINTS {
         let (n, help) = (settings.points, format!("take {MAX_POINTS} at most"));
         return Err(Error::request(format!("a comparison at {n} points does not end"), help));
+    }
+    if let Body::Array(body) = &function.decided()?.body {
+        if !derivation.needs_straight_line_code() {
+            return loops::compare(function, body, derivation, settings);
+        }
+        return compare(&function.unrolled(&[])?, derivation, settings);
     }
     let derived = derivation.function()?;
     let body = scalar(function)?;
@@ -128,7 +135,7 @@ pub fn results_in<A: Algebra>(
 }
 
 fn scalar(function: &Function) -> Result<&ScalarBody> {
-    match &function.body {
+    match &function.decided()?.body {
         Body::Scalar(body) => Ok(body),
         Body::Array(_) => Err(Error::request(
             format!("`{}` keeps its loops", function.name()),

@@ -69,7 +69,9 @@ impl Workspace {
 
 impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
-        let mut kernel = Passes::from(options).kernel(function)?;
+        let passes = Passes::from(options);
+        let function = passes.form(function)?;
+        let mut kernel = passes.kernel(&function)?;
         options.finish(&mut kernel);
         let (engine, refusal) = Engine::new(kernel, options)?;
         let body = match &function.body {

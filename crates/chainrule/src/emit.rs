@@ -59,7 +59,8 @@ pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> R
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
+        let c = chainrule_c::emit_with_patterns(file, &kernels, &patterns(functions), options)
+            .map_err(|d| Error::program(d, &Arc::default()))?;
         Ok(CSource { functions: c.functions, header: c.header, source: c.source })
     })
 }
@@ -97,15 +98,30 @@ pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> 
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        let module =
-            chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
+        let module = chainrule_rust::emit_with_patterns(file, &kernels, &patterns(functions), options)
+            .map_err(|d| Error::program(d, &Arc::default()))?;
         let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
         Ok(RustSource { functions, text, needs_std, needs_libm })
     })
 }
 
+/// The patterns of the sparse results of each function.
+fn patterns(functions: &[&Function]) -> Vec<Vec<chainrule_c::Pattern>> {
+    let of = |function: &&Function| {
+        let Body::Scalar(body) = &function.decided_or_self().body else { return Vec::new() };
+        let sparse = body.outputs.iter().filter_map(|port| {
+            let pattern = port.pattern.as_ref()?;
+            let (n_rows, n_columns) = pattern.shape();
+            let (rows, columns) = pattern.coo().iter().copied().unzip();
+            Some(chainrule_c::Pattern { result: port.name.clone(), n_rows, n_columns, rows, columns })
+        });
+        sparse.collect()
+    };
+    functions.iter().map(of).collect()
+}
+
 fn kernels(functions: &[&Function], passes: Passes) -> Result<Vec<Kernel>> {
-    functions.iter().map(|f| passes.kernel(f)).collect()
+    functions.iter().map(|f| passes.form(f).and_then(|f| passes.kernel(&f))).collect()
 }
 
 impl Function {
@@ -131,7 +147,7 @@ impl Function {
     /// The graph of straight-line code in Graphviz's language; `None` for a function that keeps its loops.
     #[must_use]
     pub fn dot(&self) -> Option<String> {
-        match &self.body {
+        match &self.decided_or_self().body {
             Body::Scalar(body) => Some(body.graph.dot(&body.roots())),
             Body::Array(_) => None,
         }

@@ -4,19 +4,18 @@ use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
 use crate::guard::guard;
 use crate::interface::{Interface, Shape, Signature};
-use crate::leaves::{assemble, leaves, take_apart};
 use crate::passes::lower_array;
-use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
+use crate::straight::{Decided, Unroll};
 use crate::where_spent::Origins;
 use crate::{CompileOptions, Compiled, Error, Result, Rewrite};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
 use chainrule_autodiff::MadeAgain;
-use chainrule_base::{Diagnostic, Name, Sources};
+use chainrule_base::{Name, Sources};
 use chainrule_graph::{Graph, Node, NodeId, Semantics, counts};
-use chainrule_ir::{self as ir, Size, Type, VarId};
+use chainrule_ir as ir;
 use chainrule_ops::Counts;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A function of named arguments, each a scalar, a vector, a matrix (or more), to named results.
 ///
@@ -67,6 +66,12 @@ pub(crate) struct ArrayBody {
     pub(crate) semantics: Semantics,
     /// The loops that deriving it gave checkpoints though none were asked for.
     pub(crate) made_again: Vec<MadeAgain>,
+    /// Whether it is straight-line code that derivatives are made of and that is compiled.
+    pub(crate) unroll: Unroll,
+    /// Whether sizes were given to it ([`Function::at_sizes`]).
+    pub(crate) has_given_sizes: bool,
+    /// What came of that; made when it is first asked for.
+    pub(crate) decided: Arc<OnceLock<Result<Decided>>>,
 }
 
 /// An argument or a result of straight-line code.
@@ -218,18 +223,19 @@ impl Function {
     }
 
     pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>, semantics: Semantics) -> Self {
-        Self::of_array(ArrayBody { function, sources, semantics, made_again: Vec::new() })
+        let (unroll, decided) = (Unroll::default(), Arc::default());
+        let made_again = Vec::new();
+        Self::of_array(ArrayBody { function, sources, semantics, made_again, unroll, has_given_sizes: false, decided })
     }
 
-    fn of_array(body: ArrayBody) -> Self {
+    pub(crate) fn of_array(body: ArrayBody) -> Self {
         let (name, interface) = (body.function.name.clone(), Arc::new(Interface::from(&body)));
         Self { name, body: Body::Array(Arc::new(body)), interface }
     }
 
     /// A derivative of what `of` is.
     pub(crate) fn from_derived(function: ir::Function, of: &ArrayBody, made_again: Vec<MadeAgain>) -> Self {
-        let (sources, semantics) = (of.sources.clone(), of.semantics);
-        Self::of_array(ArrayBody { function, sources, semantics, made_again })
+        Self::of_array(ArrayBody { function, made_again, decided: Arc::default(), ..ArrayBody::clone(of) })
     }
 
     /// Its name.
@@ -245,15 +251,16 @@ impl Function {
         if let Body::Array(body) = &mut self.body {
             let mut body = ArrayBody::clone(body);
             body.function.name = self.name.clone();
+            body.decided = Arc::default();
             self.body = Body::Array(Arc::new(body));
         }
         self
     }
 
-    /// Whether its loops are kept (an F~ function) rather than unrolled into straight-line code.
+    /// Whether its loops are kept (an F~ function) rather than unrolled into straight-line code; see [`Self::unroll`].
     #[must_use]
     pub fn keeps_loops(&self) -> bool {
-        matches!(self.body, Body::Array(_))
+        matches!(self.decided_or_self().body, Body::Array(_))
     }
 
     /// Whether passes take its doubles for real numbers: what the module ([`crate::Module::with_semantics`]) or the scope
@@ -290,7 +297,7 @@ impl Function {
     pub fn size_names(&self) -> Vec<String> {
         let Body::Array(body) = &self.body else { return Vec::new() };
         let f = &body.function;
-        let ints = f.params.iter().filter(|p| f.vars[**p].ty == Type::Int);
+        let ints = f.params.iter().filter(|p| f.vars[**p].ty == ir::Type::Int);
         f.sizes.iter().chain(ints).filter_map(|var| f.vars[*var].name.as_deref().map(str::to_owned)).collect()
     }
 
@@ -315,7 +322,7 @@ impl Function {
     /// The sparsity pattern of a sparse result, by name.
     #[must_use]
     pub fn pattern(&self, output: &str) -> Option<&Pattern> {
-        match &self.body {
+        match &self.decided_or_self().body {
             Body::Scalar(body) => body.outputs.iter().find(|p| *p.name == *output)?.pattern.as_deref(),
             Body::Array(_) => None,
         }
@@ -324,7 +331,7 @@ impl Function {
     /// Operation counts of straight-line code; `None` for a function that keeps its loops.
     #[must_use]
     pub fn counts(&self) -> Option<Counts> {
-        match &self.body {
+        match &self.decided_or_self().body {
             Body::Scalar(body) => Some(counts(&body.graph, &body.roots())),
             Body::Array(_) => None,
         }
@@ -345,7 +352,7 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn counts_at(&self, sizes: &[(&str, i64)], rewrite: Rewrite) -> Result<Counts> {
-        let body = match &self.body {
+        let body = match &self.decided()?.body {
             Body::Scalar(body) => return Ok(counts(&body.graph, &body.roots())),
             Body::Array(body) => body,
         };
@@ -359,7 +366,7 @@ impl Function {
     /// The program as text: one line an operation, or F~.
     #[must_use]
     pub fn listing(&self) -> String {
-        match &self.body {
+        match &self.decided_or_self().body {
             Body::Scalar(body) => body.graph.listing(&body.roots()),
             Body::Array(body) => {
                 if !ir::express::is_needed(&body.function) {
@@ -372,124 +379,6 @@ impl Function {
                 ir::print(&expressed)
             }
         }
-    }
-
-    /// Straight-line code for given sizes: `sizes` names size parameters and `Int` arguments. The other arguments and the
-    /// result are those of the function, and so are those of its derivatives. A function that is straight-line code already is
-    /// given back as it is.
-    ///
-    /// # Errors
-    /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
-    pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
-        guard(|| self.unroll(sizes))
-    }
-
-    fn unroll(&self, sizes: &[(&str, i64)]) -> Result<Self> {
-        let Body::Array(body) = &self.body else { return Ok(self.clone()) };
-        if let Some(span) = chainrule_autodiff::own_derivative(&body.function) {
-            let message = Diagnostic::limitation(format!("the loops of `{}` cannot be unrolled", self.name))
-                .with_reason("straight-line code is differentiated as it is computed, and here a derivative is stated")
-                .with_help("derive it with its loops");
-            let message = span.into_iter().fold(message, |message, span| message.with_label(span, "stated here"));
-            return Err(Error::program(message, &body.sources));
-        }
-        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
-        let f = &expanded;
-        let size_of = |var: VarId| -> Result<i64> {
-            let name = f.vars[var].name.as_deref().unwrap_or("?");
-            sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size).ok_or_else(|| {
-                Error::request(
-                    format!("the size `{name}` of `{}` is not known", self.name),
-                    format!("give it a number: `--size {name}=3` on the command line, `(\"{name}\", 3)` in Rust"),
-                )
-            })
-        };
-        for (name, size) in sizes {
-            let known = f.sizes.iter().chain(f.params.iter().filter(|p| f.vars[**p].ty == Type::Int));
-            if !known.clone().any(|v| f.vars[*v].name.as_deref() == Some(*name)) {
-                let names: Vec<_> = known.filter_map(|v| f.vars[*v].name.as_deref()).collect();
-                return Err(Error::request(
-                    format!("`{}` has no size `{name}`", self.name),
-                    if names.is_empty() {
-                        "it has no sizes".into()
-                    } else {
-                        format!("its sizes are {}", names.join(", "))
-                    },
-                ));
-            }
-            if *size < 0 {
-                return Err(Error::request(format!("the size {name}={size} is negative"), "sizes start at 0"));
-            }
-        }
-        let numbers = f.sizes.iter().map(|v| size_of(*v)).collect::<Result<Vec<_>>>()?;
-        let mut known: rustc_hash::FxHashMap<VarId, i64> =
-            f.sizes.iter().copied().zip(numbers.iter().copied()).collect();
-        for param in f.params.iter().filter(|p| f.vars[**p].ty == Type::Int) {
-            known.insert(*param, size_of(*param)?);
-        }
-        let extent = |size: &Size| {
-            size.eval(|v| known.get(&v).copied().unwrap_or(-1)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
-        };
-        let mut graph = Graph::new(body.semantics);
-        let fixed =
-            |ty: &Type| ty.map_sizes(&mut |size| Size::constant(i64::try_from(extent(size)).unwrap_or(i64::MAX)));
-        let mut params = Vec::new();
-        let mut inputs = Vec::new();
-        let mut args = Vec::new();
-        for param in &f.params {
-            if let Some(value) = known.get(param) {
-                args.push(Tree::Int(*value));
-                continue;
-            }
-            let (name, ty) = (f.vars[*param].name.as_deref().unwrap_or("arg"), f.ty(*param));
-            let mut nodes = Vec::new();
-            for leaf in leaves(ty, name) {
-                if leaf.scalar != Type::Double {
-                    return Err(Error::request(
-                        format!("the argument `{}` of `{}` holds integers", leaf.name, self.name),
-                        "a function with integer arrays keeps its loops: derive it as an array program",
-                    ));
-                }
-                let shape: Vec<usize> = leaf.extents.iter().map(&extent).collect();
-                let len = shape.iter().try_fold(1_usize, |len, n| len.checked_mul(*n));
-                if len.is_none_or(|len| len > UNROLL_BUDGET - graph.len()) {
-                    let extents: String = shape.iter().map(|n| format!("[{n}]")).collect();
-                    return Err(Error::request(
-                        format!("the argument `{}` has too many elements to be unrolled: {extents}", leaf.name),
-                        format!(
-                            "straight-line code has {UNROLL_BUDGET} elements and operations at most: \
-                             keep the loops, or make the sizes smaller"
-                        ),
-                    ));
-                }
-                let elements: Vec<NodeId> = indices(&shape).map(|i| graph.input(format!("{}{i}", leaf.name))).collect();
-                nodes.push(elements.clone());
-                inputs.push(Port { name: leaf.name, shape, nodes: elements, pattern: None });
-            }
-            params.push((Name::new(name), fixed(ty)));
-            args.push(assemble(ty, &nodes, &extent));
-        }
-        let (result, spans) =
-            unroll(f, &numbers, args, &mut graph, UNROLL_BUDGET).map_err(|d| Error::program(d, &body.sources))?;
-        let origins = Some(Arc::new(Origins::track(&mut graph, &spans, &body.sources)));
-        let Some(nodes) = take_apart(f.result_type(), &result) else {
-            return Err(Error::request(
-                format!("a result of `{}` holds integers or truth values", self.name),
-                "only doubles can be results of straight-line code; keep its loops",
-            ));
-        };
-        let outputs = leaves(f.result_type(), "result")
-            .into_iter()
-            .zip(nodes)
-            .map(|(leaf, nodes)| Port {
-                name: leaf.name,
-                shape: leaf.extents.iter().map(&extent).collect(),
-                nodes,
-                pattern: None,
-            })
-            .collect();
-        let program = Some(Signature { params, results: vec![(Name::new("result"), fixed(f.result_type()))] });
-        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs, program, origins })
     }
 
     fn derive(&self, what: What) -> Derivation {
@@ -573,7 +462,7 @@ impl Function {
             let expanded = Rewrite::All.expand(&body.function, Some(n), body.semantics);
             expanded.map_err(|d| Error::program(d, &body.sources))
         });
-        Ok(body.with(expanded?))
+        Ok(body.with(expanded?).unroll(Unroll::Never))
     }
 
     /// Running code for the function itself.
@@ -597,7 +486,7 @@ impl Function {
 impl ArrayBody {
     /// What is made of it: another function of the same text, under the same semantics.
     pub(crate) fn with(&self, function: ir::Function) -> Function {
-        Function::from_array(function, self.sources.clone(), self.semantics)
+        Function::from_derived(function, self, Vec::new())
     }
 }
 

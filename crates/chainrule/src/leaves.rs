@@ -19,6 +19,13 @@ pub(crate) struct Leaf {
     pub(crate) scalar: Type,
 }
 
+impl Leaf {
+    /// Number of its elements; infinite where an extent is not known.
+    pub(crate) fn n_elements(&self) -> f64 {
+        self.extents.iter().map(|n| n.as_constant().map_or(f64::INFINITY, |n| n as f64)).product()
+    }
+}
+
 /// What holds a `Double`, an `Int` or a `Bool` in a kernel.
 pub(crate) fn class_of(scalar: &Type) -> Class {
     if *scalar == Type::Double { Class::Real } else { Class::Int }

@@ -105,7 +105,7 @@ impl Function {
     /// # Errors
     /// When derivatives in it cannot be worked out.
     pub fn optimisation(&self) -> Result<Option<Optimisation>> {
-        let Body::Array(body) = &self.body else { return Ok(None) };
+        let Body::Array(body) = &self.decided()?.body else { return Ok(None) };
         let (accumulated, regions) = Rewrite::All.accumulate(&body.function, body.semantics);
         let (expanded, made_again) =
             chainrule_autodiff::expand_told(&accumulated, None).map_err(|d| Error::program(d, &body.sources))?;

@@ -15,24 +15,32 @@
 mod optimiser;
 mod trace;
 
-use crate::function::{ArrayBody, Body, Port};
+use crate::function::{ArrayBody, Body, Port, ScalarBody};
 use crate::{COptions, CompileOptions, Error, Function, Result, RustOptions};
 use chainrule_base::Diagnostics;
 use chainrule_graph::Semantics;
 use chainrule_kernel::passes::{self as kernel_passes, Plan, Rounding, Stage};
 use chainrule_kernel::{GraphPort, Kernel, lower_function_with, lower_graph, lower_graph_fused};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use optimiser::Rewrite;
 pub use trace::{Pass, PassLevel, Snapshot};
 use trace::{Program, Watch};
 
-/// Returns the passes between a checked function and the kernel that a backend takes, in order. Passes of the optimiser of
-/// array programs repeat until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
+/// Returns the passes between a checked function and the kernel that a backend takes, in order. A function that is unrolled
+/// skips the passes over array programs. Passes of the optimiser of array programs repeat until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
 #[must_use]
 pub fn passes() -> Vec<Pass> {
     let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };
     let mut all = vec![
+        Pass {
+            name: "unroll",
+            does: "loops are unrolled into a scalar graph, which is numbered and factored, if straight-line code pays",
+            level: PassLevel::Graph,
+            strict: true,
+            optional: false,
+        },
         array(optimiser::REGIONS, "derivatives in small scalar regions are accumulated on a scalar graph", false, true),
         array("differentiate", "derivatives are expanded by forward and reverse mode", true, false),
     ];
@@ -97,7 +105,20 @@ impl Passes {
         Self { rewrite: Rewrite::default(), checkpoints: None, fuse: Some(fuse), sequential, parts: false }
     }
 
-    /// Returns the kernel of `function`.
+    /// Returns the function to lower: the straight-line code of `function`, numbered and factored, if its loops are unrolled
+    /// ([`crate::Unroll`]). If a pass is left out, loops are kept.
+    pub(crate) fn form<'f>(&self, function: &'f Function) -> Result<Cow<'f, Function>> {
+        if self.rewrite != Rewrite::All || self.checkpoints.is_some() || matches!(function.body, Body::Scalar(_)) {
+            return Ok(Cow::Borrowed(function));
+        }
+        let decided = function.decided()?;
+        match &decided.body {
+            Body::Scalar(_) => Ok(Cow::Owned(decided.value().function()?.named(function.name()))),
+            Body::Array(_) => Ok(Cow::Borrowed(function)),
+        }
+    }
+
+    /// Returns the kernel of `function`, which [`Self::form`] returned.
     pub(crate) fn kernel(&self, function: &Function) -> Result<Kernel> {
         self.run(function, &mut Watch(None))
     }
@@ -108,11 +129,7 @@ impl Passes {
         let fuse = self.fuse.unwrap_or(reorder);
         let keeps_loops = matches!(function.body, Body::Array(_));
         let mut kernel = match &function.body {
-            Body::Scalar(body) => {
-                let lower = if fuse { lower_graph_fused } else { lower_graph };
-                let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
-                lower(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)?
-            }
+            Body::Scalar(body) => lower_scalar(function.name(), body, fuse)?,
             Body::Array(body) => lower(body, self.rewrite, self.checkpoints, watch)?,
         };
         let stages: Vec<Stage> = [
@@ -130,6 +147,12 @@ impl Passes {
         kernel_passes::run(&mut kernel, &plan, &mut |pass, kernel| watch.see(pass.name, Program::Kernel(kernel)));
         Ok(kernel)
     }
+}
+
+fn lower_scalar(name: &str, body: &ScalarBody, fuse: bool) -> Result<Kernel> {
+    let lower = if fuse { lower_graph_fused } else { lower_graph };
+    let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
+    lower(chainrule_base::Name::new(name), &body.graph, &inputs, &outputs).map_err(bug)
 }
 
 /// Returns the kernel of an array program after loop canonicalisation, for its operation counts.

@@ -474,7 +474,7 @@ impl Regions {
             });
         }
         let budget = MAX_NODES.min(self.budget);
-        let unrolled = unroll_with(part, &[], args, &mut graph, budget, local.as_mut());
+        let unrolled = unroll_with(part, args, &mut graph, budget, local.as_mut());
         let (Tree::Many(trees), _) = unrolled.ok()? else { return None };
         let mut roots = Vec::new();
         trees.iter().for_each(|tree| numbers(tree, &mut roots));

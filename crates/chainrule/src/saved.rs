@@ -15,6 +15,7 @@
 use crate::function::ArrayBody;
 use crate::interface::Signature;
 use crate::leaves::class_of;
+use crate::straight::Unroll;
 use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
 use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};
 use chainrule_graph::Semantics;
@@ -144,7 +145,9 @@ impl Compiled {
             let function = program.function(&kernel.name, &head.signature);
             // The kernel is made: nothing asks for its semantics any more.
             let (sources, semantics) = (Arc::new(head.sources), Semantics::default());
-            Arc::new(ArrayBody { function, sources, semantics, made_again: Vec::new() })
+            let (made_again, unroll, decided) = (Vec::new(), Unroll::Never, Arc::default());
+            let has_given_sizes = false;
+            Arc::new(ArrayBody { function, sources, semantics, made_again, unroll, has_given_sizes, decided })
         });
         Self::from_parts(kernel, head.signature, body, options)
     }

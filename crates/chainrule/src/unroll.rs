@@ -1,13 +1,13 @@
 //! From the array IR to the scalar graph: loops unrolled, arrays taken apart.
 //!
-//! In: a function, with a number for every size and every `Int` argument, and a
-//! graph node for every double. Out: graph nodes for the result. What decides about loops and indices
+//! In: a function without size parameters, and a graph node for every double of its arguments. Out: graph nodes for the result. What decides about loops and indices
 //! must be known; conditions on doubles become [`Op::Select`], both sides computed. Derivatives in the function are
 //! accumulated by [`local`], where the caller has a [`Local`] for them; otherwise there must be none.
 //!
 //! Linear in the operations that the function would execute; stops at a budget of graph nodes.
 
 pub(crate) mod local;
+pub(crate) mod pays;
 
 use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
@@ -38,22 +38,19 @@ pub(crate) enum Truth {
     Open(NodeId),
 }
 
-/// Unrolls `function` at `args` (one tree a parameter) and `sizes` (one number a size parameter); returns the
-/// result, and for each node of the graph the place in the text that made it.
+/// Unrolls `function`, which has no size parameters, at `args` (one tree a parameter); returns the result, and for each node of the graph the place in the text that made it.
 pub(crate) fn unroll(
     function: &Function,
-    sizes: &[i64],
     args: Vec<Tree>,
     graph: &mut Graph,
     budget: usize,
 ) -> Result<(Tree, Vec<Option<Span>>), Diagnostic> {
-    unroll_with(function, sizes, args, graph, budget, None)
+    unroll_with(function, args, graph, budget, None)
 }
 
 /// The same; what is asked for of derivatives is noted in `local`, which has to resolve the result.
 pub(crate) fn unroll_with(
     function: &Function,
-    sizes: &[i64],
     args: Vec<Tree>,
     graph: &mut Graph,
     budget: usize,
@@ -62,9 +59,6 @@ pub(crate) fn unroll_with(
     let origins = vec![None; graph.len()];
     let env = Arena::filled(function.vars.len(), None);
     let mut unroller = Unroller { function, graph, env, speculative: 0, budget, steps: 0, origins, local };
-    for (var, size) in function.sizes.iter().zip(sizes) {
-        unroller.env[*var] = Some(Tree::Int(*size));
-    }
     for (var, arg) in function.params.iter().zip(args) {
         unroller.env[*var] = Some(arg);
     }

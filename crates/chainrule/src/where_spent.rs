@@ -81,7 +81,7 @@ impl Function {
     /// The operations by result. Linear in the graph for each result; empty for a function that keeps its loops.
     #[must_use]
     pub fn operations_by_result(&self) -> Vec<ResultOperations> {
-        let Body::Scalar(body) = &self.body else { return Vec::new() };
+        let Body::Scalar(body) = &self.decided_or_self().body else { return Vec::new() };
         let of = |(idx, port): (usize, &Port)| {
             let others = body.outputs.iter().enumerate().filter(|(other, _)| *other != idx);
             let others: Vec<NodeId> = others.flat_map(|(_, port)| port.nodes.iter().copied()).collect();
@@ -102,7 +102,7 @@ impl Function {
     /// share to the line that computes it. Linear in the graph.
     #[must_use]
     pub fn operations_by_line(&self) -> Option<OperationsByLine> {
-        let Body::Scalar(body) = &self.body else { return None };
+        let Body::Scalar(body) = &self.decided_or_self().body else { return None };
         let origins = body.origins.as_ref()?;
         let mut counts: Arena<OriginId, Counts> = Arena::filled(origins.lines.len(), Counts::default());
         let mut shared = Counts::default();

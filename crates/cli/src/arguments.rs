@@ -17,7 +17,40 @@ pub struct Arguments {
     args_file: Option<PathBuf>,
 }
 
+type Object = serde_json::Map<String, serde_json::Value>;
+
+/// Arguments that were read before.
+#[derive(Clone, Default)]
+pub struct Given {
+    /// By name.
+    values: Vec<(Name, Value<f64>)>,
+    /// The rest of the file of arguments, if it was read.
+    object: Option<Object>,
+}
+
 impl Arguments {
+    /// The values of the parameters of a function of which a derivative is to be made, whose directions may come besides.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn early(&self, params: &[(Name, Type)]) -> Result<Given, String> {
+        let mut object = self.object()?;
+        let names = self.args.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.trim().to_owned());
+        let directions =
+            names.chain(object.keys().cloned()).filter(|name| name.ends_with("_tan") || name.ends_with("_adj"));
+        let directions: Vec<(Name, Type)> = directions
+            .filter(|name| !params.iter().any(|(param, _)| **param == **name))
+            .map(|name| (Name::from(name), Type::Double))
+            .collect();
+        let values = self.values(params, &directions, Vec::new(), &mut object)?;
+        let values = params.iter().map(|(name, _)| name.clone()).zip(values).collect();
+        Ok(Given { values, object: Some(object) })
+    }
+
+    fn object(&self) -> Result<Object, String> {
+        self.args_file.as_ref().map_or_else(|| Ok(Object::new()), |path| data::read_object(path))
+    }
+
     /// Whether any is given.
     pub fn are_given(&self) -> bool {
         !self.args.is_empty() || self.args_file.is_some()
@@ -27,13 +60,24 @@ impl Arguments {
     ///
     /// # Errors
     /// An argument that is missing, of no parameter, given twice, or not of its type.
-    pub fn read(&self, params: &[(Name, Type)]) -> Result<Vec<Value<f64>>, String> {
+    pub fn read(&self, params: &[(Name, Type)], given: Given) -> Result<Vec<Value<f64>>, String> {
+        let Given { values, object } = given;
+        let others: Vec<(Name, Type)> = values.iter().map(|(name, _)| (name.clone(), Type::Double)).collect();
+        let mut object = object.map_or_else(|| self.object(), Ok)?;
+        self.values(params, &others, values, &mut object)
+    }
+
+    /// The values of `params`, those in `given` as they are; `others` may be given and are not read.
+    fn values(
+        &self,
+        params: &[(Name, Type)],
+        others: &[(Name, Type)],
+        mut given: Vec<(Name, Value<f64>)>,
+        object: &mut Object,
+    ) -> Result<Vec<Value<f64>>, String> {
         let listed = || params.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-        let mut object = match &self.args_file {
-            Some(path) => data::read_object(path)?,
-            None => serde_json::Map::new(),
-        };
-        if let Some(name) = object.keys().find(|key| !params.iter().any(|(name, _)| **name == ***key)) {
+        let is_known = |name: &str| params.iter().chain(others).any(|(known, _)| **known == *name);
+        if let Some(name) = object.keys().find(|key| !is_known(key)) {
             let name = printable(name);
             return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
         }
@@ -43,7 +87,7 @@ impl Arguments {
                 format!("error: `--arg {text}` names no argument\n  help: write NAME=VALUE, such as x='[1, 2]'")
             })?;
             let name = name.trim();
-            if !params.iter().any(|(param, _)| **param == *name) {
+            if !is_known(name) {
                 let name = printable(name);
                 return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
             }
@@ -55,6 +99,9 @@ impl Arguments {
         params
             .iter()
             .map(|(name, ty)| {
+                if let Some(at) = given.iter().position(|(known, _)| known == name) {
+                    return Ok(given.swap_remove(at).1);
+                }
                 if let Some((_, value)) = inline.iter().find(|(other, _)| **name == **other) {
                     return data::read_argument(name, ty, value);
                 }

@@ -2,7 +2,7 @@
 
 use crate::data::{Program, read_program, shown};
 use crate::explain;
-use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, SparsePrograms};
+use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, SparsePrograms, Unroll};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -14,13 +14,27 @@ pub struct Which {
     /// The function; the last one of the file when it is not said.
     #[arg(long, short)]
     pub function: Option<String>,
-    /// The number that a size or an integer argument is, for straight-line code: `--size n=10`.
+    /// Value of a size or of an integer argument: `--size n=10`.
     #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
+    /// Whether loops are unrolled into straight-line code.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Unrolling::Auto)]
+    pub unroll: Unrolling,
     /// Compute what the program says, operation by operation: no sum is added in another order, no product is fused with one,
     /// nothing is rewritten but by rules that are exact for doubles.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// When loops are unrolled.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Unrolling {
+    /// Where all sizes are known, and straight-line code is estimated to take no more time.
+    Auto,
+    /// Always, however long the code is.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How what runs is computed.
@@ -124,7 +138,7 @@ fn check(file: &std::path::Path, text: &str) -> Result<Module, String> {
 }
 
 impl Which {
-    /// The function, as straight-line code when sizes are given.
+    /// The function at the sizes that are given.
     pub fn load(&self) -> Result<Function, String> {
         self.choose(load(&self.file)?)
     }
@@ -147,16 +161,23 @@ impl Which {
             }
         };
         let function = module.function(&name).map_err(|e| explain(&e))?;
-        if self.sizes.is_empty() {
-            return Ok(function);
-        }
+        let function = function.unroll(match self.unroll {
+            Unrolling::Auto => Unroll::Auto,
+            Unrolling::Always => Unroll::Always,
+            Unrolling::Never => Unroll::Never,
+        });
         for (i, (name, _)) in self.sizes.iter().enumerate() {
             if self.sizes[..i].iter().any(|(other, _)| other == name) {
                 return Err(format!("error: the size `{name}` is given twice\n  help: give it once"));
             }
         }
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(n, k)| (n.as_str(), *k)).collect();
-        function.unrolled(&sizes).map_err(|e| explain(&e))
+        let function = function.at_sizes(&sizes).map_err(|e| explain(&e))?;
+        match self.unroll {
+            // What cannot be unrolled is told before anything else.
+            Unrolling::Always => function.unrolled(&[]).map_err(|e| explain(&e)),
+            Unrolling::Auto | Unrolling::Never => Ok(function),
+        }
     }
 }
 
@@ -199,7 +220,7 @@ impl Derivative {
     /// The sparse derivative of a function that keeps its loops; `None` where none is asked for, and of straight-line code,
     /// also such as has no size that is open.
     pub fn sparse_loops(&self, function: &Function) -> Result<Option<SparsePrograms>, String> {
-        if !self.sparse || function.unrolled(&[]).is_ok() {
+        if !self.sparse || !function.keeps_loops() {
             return Ok(None);
         }
         let refuse = |what: &str, help: &str| {

@@ -8,14 +8,21 @@ use crate::{Module, Options};
 use chainrule_base::{Diagnostics, Poly};
 use chainrule_kernel::{Class, Kernel, Reg, events, with_stored_zeros};
 use chainrule_text::describe::{self, is_extent, size_names, workspaces};
+use chainrule_text::pattern::lines;
 use chainrule_text::{
-    Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
+    Facts, MAX_EXTENT, Pattern, PatternNames, Pieces, Precision, Scope, Unit, Writer, Written, external, facts,
+    language, names, unit,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Returns the module for `kernels`.
-pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
+pub(crate) fn write(
+    name: &str,
+    kernels: &[&Kernel],
+    patterns: &[Vec<Pattern>],
+    options: &Options,
+) -> Result<Module, Diagnostics> {
     let externals = external::declared(kernels, "Rust", is_reserved, |e| Some(crate::external_name(e)))?;
     let mut errors = Diagnostics::new();
     let stored: Vec<Cow<'_, Kernel>> = kernels.iter().map(|kernel| with_stored_zeros(kernel)).collect();
@@ -30,9 +37,21 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
 
     let mut file = Scope::new(is_reserved);
     let functions: Vec<String> = kernels.iter().map(|kernel| unit::take_name::<Rust<'_>>(kernel, &mut file)).collect();
+    let arrays: Vec<String> = functions
+        .iter()
+        .enumerate()
+        .map(|(k, function)| {
+            let own = patterns.get(k).map_or(&[][..], Vec::as_slice);
+            let one = |p: &Pattern| {
+                let names = PatternNames::take(function, &p.result, own.len(), &mut file, is_reserved);
+                pattern_arrays(function, p, &names)
+            };
+            own.iter().map(one).collect()
+        })
+        .collect();
     let mut needs = Needs::default();
     let mut body = String::new();
-    for ((kernel, events), name) in kernels.iter().zip(&all_events).zip(&functions) {
+    for (((kernel, events), name), arrays) in kernels.iter().zip(&all_events).zip(&functions).zip(&arrays) {
         let facts = Facts::new(kernel, events);
         let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
         let unit = Unit::new::<Rust<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
@@ -45,6 +64,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         for (class, _) in workspaces(&unit) {
             body.push_str(&work_function(&unit, class, options.precision, &mut needs));
         }
+        body.push_str(arrays);
     }
     let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name, is_reserved) };
     let text = whole(&body, &needs, &externals, options);
@@ -156,6 +176,25 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
     if let (Library::Own(fma), [_, ..]) = (options.library, needs.elementary.as_slice()) {
         let functions = chainrule_mathfun::source::module(&needs.elementary, fma);
         let _ = write!(text, "\nmod {ELEMENTARY} {{\n{functions}}}\n");
+    }
+    text
+}
+
+/// Returns the arrays of a pattern.
+fn pattern_arrays(function: &str, pattern: &Pattern, names: &PatternNames) -> String {
+    let [rows, columns, nnz] = [&names.rows, &names.columns, &names.nnz].map(|name| name.to_ascii_uppercase());
+    let (n, shape) = (pattern.rows.len(), format!("{} rows and {} columns", pattern.n_rows, pattern.n_columns));
+    let result = literal::comment(&pattern.result);
+    let mut text = format!(
+        "/// Number of entries of `{result}` of [`{function}`], a matrix of {shape}.\npub const {nnz}: usize = {n};\n\n"
+    );
+    for (name, what, items) in [(rows, "Row", &pattern.rows), (columns, "Column", &pattern.columns)] {
+        let _ = write!(
+            text,
+            "/// {what} of each entry of `{result}` of [`{function}`], counted from 0, row by row.\n\
+             pub static {name}: [usize; {n}] = [\n{}];\n\n",
+            lines(items)
+        );
     }
     text
 }

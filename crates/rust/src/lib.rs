@@ -22,7 +22,7 @@ mod literal;
 mod reserved;
 
 pub use chainrule_mathfun::source::Fma;
-pub use chainrule_text::Precision;
+pub use chainrule_text::{Pattern, Precision};
 pub use functions::Library;
 
 use chainrule_base::{Diagnostic, Diagnostics, Name};
@@ -135,13 +135,26 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Module, Diagnostics> {
 /// # Errors
 /// As [`emit`].
 pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
+    emit_with_patterns(name, kernels, &[], options)
+}
+
+/// The same with the patterns of sparse results, a list for each kernel, as static arrays beside its function.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_with_patterns(
+    name: &str,
+    kernels: &[&Kernel],
+    patterns: &[Vec<Pattern>],
+    options: &Options,
+) -> Result<Module, Diagnostics> {
     options.check()?;
     if !options.unchecked {
-        return interface::write(name, kernels, options);
+        return interface::write(name, kernels, patterns, options);
     }
     let mut kernels: Vec<Kernel> = kernels.iter().map(|kernel| (*kernel).clone()).collect();
     kernels.iter_mut().for_each(unchecked);
-    interface::write(name, &kernels.iter().collect::<Vec<_>>(), options)
+    interface::write(name, &kernels.iter().collect::<Vec<_>>(), patterns, options)
 }
 
 /// Returns the name of a user function: the one in C, if it has one.

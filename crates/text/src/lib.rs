@@ -11,6 +11,7 @@
 //! | [`pieces`] | splitting of long code into functions; values that live across splits |
 //! | [`precision`] | numbers of 64 or 32 bits |
 //! | [`names`] | unique identifiers |
+//! | [`pattern`] | sparsity patterns as static arrays |
 //! | [`mod@unit`] | names, parameters and failure codes of one kernel |
 //! | [`external`] | user functions called by emitted code |
 //! | [`language`] | interface of a target language |
@@ -25,6 +26,7 @@ pub mod external;
 pub mod facts;
 pub mod language;
 pub mod names;
+pub mod pattern;
 pub mod pieces;
 pub mod precision;
 pub mod unit;
@@ -33,6 +35,7 @@ pub use body::{Writer, Written};
 pub use facts::{Facts, MAX_EXTENT};
 pub use language::{At, Language, Piece, Terms, Whole, fill};
 pub use names::Scope;
+pub use pattern::{Pattern, PatternNames};
 pub use pieces::Pieces;
 pub use precision::Precision;
 pub use unit::{Code, Param, Reason, Unit};

@@ -1,10 +1,13 @@
 //! Derivatives of array programs, by forward or reverse mode on the array IR.
 
 use super::{Derivation, Derived, What};
-use crate::function::ArrayBody;
-use crate::{Error, Function, Result};
-use chainrule_autodiff::{Mode, Part, Request, by_rows_where, derive_told};
+use crate::function::{ArrayBody, Body};
+use crate::leaves::leaves;
+use crate::unroll::pays::MAX_ELEMENTS;
+use crate::{Error, Function, Result, Unroll};
+use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, derive_told};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
+use chainrule_ir::Type;
 
 /// What array programs have no derivative of yet, but straight-line code has.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
@@ -33,10 +36,84 @@ fn mode(strategy: &str) -> Option<Mode> {
     }
 }
 
+/// Number of doubles of the entries that `names` choose; an element counts 1, as far as brackets tell.
+fn n_doubles(entries: &[(Name, Type)], names: Option<&[String]>) -> f64 {
+    let of = |ty: &Type| leaves(ty, "").iter().map(|leaf| leaf.n_elements()).sum::<f64>();
+    match names {
+        None => entries.iter().map(|(_, ty)| of(ty)).sum(),
+        Some(names) => {
+            let one = |name: &String| entries.iter().find(|(known, _)| **known == **name).map_or(1.0, |(_, ty)| of(ty));
+            names.iter().map(one).sum()
+        }
+    }
+}
+
 impl Derivation {
+    /// Whether loops are kept for what is asked for, whatever is decided about the function: they have checkpoints, or there are
+    /// so many elements that straight-line code would write them one by one.
+    pub(super) fn keeps_loops(&self) -> bool {
+        let Body::Array(body) = &self.function.body else { return false };
+        if body.unroll != Unroll::Auto || needs_straight_line_code(self).is_some() {
+            return false;
+        }
+        let signature = self.function.signature();
+        let columns = || n_doubles(&signature.params, self.by.as_deref());
+        let elements = |what: &What| match what {
+            What::Jacobian => n_doubles(&signature.results, None) * columns(),
+            What::Hessian => columns() * columns(),
+            _ => 0.0,
+        };
+        self.checkpoints.is_some() || self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64
+    }
+
+    /// The request as array programs take it.
+    fn request(&self) -> Request {
+        let parts = self.what.iter().filter_map(|what| match what {
+            What::Value => Some(Part::Value),
+            What::Jacobian => Some(Part::Jacobian),
+            What::Gradient => Some(Part::Gradient),
+            What::Hessian => Some(Part::Hessian),
+            What::HessianDiagonal => Some(Part::HessianDiagonal),
+            What::Jvp => Some(Part::Jvp),
+            What::Hvp => Some(Part::Hvp),
+            What::Vjp => Some(Part::Vjp),
+            What::Order(_) => None,
+        });
+        let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
+        let mode = mode(&self.strategy).unwrap_or_default();
+        Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints }
+    }
+
+    /// Whether straight-line code is what this asks for.
+    pub(crate) fn needs_straight_line_code(&self) -> bool {
+        needs_straight_line_code(self).is_some()
+    }
+
+    /// A Jacobian or a gradient as array programs take it; `None` for other requests.
+    pub(crate) fn first_derivative(&self) -> Option<Request> {
+        matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request())
+    }
+
+    /// What is wrong with the request, as far as the program's types tell: the same whether loops are kept or not, and before
+    /// anything is derived. Elements and leaves of arguments, and choices of results, are looked up in straight-line code.
+    pub(super) fn check(&self) -> Result<()> {
+        let Body::Array(body) = &self.function.body else { return Ok(()) };
+        let names_parts = self.by.iter().flatten().any(|name| name.contains(['[', '.']));
+        if names_parts || self.of.is_some() || self.what.iter().any(|what| matches!(what, What::Order(_))) {
+            return Ok(());
+        }
+        check_request(&body.function, &self.request()).map_err(|d| Error::program(d, &body.sources))
+    }
+
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
         if let Some(wanted) = needs_straight_line_code(self) {
-            let function = self.function.unrolled(&[]).map_err(|error| {
+            let unrolled = match body.unroll {
+                Unroll::Never => {
+                    Err(Error::request("they are not to be unrolled", "allow it: leave out `--unroll never`"))
+                }
+                Unroll::Auto | Unroll::Always => self.function.unrolled(&[]),
+            };
+            let function = unrolled.map_err(|error| {
                 let name = self.function.name();
                 let title = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
                 let limitation = Diagnostic::limitation(title);
@@ -55,23 +132,11 @@ impl Derivation {
             })?;
             return Self { function, ..self.clone() }.explain();
         }
-        let parts = self.what.iter().filter_map(|what| match what {
-            What::Value => Some(Part::Value),
-            What::Jacobian => Some(Part::Jacobian),
-            What::Gradient => Some(Part::Gradient),
-            What::Hessian => Some(Part::Hessian),
-            What::HessianDiagonal => Some(Part::HessianDiagonal),
-            What::Jvp => Some(Part::Jvp),
-            What::Hvp => Some(Part::Hvp),
-            What::Vjp => Some(Part::Vjp),
-            What::Order(_) => None,
-        });
-        let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
-        let mode = mode(&self.strategy).unwrap_or_default();
-        let request = Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints };
+        let request = self.request();
         let (function, made_again) =
             derive_told(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
         let derived = Function::from_derived(function, body, made_again);
+        let derived = if self.checkpoints.is_some() { derived.unroll(Unroll::Never) } else { derived };
         Ok(Derived { by_rows_where: by_rows_where(&body.function, &request), ..Derived::itself(&derived) })
     }
 }

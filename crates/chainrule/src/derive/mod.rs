@@ -7,7 +7,7 @@ mod whole;
 
 use crate::function::Body;
 use crate::guard::guard;
-use crate::{Compiled, Error, Function, Result};
+use crate::{Compiled, Error, Function, Result, Unroll};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
 use chainrule_base::Name;
@@ -199,6 +199,13 @@ impl Derivation {
         self
     }
 
+    /// The same request, of which this decides whether loops are unrolled: as [`Function::unroll`].
+    #[must_use]
+    pub fn unroll(mut self, unroll: Unroll) -> Self {
+        self.function = self.function.unroll(unroll);
+        self
+    }
+
     fn derived_name(&self) -> String {
         let suffixes: Vec<String> = self.what.iter().map(|w| w.suffix()).collect();
         format!("{}_{}", self.function.name(), suffixes.join("_"))
@@ -223,9 +230,15 @@ impl Derivation {
     }
 
     fn derive(&self, tells_lines: bool) -> Result<Derived> {
-        guard(|| match &self.function.body {
-            Body::Scalar(body) => self.derive_scalar(body, tells_lines),
-            Body::Array(body) => self.derive_array(body),
+        guard(|| {
+            self.check()?;
+            let function = if self.keeps_loops() { &self.function } else { self.function.decided()? };
+            match &function.body {
+                Body::Scalar(body) => {
+                    Self { function: function.clone(), ..self.clone() }.derive_scalar(body, tells_lines)
+                }
+                Body::Array(body) => self.derive_array(body),
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::Passes;
 use crate::compiled::Compiled;
-use crate::function::Body;
+use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
 use crate::{Backend, CompileOptions, Error, Function, Result, Signature};
 use chainrule_ir::{self as ir, Value};
@@ -29,6 +29,8 @@ pub struct Pass {
 pub enum PassLevel {
     /// Array program.
     Array,
+    /// Scalar graph: straight-line code.
+    Graph,
     /// Kernel.
     Kernel,
 }
@@ -37,6 +39,7 @@ pub enum PassLevel {
 #[derive(Clone, Copy)]
 pub(crate) enum Program<'p> {
     Array(&'p ir::Function),
+    Graph(&'p ScalarBody),
     Kernel(&'p Kernel),
 }
 
@@ -53,7 +56,7 @@ impl Watch<'_> {
 
 /// The program after a pass.
 pub struct Snapshot<'p> {
-    /// Name of the pass; `""` for the program before all passes.
+    /// Name of the pass; `""` for the array program before all passes.
     pub pass: &'p str,
     program: Program<'p>,
     signature: &'p Signature,
@@ -65,21 +68,23 @@ impl Snapshot<'_> {
     pub fn level(&self) -> PassLevel {
         match self.program {
             Program::Array(_) => PassLevel::Array,
+            Program::Graph(_) => PassLevel::Graph,
             Program::Kernel(_) => PassLevel::Kernel,
         }
     }
 
-    /// Returns the program as text: F~, or the listing of the kernel.
+    /// Returns the program as text: F~, or the listing of the graph or the kernel.
     #[must_use]
     pub fn listing(&self) -> String {
         match self.program {
             Program::Array(function) => ir::print(function),
+            Program::Graph(body) => body.graph.listing(&body.roots()),
             Program::Kernel(kernel) => kernel.to_string(),
         }
     }
 
-    /// Runs the program: an array program by the reference evaluator, a kernel by the interpreter. Returns the results, one
-    /// for each of the function.
+    /// Runs the program: an array program by the reference evaluator, a graph or a kernel by the interpreter. Returns the
+    /// results, one for each of the function.
     ///
     /// # Errors
     /// When the arguments do not fit, or the program fails.
@@ -93,11 +98,14 @@ impl Snapshot<'_> {
                     value => vec![value],
                 })
             }
-            Program::Kernel(kernel) => {
-                let options = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
-                Compiled::from_parts(kernel.clone(), self.signature.clone(), None, &options)?.call(args)
-            }
+            Program::Graph(body) => self.interpret(super::lower_scalar("f", body, false)?, args),
+            Program::Kernel(kernel) => self.interpret(kernel.clone(), args),
         })
+    }
+
+    fn interpret(&self, kernel: Kernel, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
+        let options = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
+        Compiled::from_parts(kernel, self.signature.clone(), None, &options)?.call(args)
     }
 }
 
@@ -120,12 +128,16 @@ impl Function {
     pub fn trace(&self, options: &CompileOptions, watch: &mut dyn FnMut(&Snapshot<'_>)) -> Result<()> {
         options.rewrite.check()?;
         guard(|| {
-            let signature = self.signature();
+            let (signature, passes) = (self.signature(), Passes::from(options));
             if let Body::Array(body) = &self.body {
                 watch(&Snapshot { pass: "", program: Program::Array(&body.function), signature });
             }
+            let form = passes.form(self)?;
+            if let Body::Scalar(body) = &form.body {
+                watch(&Snapshot { pass: "unroll", program: Program::Graph(body), signature });
+            }
             let mut see = |pass: &str, program: Program<'_>| watch(&Snapshot { pass, program, signature });
-            Passes::from(options).run(self, &mut Watch(Some(&mut see))).map(drop)
+            passes.run(&form, &mut Watch(Some(&mut see))).map(drop)
         })
     }
 }

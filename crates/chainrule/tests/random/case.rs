@@ -1,7 +1,7 @@
 //! A random program, read as users' programs are.
 
 use super::values::reread;
-use chainrule::{Function, Module, Semantics, Value};
+use chainrule::{Function, Module, Semantics, Unroll, Value};
 use chainrule_ir as ir;
 use chainrule_ir::generate::written::Written;
 use std::fmt::Display;
@@ -9,6 +9,7 @@ use std::fmt::Display;
 /// A program that is read.
 pub struct Case {
     pub text: String,
+    /// With its loops.
     pub f: Function,
     /// Under strict semantics.
     pub strict: Function,
@@ -28,7 +29,7 @@ impl Case {
         let module = Module::from_text("<random>", &text).map_err(|e| format!("{e}\n{text}"))?;
         let f = match module.function(name) {
             Err(e) if e.to_string().starts_with("Error: index out of range\n") => return Ok(None),
-            f => f.map_err(|e| format!("{e}\n{text}"))?,
+            f => f.map_err(|e| format!("{e}\n{text}"))?.unroll(Unroll::Never),
         };
         let strict = module.with_semantics(Semantics::Strict).function(name).map_err(|e| format!("{e}\n{text}"))?;
         let ir = reread(&text, name)?;

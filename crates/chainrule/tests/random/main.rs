@@ -6,6 +6,7 @@
 //!
 //! | module | compares |
 //! | --- | --- |
+//! | `auto` | the three settings of unrolling: values, derivatives, names, types, failures |
 //! | `programs` | programs in F~: interpreter, reference evaluator, forward mode, differences |
 //! | `strategies` | the same unrolled: every strategy, products with vectors, Hessians, patterns |
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
@@ -18,6 +19,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod auto;
 mod borders;
 mod chains;
 mod compare;

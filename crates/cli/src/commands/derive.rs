@@ -1,7 +1,7 @@
 //! `chainrule derive`.
 
 use super::run;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Given};
 use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
@@ -10,12 +10,10 @@ use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
 #[derive(Args)]
-#[command(after_help = "With --size the loops are unrolled, and operations are counted one by one.
-
-Examples:
+#[command(after_help = "Examples:
   chainrule derive model.ft --what gradient --by x --size n=4
   chainrule derive model.ft --what hessian --size n=4 --strategy markowitz --show counts
-  chainrule derive model.ft --what jacobian              (keeps the loops)
+  chainrule derive model.ft --what jacobian --unroll never
   chainrule derive model.ft --what gradient --show counts --explain
   chainrule derive model.ft --what gradient --size n=3 --show counts --arg x='[1, 2, 3]'
   chainrule derive model.ft --what gradient --size n=3 --show dot | dot -Tsvg > graph.svg")]
@@ -78,19 +76,17 @@ pub fn run(options: &Options) -> Outcome {
     };
     let mut text = String::new();
     if options.show != Show::Dot {
-        if let (Some(before), Some(after)) = (function.counts(), derived.counts()) {
-            text.push_str(&format!("// {}: {before}\n// {}: {after}\n", function.name(), derived.name()));
+        let is_straight = !function.keeps_loops() && !derived.keeps_loops();
+        if is_straight || options.show == Show::Counts {
+            for function in [&function, &derived] {
+                text.push_str(&format!("// {}: {}\n", function.name(), counted(function)?));
+            }
         }
         if let Some(account) = account {
             text.extend(explanation(&function, &account)?.lines().map(|line| format!("// {line}\n")));
         }
     }
     match options.show {
-        Show::Counts if text.is_empty() => {
-            return Err(
-                "error: operations are counted in straight-line code only\n  help: give sizes, as in --size n=4".into(),
-            );
-        }
         Show::Counts => {}
         Show::Program => text.push_str(&derived.listing()),
         Show::Kernel => text.push_str(&kernel(options, &derived)?),
@@ -103,10 +99,18 @@ pub fn run(options: &Options) -> Outcome {
     }
     if is_run {
         let compiled = progress::during("compiling", || compile(options, &derived))?;
-        let results = run::evaluate(&compiled, &options.arguments)?;
+        let results = run::evaluate(&compiled, &options.arguments, Given::default())?;
         text.push_str(&String::from_utf8_lossy(&data::write(&run::leaves(&results), Format::Json)?));
     }
     print(&text)
+}
+
+/// Operation counts: numbers, or polynomials in the sizes where loops are kept.
+fn counted(function: &Function) -> Result<String, String> {
+    match function.loop_counts().map_err(|e| explain(&e))? {
+        Some(counts) => Ok(counts.to_string()),
+        None => Ok(function.counts().unwrap_or_default().to_string()),
+    }
 }
 
 fn compile(options: &Options, function: &Function) -> Result<Compiled, String> {
@@ -146,7 +150,14 @@ fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
 
 /// How the derivative was made, and where its operations are.
 fn explanation(function: &Function, derived: &Derived) -> Result<String, String> {
-    let mut text: String = derived.reports.iter().map(ToString::to_string).collect();
+    let mut text = match (function.keeps_loops(), derived.function.keeps_loops()) {
+        (true, false) => "loops are unrolled, for a request that needs straight-line code\n".to_owned(),
+        (false, true) => {
+            "loops are kept, for the number of elements of the derivative, or for checkpoints\n".to_owned()
+        }
+        _ => function.unrolling().map_or_else(String::new, |why| format!("{why}\n")),
+    };
+    text.extend(derived.reports.iter().map(ToString::to_string));
     text.extend(derived.by_rows_where.iter().map(|condition| {
         format!("the Jacobian: by rows, in reverse mode, where {condition}; by columns, in forward mode, otherwise\n")
     }));

@@ -1,6 +1,6 @@
 //! `chainrule passes`.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Given};
 use crate::data::write_file;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print};
@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Outcome {
     let function = which.load()?;
     let derived = options.derivative.explain(&function)?.function;
     let args = match options.arguments.are_given() {
-        true => Some(options.arguments.read(&derived.signature().params)?),
+        true => Some(options.arguments.read(&derived.signature().params, Given::default())?),
         false => None,
     };
     let rewrite = match &options.without {
@@ -128,6 +128,7 @@ fn flatten(value: &Value<f64>, numbers: &mut Vec<f64>) {
 fn level(level: PassLevel) -> &'static str {
     match level {
         PassLevel::Array => "array program",
+        PassLevel::Graph => "scalar graph",
         PassLevel::Kernel => "kernel",
     }
 }

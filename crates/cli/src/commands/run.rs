@@ -1,8 +1,8 @@
 //! `chainrule run`.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Given};
 use crate::data::{self, Format, Program};
-use crate::request::{Arithmetic, Derivative, What, Which};
+use crate::request::{Arithmetic, Derivative, Unrolling, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
     Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, SparseForm,
@@ -76,22 +76,24 @@ enum Form {
 
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
-    let (compiled, derived) = match data::read_program(&options.which.file)? {
-        Program::Saved(bytes) => (saved(options, &bytes)?, None),
+    let (compiled, derived, given) = match data::read_program(&options.which.file)? {
+        Program::Saved(bytes) => (saved(options, &bytes)?, None, Given::default()),
         Program::Text(text) => {
             let function = options.which.load_text(&text)?;
+            // Deriving may take seconds: what is wrong with an argument is told before.
+            let given = options.arguments.early(&function.signature().params)?;
             if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
-                return run_sparse(options, &function, sparse);
+                return run_sparse(options, given, &function, sparse);
             }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
             let compile = || match options.checkpoint_memory {
-                Some(bytes) => within(options, &function, &derived.function, bytes),
+                Some(bytes) => within(options, given.clone(), &function, &derived.function, bytes),
                 None => derived.function.compile_with(&settings(options)).map_err(|e| explain(&e)),
             };
-            (progress::during("compiling", compile)?, Some(derived))
+            (progress::during("compiling", compile)?, Some(derived), given)
         }
     };
-    let results = evaluate(&compiled, &options.arguments)?;
+    let results = evaluate(&compiled, &options.arguments, given)?;
     let results = match &derived {
         Some(derived) if !derived.paths.is_empty() => record(&derived.paths, with_patterns(options, derived, results)?),
         _ => results,
@@ -100,9 +102,9 @@ pub fn run(options: &Options) -> Outcome {
 }
 
 /// The results at these arguments.
-pub fn evaluate(compiled: &Compiled, arguments: &Arguments) -> Result<Vec<Named>, String> {
+pub fn evaluate(compiled: &Compiled, arguments: &Arguments, given: Given) -> Result<Vec<Named>, String> {
     let signature = compiled.signature();
-    let args = arguments.read(&signature.params)?;
+    let args = arguments.read(&signature.params, given)?;
     tell_refusal(compiled.backend(), compiled.refusal());
     let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
     let results = signature.results.iter().zip(values);
@@ -173,8 +175,8 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 }
 
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
-fn run_sparse(options: &Options, function: &Function, sparse: SparsePrograms) -> Outcome {
-    let args = options.arguments.read(&function.signature().params)?;
+fn run_sparse(options: &Options, given: Given, function: &Function, sparse: SparsePrograms) -> Outcome {
+    let args = options.arguments.read(&function.signature().params, given)?;
     let form = options.form.unwrap_or(Form::Coo).entries();
     if !sparse.notes().is_empty()
         && let Some(form) = form
@@ -237,6 +239,7 @@ fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
     let asked = [
         ("--function", options.which.function.is_some()),
         ("--size", !options.which.sizes.is_empty()),
+        ("--unroll", options.which.unroll != Unrolling::Auto),
         ("--strict", options.which.strict),
         ("--what", !derivative.what.is_empty()),
         ("--by", !derivative.by.is_empty()),
@@ -279,8 +282,14 @@ fn unchecked() -> Checks {
 }
 
 /// `derived`, the derivative of `function` that is asked for, with states of loops in at most so many bytes.
-fn within(options: &Options, function: &Function, derived: &Function, bytes: usize) -> Result<Compiled, String> {
-    let args = options.arguments.read(&derived.signature().params)?;
+fn within(
+    options: &Options,
+    given: Given,
+    function: &Function,
+    derived: &Function,
+    bytes: usize,
+) -> Result<Compiled, String> {
+    let args = options.arguments.read(&derived.signature().params, given)?;
     let settings = settings(options);
     let made = match options.derivative.on(function) {
         Some(derivation) => derivation.compile_within(bytes, &args, &settings),

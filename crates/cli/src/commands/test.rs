@@ -8,7 +8,8 @@ use clap::Args;
 #[derive(Args)]
 #[command(
     after_help = "At random points, the compiled derivative (in doubles) and the same program in 115 digits are compared
-with forward mode in 115 digits, and that with central differences in 115 digits. Loops are unrolled: sizes have to be given.
+with forward mode in 115 digits, and that with central differences in 115 digits. Sizes and integer arguments that are not
+given are small numbers.
 
 Examples:
   chainrule test model.ft --size n=5
@@ -51,23 +52,9 @@ fn range(text: &str) -> Result<(f64, f64), String> {
     }
 }
 
-/// Why a function is not compared.
-fn unrolled_only(error: &chainrule::Error) -> String {
-    if !error.is_limitation() {
-        return explain(error);
-    }
-    format!(
-        "limitation: only straight-line code is compared, and the loops cannot be unrolled\n  \
-         help: change what the next message says, or compare by hand: chainrule run with --what value at points near \
-         each other\n\n{}",
-        explain(error)
-    )
-}
-
 /// Compares and prints how far they agree.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
-    let function = function.unrolled(&[]).map_err(|e| unrolled_only(&e))?;
     let derivation = match options.derivative.on(&function) {
         Some(derivation) => derivation,
         None => function.jacobian().strategy(&options.derivative.strategy),

@@ -1,0 +1,200 @@
+//! Derivatives of array programs compared at sizes and integers that are made up where none are given.
+//!
+//! In: an array program and what is asked for of it, a Jacobian or a gradient. Out: an [`Agreement`]. The references are the
+//! reference evaluator's, in 115 digits: forward mode, and central differences of the program.
+
+use super::{Agreement, Noise, Settings, worse};
+use crate::derive::Derivation;
+use crate::function::ArrayBody;
+use crate::{Error, Function, Result};
+use chainrule_autodiff::{Mode, Request, derive};
+use chainrule_base::{Diagnostic, Diagnostics, Name};
+use chainrule_ir::{self as ir, Sizes, Type, Value, VarId, bind_sizes};
+use chainrule_ops::{Big, F64, Precise};
+
+/// Number of sets of sizes and integers that are tried until the program has a value.
+const TRIES: u64 = 64;
+
+/// Largest size and integer that is made up.
+const LARGEST: f64 = 4.0;
+
+/// Compares what `derivation` asks for of `function`, whose body is `body`.
+pub(super) fn compare(
+    function: &Function,
+    body: &ArrayBody,
+    derivation: &Derivation,
+    settings: &Settings,
+) -> Result<Agreement> {
+    let request = derivation.first_derivative().ok_or_else(|| {
+        Error::request("only a dense Jacobian or gradient is compared", "ask for `jacobian` or `gradient` alone")
+    })?;
+    let fail = |d: Diagnostics| Error::program(d, &body.sources);
+    let program = chainrule_autodiff::expand(&body.function).map_err(fail)?;
+    let asked = derive(&body.function, &request).map_err(fail)?;
+    let by_forward_mode = Request { mode: Mode::Forward, checkpoints: None, ..request.clone() };
+    let forward = derive(&body.function, &by_forward_mode).map_err(fail)?;
+    let compiled = derivation.function()?.compile()?;
+    let mut noise = Noise(settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
+    let first = arguments(function, &program, settings, &mut noise)?;
+    let components = components(&program, &request.by, &first);
+    let mut agreement =
+        Agreement { points: settings.points, elements: 0, from_forward: 0.0, precisely: 0.0, from_differences: 0.0 };
+    let mut ctx = Precise::new();
+    let failed = |failure: ir::Failure| Error::program(Diagnostic::from(failure), &body.sources);
+    for _ in 0..settings.points {
+        let (lo, hi) = settings.range;
+        let args: Vec<Value<f64>> = first.iter().map(|arg| arg.map(&mut |_| lo + (hi - lo) * noise.next())).collect();
+        let exact: Vec<Value<Big>> = args.iter().map(|arg| arg.map(&mut |x| ctx.from_f64(*x))).collect();
+        let reference = ir::evaluate(&forward, &mut ctx, &exact).map_err(failed)?;
+        let precise = ir::evaluate(&asked, &mut ctx, &exact).map_err(failed)?;
+        let found = compiled.call(&args)?;
+        let found: Vec<f64> = found.iter().flat_map(Value::reals).copied().collect();
+        let (reference, precise) = (reference.reals(), precise.reals());
+        if reference.len() != found.len() || precise.len() != found.len() {
+            return Err(Error::Bug("derivatives of one request have different numbers of elements".to_owned()));
+        }
+        agreement.elements = found.len();
+        let differences = differences(&program, &request.by, &mut ctx, &exact, &components).map_err(failed)?;
+        let largest = reference.iter().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        for (k, expected) in reference.iter().enumerate() {
+            let off = |ctx: &Precise, found: &Big| ctx.as_f64(&ctx.sub(found, expected)).abs() / largest;
+            let in_doubles = ctx.from_f64(found[k]);
+            agreement.from_forward = worse(agreement.from_forward, off(&ctx, &in_doubles));
+            agreement.precisely = worse(agreement.precisely, off(&ctx, precise[k]));
+            if let Some(difference) = differences.get(k) {
+                agreement.from_differences = worse(agreement.from_differences, off(&ctx, difference));
+            }
+        }
+    }
+    Ok(agreement)
+}
+
+/// The parameters that are differentiated by, in the order of the request.
+fn asked(program: &ir::Function, by: &[Name]) -> Vec<usize> {
+    let all = 0..program.params.len();
+    if by.is_empty() {
+        return all.filter(|k| program.ty(program.params[*k]).has_double()).collect();
+    }
+    let named = |name: &Name| program.params.iter().position(|param| program.vars[*param].name.as_ref() == Some(name));
+    by.iter().filter_map(named).collect()
+}
+
+/// Numbers of doubles of the components of the arguments that are differentiated by: a Jacobian has a block for each.
+fn components(program: &ir::Function, by: &[Name], args: &[Value<f64>]) -> Vec<usize> {
+    fn add(ty: &Type, value: &Value<f64>, into: &mut Vec<usize>) {
+        match (ty, value) {
+            (Type::Tuple(types, _), Value::Tuple(parts)) => {
+                types.iter().zip(parts).for_each(|(ty, part)| add(ty, part, into));
+            }
+            (ty, value) if ty.has_double() => into.push(value.reals().len()),
+            _ => {}
+        }
+    }
+    let mut counts = Vec::new();
+    for k in asked(program, by) {
+        add(program.ty(program.params[k]), &args[k], &mut counts);
+    }
+    counts
+}
+
+/// The Jacobian by central differences with a step of 1e-35, in the order of the derived function's result: a block for each
+/// component, whose rows have the component's doubles.
+fn differences(
+    program: &ir::Function,
+    by: &[Name],
+    ctx: &mut Precise,
+    args: &[Value<Big>],
+    components: &[usize],
+) -> std::result::Result<Vec<Big>, ir::Failure> {
+    let tiny = ctx.from_f64(1e-35);
+    let run = ctx.add(&tiny, &tiny);
+    let mut columns: Vec<Vec<Big>> = Vec::new();
+    for k in asked(program, by) {
+        for moved in 0..args[k].reals().len() {
+            let mut at = |sign: bool| {
+                let mut next = 0;
+                let mut args = args.to_vec();
+                args[k] = args[k].map(&mut |x| {
+                    next += 1;
+                    match (next - 1 == moved, sign) {
+                        (false, _) => x.clone(),
+                        (true, true) => ctx.add(x, &tiny),
+                        (true, false) => ctx.sub(x, &tiny),
+                    }
+                });
+                ir::evaluate(program, ctx, &args)
+            };
+            let (above, below) = (at(true)?, at(false)?);
+            let quotient = |(a, b): (&&Big, &&Big)| ctx.div(&ctx.sub(a, b), &run);
+            columns.push(above.reals().iter().zip(&below.reals()).map(quotient).collect());
+        }
+    }
+    let n_rows = columns.first().map_or(0, Vec::len);
+    let mut flat = Vec::new();
+    let mut begin = 0;
+    for n in components {
+        for row in 0..n_rows {
+            flat.extend(columns[begin..begin + n].iter().map(|column| column[row].clone()));
+        }
+        begin += n;
+    }
+    Ok(flat)
+}
+
+/// An integer of try `k`: in the first all sizes are 3 and all others 1, for with equal sizes most programs have a value.
+fn whole(k: u64, noise: &mut Noise, usual: i64, least: i64) -> i64 {
+    if k == 0 { usual } else { least + (noise.next() * LARGEST) as i64 }
+}
+
+/// Arguments at which the program has a value: sizes and integers of their own, doubles in the middle of the range.
+fn arguments(
+    function: &Function,
+    program: &ir::Function,
+    settings: &Settings,
+    noise: &mut Noise,
+) -> Result<Vec<Value<f64>>> {
+    let (lo, hi) = settings.range;
+    for k in 0..TRIES {
+        let mut sizes = Sizes::default();
+        for var in &program.sizes {
+            sizes.insert(*var, whole(k, noise, 3, 1));
+        }
+        for param in program.params.iter().filter(|param| *program.ty(**param) == Type::Int) {
+            sizes.insert(*param, whole(k, noise, 1, 0));
+        }
+        let mut scalar = |ty: &Type| match ty {
+            Type::Int => Value::Int(whole(k, noise, 1, 0)),
+            Type::Bool => Value::Bool(noise.next() < 0.5),
+            _ => Value::Real(f64::midpoint(lo, hi)),
+        };
+        let argument = |param: &VarId| match program.ty(*param) {
+            Type::Int => sizes.get(*param).map(Value::Int),
+            ty => value(ty, &sizes, &mut scalar),
+        };
+        let args: Option<Vec<Value<f64>>> = program.params.iter().map(argument).collect();
+        if let Some(args) = args
+            && bind_sizes(program, &args).is_ok()
+            && ir::evaluate(program, &mut F64, &args).is_ok()
+        {
+            return Ok(args);
+        }
+    }
+    Err(Error::request(
+        format!("no sizes and integers up to {LARGEST} were found for which `{}` has a value", function.name()),
+        "give sizes and integer arguments, as in `--size n=4`",
+    ))
+}
+
+/// A value of type `ty` whose scalars `scalar` makes; `None` where a size is negative.
+fn value(ty: &Type, sizes: &Sizes, scalar: &mut impl FnMut(&Type) -> Value<f64>) -> Option<Value<f64>> {
+    Some(match ty {
+        Type::Double | Type::Int | Type::Bool => scalar(ty),
+        Type::Array(size, element) => {
+            let n = usize::try_from(sizes.eval(size)?).ok()?;
+            Value::Array((0..n).map(|_| value(element, sizes, scalar)).collect::<Option<Vec<_>>>()?)
+        }
+        Type::Tuple(fields, _) => {
+            Value::Tuple(fields.iter().map(|field| value(field, sizes, scalar)).collect::<Option<Vec<_>>>()?)
+        }
+    })
+}

@@ -1,0 +1,289 @@
+//! Straight-line code of an array program: for which sizes, whether it is made, and making it.
+//!
+//! In: a function that is an array program. Out: the same function with arguments and results of the same names and types, each
+//! element of which is a node of a scalar graph. Which of both a derivative is made of, and which is compiled, is [`Unroll`]'s:
+//! where nothing is said, the estimates of [`pays`] decide. `docs/decisions/0049` has the reasons.
+
+use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};
+use crate::guard::guard;
+use crate::interface::Signature;
+use crate::leaves::{assemble, leaves, take_apart};
+use crate::unroll::pays::{self, Estimate};
+use crate::unroll::{UNROLL_BUDGET, unroll};
+use crate::where_spent::Origins;
+use crate::{Error, Function, Result};
+use chainrule_base::{Diagnostic, Kind, Name};
+use chainrule_graph::{Graph, NodeId, Semantics};
+use chainrule_ir::{self as ir, Size, Type, VarId};
+use std::sync::Arc;
+
+/// Whether the loops of an array program are unrolled: a function is then straight-line code, and its derivatives are made by
+/// accumulation on its graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unroll {
+    /// Where all sizes are known, and the cost model says that straight-line code takes no more time than loops.
+    #[default]
+    Auto,
+    /// Always; a function whose loops cannot be unrolled is an error.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What became of an array program under its [`Unroll`].
+#[derive(Clone, Debug)]
+pub(crate) struct Decided {
+    /// Straight-line code, where it is taken.
+    function: Option<Function>,
+    /// Why, in one line.
+    why: String,
+}
+
+/// Number of operations, as messages write it: an estimate may be beyond any integer.
+fn rounded(operations: f64) -> String {
+    if operations < 1e6 { format!("{operations:.0}") } else { format!("{operations:.0e}") }
+}
+
+impl Function {
+    /// The same function, for which this decides whether its loops are unrolled, and so for its derivatives. Of straight-line code
+    /// nothing changes.
+    ///
+    /// ```
+    /// use chainrule::{Module, Unroll};
+    /// let text = "let f = fun (x : [3]Double) -> sum 3 (fun i -> sin x[i])";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// assert!(!f.keeps_loops() && f.clone().unroll(Unroll::Never).keeps_loops());
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unroll(self, unroll: Unroll) -> Self {
+        let Body::Array(body) = &self.body else { return self };
+        let mut body = ArrayBody::clone(body);
+        (body.unroll, body.decided) = (unroll, Arc::default());
+        Self::of_array(body)
+    }
+
+    /// The same function for these values of size parameters and `Int` arguments, by name: sizes become numbers in the types of
+    /// the others, and the `Int` arguments are no arguments any more. Straight-line code is given back as it is.
+    ///
+    /// # Errors
+    /// When there is no size of such a name, or the function is not defined for these sizes.
+    ///
+    /// ```
+    /// use chainrule::Module;
+    /// let text = "let f = fun (x : [n]Double) (k : Int) -> real k * vectorSum x";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?.at_sizes(&[("n", 3), ("k", 2)])?;
+    /// assert_eq!(f.inputs().len(), 1);
+    /// assert_eq!(f.inputs()[0].extents, [Some(3)]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn at_sizes(&self, sizes: &[(&str, i64)]) -> Result<Self> {
+        let Body::Array(body) = &self.body else { return Ok(self.clone()) };
+        if sizes.is_empty() {
+            return Ok(self.clone());
+        }
+        let f = &body.function;
+        let named = || f.sizes.iter().chain(f.params.iter().filter(|p| f.vars[**p].ty == Type::Int)).copied();
+        let mut known: Vec<(VarId, i64)> = Vec::new();
+        for (name, size) in sizes {
+            let Some(var) = named().find(|v| f.vars[*v].name.as_deref() == Some(*name)) else {
+                let names: Vec<_> = named().filter_map(|v| f.vars[v].name.as_deref()).collect();
+                let help = match names.as_slice() {
+                    [] => "it has no sizes".into(),
+                    names => format!("its sizes are {}", names.join(", ")),
+                };
+                return Err(Error::request(format!("`{}` has no size `{name}`", self.name()), help));
+            };
+            if *size < 0 {
+                return Err(Error::request(format!("the size {name}={size} is negative"), "sizes start at 0"));
+            }
+            known.push((var, *size));
+        }
+        let function = ir::specialise(f, &known);
+        for requirement in &function.requires {
+            let Some(size) = requirement.size.as_constant() else { continue };
+            if size < 0 || (requirement.exactly_zero && size != 0) {
+                let mut diagnostic = Diagnostic::error(requirement.message.clone())
+                    .with_help("give sizes for which the program is defined");
+                if let Some(span) = requirement.span {
+                    diagnostic = diagnostic.with_label(span, "needed here");
+                }
+                return Err(Error::program(diagnostic, &body.sources));
+            }
+        }
+        let body = ArrayBody { function, has_given_sizes: true, decided: Arc::default(), ..ArrayBody::clone(body) };
+        Ok(Self::of_array(body))
+    }
+
+    /// Straight-line code for given sizes, as by [`Self::at_sizes`], whatever it costs. The other arguments and the
+    /// result are those of the function, and so are those of its derivatives. A function that is straight-line code already is
+    /// given back as it is.
+    ///
+    /// # Errors
+    /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
+    pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
+        guard(|| self.at_sizes(sizes)?.unroll_within(UNROLL_BUDGET))
+    }
+
+    /// The function that derivatives are made of and that is compiled: straight-line code, if [`Unroll`] says so. Made once.
+    pub(crate) fn decided(&self) -> Result<&Self> {
+        let Body::Array(body) = &self.body else { return Ok(self) };
+        match body.decided.get_or_init(|| guard(|| self.decide(body))) {
+            Ok(decided) => Ok(decided.function.as_ref().unwrap_or(self)),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// The same, where nobody asks for the reason that it cannot be unrolled.
+    pub(crate) fn decided_or_self(&self) -> &Self {
+        self.decided().unwrap_or(self)
+    }
+
+    /// Why the function is straight-line code or keeps its loops, in one line; `None` for a function that was never an array program.
+    #[must_use]
+    pub fn unrolling(&self) -> Option<String> {
+        let Body::Array(body) = &self.body else { return None };
+        self.decided().ok()?;
+        body.decided.get()?.as_ref().ok().map(|decided| decided.why.clone())
+    }
+
+    fn decide(&self, body: &ArrayBody) -> Result<Decided> {
+        let keep = |why: &str| Ok(Decided { function: None, why: format!("loops are kept: {why}") });
+        match body.unroll {
+            Unroll::Never => return keep("as requested"),
+            Unroll::Always => {
+                let function = Some(self.unroll_within(UNROLL_BUDGET)?);
+                return Ok(Decided { function, why: "loops are unrolled, as requested".to_owned() });
+            }
+            Unroll::Auto => {}
+        }
+        let f = &body.function;
+        if body.semantics == Semantics::Strict {
+            return keep("strict code computes what the program says");
+        }
+        if let Some(open) = f.sizes.iter().chain(f.params.iter().filter(|p| *f.ty(**p) == Type::Int)).next() {
+            let name = f.vars[*open].name.as_deref().unwrap_or("?");
+            return keep(&format!("`{name}` is not known"));
+        }
+        if chainrule_autodiff::own_derivative(f).is_some() {
+            return keep("a derivative is stated");
+        }
+        if !f.params.iter().all(|param| pays::has_few_elements(f.ty(*param)))
+            || !pays::has_few_elements(f.result_type())
+        {
+            return keep(&format!("an argument or a result has more than {} elements", pays::MAX_ELEMENTS));
+        }
+        let Estimate { operations, straight, loops } = Estimate::of(f);
+        let counted = rounded(operations);
+        let most = if body.has_given_sizes { pays::MAX_OPERATIONS_OF_GIVEN_SIZES } else { pays::MAX_OPERATIONS };
+        if operations > most {
+            return keep(&format!("unrolled they have about {counted} operations, more than {most}"));
+        }
+        if straight > loops {
+            let (straight, loops) = (rounded(straight), rounded(loops));
+            return keep(&format!("in lanes they are estimated at {loops} operations, unrolled at {straight}"));
+        }
+        match self.unroll_within(pays::NODES_PER_OPERATION * most as usize) {
+            Ok(function) => Ok(Decided {
+                function: Some(function),
+                why: format!("loops are unrolled: about {counted} operations, all sizes known"),
+            }),
+            // What fails in straight-line code may be a branch that is never taken.
+            Err(error) if !error.is_bug() => keep(&first_line(&error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unroll_within(&self, budget: usize) -> Result<Self> {
+        let Body::Array(body) = &self.body else { return Ok(self.clone()) };
+        if let Some(span) = chainrule_autodiff::own_derivative(&body.function) {
+            let message = Diagnostic::limitation(format!("the loops of `{}` cannot be unrolled", self.name()))
+                .with_reason("straight-line code is differentiated as it is computed, and here a derivative is stated")
+                .with_help("derive it with its loops");
+            let message = span.into_iter().fold(message, |message, span| message.with_label(span, "stated here"));
+            return Err(Error::program(message, &body.sources));
+        }
+        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+        let f = &expanded;
+        if let Some(open) = f.sizes.iter().chain(f.params.iter().filter(|p| *f.ty(**p) == Type::Int)).next() {
+            let name = f.vars[*open].name.as_deref().unwrap_or("?");
+            return Err(Error::request(
+                format!("the size `{name}` of `{}` is not known", self.name()),
+                format!("give it a number: `--size {name}=3` on the command line, `(\"{name}\", 3)` in Rust"),
+            ));
+        }
+        let extent = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let mut graph = Graph::new(body.semantics);
+        let mut params = Vec::new();
+        let mut inputs = Vec::new();
+        let mut args = Vec::new();
+        for param in &f.params {
+            let (name, ty) = (f.vars[*param].name.as_deref().unwrap_or("arg"), f.ty(*param));
+            let mut nodes = Vec::new();
+            for leaf in leaves(ty, name) {
+                if leaf.scalar != Type::Double {
+                    return Err(Error::request(
+                        format!("the argument `{}` of `{}` holds integers", leaf.name, self.name()),
+                        "a function with integer arrays keeps its loops: derive it as an array program",
+                    ));
+                }
+                let shape: Vec<usize> = leaf.extents.iter().map(&extent).collect();
+                let len = shape.iter().try_fold(1_usize, |len, n| len.checked_mul(*n));
+                if len.is_none_or(|len| len > budget.saturating_sub(graph.len())) {
+                    let extents: String = shape.iter().map(|n| format!("[{n}]")).collect();
+                    return Err(Error::request(
+                        format!("the argument `{}` has too many elements to be unrolled: {extents}", leaf.name),
+                        format!(
+                            "straight-line code has {budget} elements and operations at most: \
+                             keep the loops, or make the sizes smaller"
+                        ),
+                    ));
+                }
+                let elements: Vec<NodeId> = indices(&shape).map(|i| graph.input(format!("{}{i}", leaf.name))).collect();
+                nodes.push(elements.clone());
+                inputs.push(Port { name: leaf.name, shape, nodes: elements, pattern: None });
+            }
+            params.push((Name::new(name), ty.clone()));
+            args.push(assemble(ty, &nodes, &extent));
+        }
+        let (result, spans) = unroll(f, args, &mut graph, budget).map_err(|d| Error::program(d, &body.sources))?;
+        let origins = Some(Arc::new(Origins::track(&mut graph, &spans, &body.sources)));
+        let Some(nodes) = take_apart(f.result_type(), &result) else {
+            return Err(Error::request(
+                format!("a result of `{}` holds integers or truth values", self.name()),
+                "only doubles can be results of straight-line code; keep its loops",
+            ));
+        };
+        let outputs = leaves(f.result_type(), "result")
+            .into_iter()
+            .zip(nodes)
+            .map(|(leaf, nodes)| Port {
+                name: leaf.name,
+                shape: leaf.extents.iter().map(&extent).collect(),
+                nodes,
+                pattern: None,
+            })
+            .collect();
+        let program = Some(Signature { params, results: vec![(Name::new("result"), f.result_type().clone())] });
+        Self::from_scalar(self.name(), ScalarBody { graph, inputs, outputs, program, origins })
+    }
+}
+
+/// The first message of an error, without its place.
+fn first_line(error: &Error) -> String {
+    match error {
+        Error::Program { diagnostics, .. } => diagnostics.iter().next().map_or_else(String::new, |d| d.title.clone()),
+        other => other.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+impl Error {
+    /// Whether Chainrule is wrong.
+    fn is_bug(&self) -> bool {
+        match self {
+            Self::Bug(_) => true,
+            Self::Program { diagnostics, .. } => diagnostics.iter().any(|d| d.kind == Kind::Bug),
+            _ => false,
+        }
+    }
+}

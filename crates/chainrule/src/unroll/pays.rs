@@ -1,0 +1,174 @@
+//! Whether straight-line code of an array program pays, estimated before it is made.
+//!
+//! In: a function whose sizes are all known, its derivatives expanded. Out: the operations that it has unrolled, and the cost of
+//! straight-line code and of loops, both in operations of weight 1. Linear in the function.
+//!
+//! | | straight-line code | loops |
+//! | --- | --- | --- |
+//! | operator | its weight; 0 of numbers that are known | its weight |
+//! | element that is read or stored | 0: it is in a register | [`ACCESS`] |
+//! | loop | its iterations | [`ENTRY`], its iterations, and [`STEP`] for each |
+//! | independent iterations, many of them | the same | [`LANE_SPEEDUP`] iterations in the time of one |
+//! | branch on data | both sides | the costlier side |
+
+use chainrule_base::Arena;
+use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
+
+/// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so many
+/// takes some tens of milliseconds for a gradient.
+pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
+
+/// The same for a function to which sizes were given: that is a wish for straight-line code.
+pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
+
+/// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
+pub(crate) const NODES_PER_OPERATION: usize = 5;
+
+/// Maximum number of elements of the arguments, and of a dense derivative, for the same.
+pub(crate) const MAX_ELEMENTS: usize = 4_096;
+
+/// Cost of an element that is read from an array or stored there.
+const ACCESS: f64 = 1.0;
+
+/// Cost of a loop beside its iterations.
+const ENTRY: f64 = 5.0;
+
+/// Cost of an iteration beside its body.
+const STEP: f64 = 1.0;
+
+/// Minimum trip count of loops that are estimated as lane loops: two rounds of eight.
+const LANE_TRIPS: f64 = 16.0;
+
+/// Number of iterations that a lane loop does in the time of one, on a processor with lanes of four numbers.
+const LANE_SPEEDUP: f64 = 4.0;
+
+/// Assumed trip count of a loop whose count is unknown here, but may be known when it is unrolled.
+const UNKNOWN_TRIPS: f64 = 8.0;
+
+/// Whether a value of type `ty` has at most [`MAX_ELEMENTS`] elements; all sizes are known.
+pub(crate) fn has_few_elements(ty: &Type) -> bool {
+    fn elements(ty: &Type) -> f64 {
+        match ty {
+            Type::Double | Type::Int | Type::Bool => 1.0,
+            Type::Array(size, element) => size.as_constant().map_or(f64::INFINITY, |n| n as f64) * elements(element),
+            Type::Tuple(fields, _) => fields.iter().map(elements).sum(),
+        }
+    }
+    elements(ty) <= MAX_ELEMENTS as f64
+}
+
+/// Costs of one evaluation.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Estimate {
+    /// Operations of straight-line code.
+    pub(crate) operations: f64,
+    /// Cost of straight-line code.
+    pub(crate) straight: f64,
+    /// Cost of loops.
+    pub(crate) loops: f64,
+}
+
+impl Estimate {
+    /// Estimates `function`.
+    pub(crate) fn of(function: &Function) -> Self {
+        let n = function.vars.len();
+        let mut walk = Walk { function, bounds: Arena::filled(n, None), is_constant: Arena::filled(n, false) };
+        walk.block(&function.body, 1.0)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            operations: self.operations + other.operations,
+            straight: self.straight + other.straight,
+            loops: self.loops + other.loops,
+        }
+    }
+}
+
+struct Walk<'a> {
+    function: &'a Function,
+    /// Upper bounds of integers, where one is known.
+    bounds: Arena<VarId, Option<f64>>,
+    /// Doubles that are known in straight-line code: literals, integers, and what is computed of them alone.
+    is_constant: Arena<VarId, bool>,
+}
+
+impl Walk<'_> {
+    /// Upper bound of `size`; integers are not negative.
+    fn bound(&self, size: &Size) -> Option<f64> {
+        let mut sum = 0.0;
+        for (monomial, factor) in size.terms() {
+            let mut product = factor as f64;
+            for var in monomial {
+                let bound = self.bounds[*var]?;
+                product = if product < 0.0 { 0.0 } else { product * bound };
+            }
+            sum += product;
+        }
+        Some(sum.max(0.0))
+    }
+
+    /// Costs of `block`, of which `speedup` evaluations take the time of one. Recursive on the nesting of blocks.
+    fn block(&mut self, block: &Block, speedup: f64) -> Estimate {
+        let mut sum = Estimate::default();
+        for stmt in &block.stmts {
+            sum = sum.plus(self.expr(&stmt.expr, stmt.var, speedup));
+        }
+        sum
+    }
+
+    fn expr(&mut self, expr: &Expr, var: VarId, speedup: f64) -> Estimate {
+        let is_double = |var: &VarId| *self.function.ty(*var) == Type::Double;
+        let access = Estimate { loops: ACCESS / speedup, ..Estimate::default() };
+        match expr {
+            Expr::Real(_) | Expr::ToReal(_) => {
+                self.is_constant[var] = true;
+                Estimate::default()
+            }
+            Expr::Op(op, args) if args.iter().any(is_double) => {
+                let weight = f64::from(op.row().weight);
+                let is_known = |arg: &VarId| self.is_constant[*arg] || *self.function.ty(*arg) == Type::Int;
+                let loops = weight / speedup;
+                if args.iter().all(is_known) {
+                    self.is_constant[var] = true;
+                    return Estimate { loops, ..Estimate::default() };
+                }
+                Estimate { operations: 1.0, straight: weight, loops }
+            }
+            Expr::Get { .. } if is_double(&var) => access,
+            Expr::Build { size: count, index, body } | Expr::Sum { count, index, body } => {
+                let trips = self.bound(count).unwrap_or(UNKNOWN_TRIPS);
+                let speedup = if trips >= LANE_TRIPS { LANE_SPEEDUP } else { speedup };
+                self.bounds[*index] = Some((trips - 1.0).max(0.0));
+                let is_stored = matches!(expr, Expr::Build { .. }) && is_double(&body.result);
+                let one = self.block(body, speedup);
+                let step = (STEP + if is_stored { ACCESS } else { 0.0 }) / speedup;
+                times(one, trips, step)
+            }
+            Expr::Fold { count, index, body, .. } | Expr::Loop { count, index, body, .. } => {
+                let trips = self.bound(count).unwrap_or(UNKNOWN_TRIPS);
+                self.bounds[*index] = Some((trips - 1.0).max(0.0));
+                let one = self.block(body, speedup);
+                times(one, trips, STEP / speedup)
+            }
+            Expr::While { limit, condition, body, .. } => {
+                let trips = self.bound(limit).map_or(UNKNOWN_TRIPS, |limit| limit.min(UNKNOWN_TRIPS));
+                let one = self.block(condition, speedup).plus(self.block(body, speedup));
+                times(one, trips, STEP / speedup)
+            }
+            Expr::If { then, otherwise, .. } => {
+                let (a, b) = (self.block(then, speedup), self.block(otherwise, speedup));
+                Estimate { loops: a.loops.max(b.loops) + 1.0 / speedup, ..a.plus(b) }
+            }
+            other => other.blocks().into_iter().fold(Estimate::default(), |sum, b| sum.plus(self.block(b, speedup))),
+        }
+    }
+}
+
+fn times(one: Estimate, trips: f64, step: f64) -> Estimate {
+    Estimate {
+        operations: one.operations * trips,
+        straight: one.straight * trips,
+        loops: (one.loops + step) * trips + ENTRY,
+    }
+}
