@@ -127,7 +127,10 @@ class Derivative(Evaluator):
         elif self.what == "hessian":
             derivative = self._single([nest(one, chosen, parts, self._single) for one in chosen])
         elif self.what == "jacobian" and entry.structure is not None:
-            blocks = [self._single([assemble(one, parts) for one in chosen]) for _ in range(count_parts(entry.smooth))]
+            # The library has a block for each argument and, within, each result.
+            found, n_results = list(parts), count_parts(entry.smooth)
+            of_result = [iter(found[k::n_results]) for k in range(n_results)]
+            blocks = [self._single([assemble(one, numbers) for one in chosen]) for numbers in of_result]
             derivative = assemble(entry.smooth, iter(blocks))
         else:
             derivative = self._single([assemble(one, parts) for one in chosen])

@@ -137,6 +137,23 @@ def test_structures_of_arguments():
     np.testing.assert_allclose(diagonal[1], (0.0, 18.0))
 
 
+def test_jacobians_of_several_results_by_several_arguments():
+    f = lambda a, p, k: (a * k, k, [np.sum(a, axis=1) * p[0], 7], p[1] * p[0])
+    a, p, k = np.arange(6.0).reshape(3, 2), (2.0, np.array([3.0, 4.0])), 5.0
+    by_a, by_p, by_k = (cr.jacobian(f, argnums=n)(a, p, k) for n in (0, 1, 2))
+    got = cr.jacobian(f, argnums=("a", "p", "k"))(a, p, k)
+    assert got[2][1] is None
+    for block, *alone in [(got[0], by_a[0], by_p[0], by_k[0]), (got[1], by_a[1], by_p[1], by_k[1]),
+                          (got[2][0], by_a[2][0], by_p[2][0], by_k[2][0]), (got[3], by_a[3], by_p[3], by_k[3])]:
+        np.testing.assert_array_equal(block[0], alone[0])
+        for x, y in zip(block[1], alone[1]):
+            np.testing.assert_array_equal(x, y)
+        np.testing.assert_array_equal(block[2], alone[2])
+    np.testing.assert_array_equal(by_p[3][1], 2.0 * np.eye(2))
+    np.testing.assert_array_equal(by_p[3][0], p[1])
+    np.testing.assert_array_equal(by_k[0], a)
+
+
 def test_arrays_of_its_own():
     g = cr.value_and_gradient(lambda x, k: k * np.sum(x ** 2))
     b = g.bound(X, 2.0)

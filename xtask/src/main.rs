@@ -12,6 +12,7 @@ Usage: cargo xtask <chore>
   check     cargo check of everything
   test      all tests, those of the Python package included where Python is there
   python    tests of the Python package, in a virtual environment under target/
+  adapters  tests of the Python adapters with JAX, Numba, CasADi, Dask and others, which are installed under target/
   tidy      layers of the crates, length of files, links and wording of the pages, wording of comments
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         "check" => cargo(&["check", "--workspace", "--all-targets"]),
         "test" => cargo(&["test", "--workspace"]) && python::test(&root),
         "python" => python::test(&root),
+        "adapters" => python::adapters(&root),
         "tidy" => reported("tidy", tidy_up()),
         "lint" => lint(),
         "memcheck" => reported("memcheck", memcheck::check()),

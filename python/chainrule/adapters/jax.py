@@ -124,7 +124,9 @@ def evaluate(evaluator: Evaluator, fixed, free, args):
             points = [np.ascontiguousarray(a).reshape(n, *a.shape[len(lead):]) for a in arrays]
             results = flat(Batch(evaluator, tuple(axes))(*merged(points)))
             results = [np.asarray(r).reshape(*lead, *np.shape(r)[1:]) for r in results]
-        return tuple([np.asarray(r, dtype=s.dtype) for r, s in zip(results, shapes)])
+        # Results come in the order of the structure that they are put together to.
+        found = dict(zip(flat(call.template), results))
+        return tuple([np.asarray(found[k], dtype=s.dtype) for k, s in enumerate(shapes)])
 
     results = list(jax.pure_callback(host, tuple(shapes), *args, vmap_method="broadcast_all"))
     return fill_all(call.template, results)
