@@ -18,6 +18,7 @@ pub const CHECKED: &[&str] = &[
     "crates/interpret",
     "crates/kernel",
     "crates/mathfun",
+    "crates/native",
     "crates/python",
     "crates/runtime",
     "crates/rust",

@@ -1,8 +1,8 @@
-//! What each stage from a scalar graph to running code costs: `cargo bench -p chainrule-native --bench stages`.
+//! Cost of each stage from a scalar graph to running code: `cargo bench -p chainrule-native --bench stages`.
 //!
-//! Random straight lines of 100 to 1,000,000 operations, with a hundredth of sines and cosines. Times are ns an operation, each
-//! the least of many runs; what a stage makes is dropped in `drop`. A number as argument runs that size only, again and
-//! again, for a profiler.
+//! Random straight-line code of 100 to 1,000,000 operations, one percent sines and cosines. Times are ns for each
+//! operation, the minimum of many runs; the results of stages are dropped in `drop`. A number as argument runs only
+//! that size, repeatedly, for a profiler.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 
@@ -17,8 +17,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Seconds that this process has had a processor for, where Linux tells it: on a busy machine less than what a clock on
-/// the wall shows.
+/// Returns the processor time of this process in seconds, if Linux reports it: on a busy machine less than the elapsed
+/// time.
 fn processor_seconds() -> f64 {
     let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     told.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// About `n` operations on 32 inputs; results are what nothing else uses.
+/// Returns a program of about `n` operations on 32 inputs; results are the unused values.
 fn program(n: usize) -> (Graph, Vec<NodeId>, Vec<NodeId>) {
     let mut random = Random(88_172_645_463_325_252);
     let mut g = Graph::new(Semantics::Algebraic);

@@ -1,34 +1,34 @@
-//! The encoder: instructions of 64-bit x86 to bytes.
+//! The encoder of instructions of 64-bit x86.
 //!
-//! In: calls, one for each instruction, on an [`Assembler`]. Out: [`Code`], bytes that run wherever they are
-//! put on a multiple of 64, constants behind them.
+//! In: calls, one for each instruction, on an [`Assembler`]. Out: [`Code`], position-independent bytes for any address
+//! that is a multiple of 64, with constants behind the instructions.
 //!
-//! It is made for two numbers. *Time*: an instruction is put together in registers and written with one or
-//! two stores, without a loop, a table or an allocation. *Length*: code that is long is bound by fetching it,
-//! so each instruction takes its shortest form: the 2-byte VEX prefix where it can (also by exchanging
-//! the arguments of what commutes), EVEX where it must or where its scaled displacement saves bytes,
-//! displacements of one byte, immediates of one byte.
+//! It is designed for two quantities. *Time*: an instruction is assembled in registers and written with one or two
+//! stores, without a loop, a table or an allocation. *Length*: long code is bound by instruction fetch, so each
+//! instruction takes its shortest form: the 2-byte VEX prefix if possible (also by exchanging operands of commutative
+//! instructions), EVEX if necessary or if its scaled displacement saves bytes, displacements of one byte, immediates of
+//! one byte.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `operand` | registers, memory, lanes |
 //! | `address` | ModRM, SIB and displacements |
-//! | `prefix` | the legacy, VEX and EVEX prefixes; which one an instruction takes |
-//! | `arithmetic` | doubles: `+ - * /`, FMA, roots, rounding, bits, comparisons, choice |
+//! | `prefix` | the legacy, VEX and EVEX prefixes, and their selection |
+//! | `arithmetic` | doubles: `+ - * /`, FMA, roots, rounding, bits, comparisons, selection |
 //! | `moves` | vectors from and to memory, general registers and each other; lanes; conversions |
 //! | `mask` | the mask registers of AVX-512 |
 //! | `integer` | 64-bit integers in lanes |
 //! | `general` | general registers |
 //! | `scalar` | arithmetic and moves of scalars again, in fewer steps |
 //! | `label` | jumps |
-//! | `constant` | the pool of constants |
+//! | `constant` | the constant pool |
 //!
-//! What is wrong to ask for (a 17th register or eight lanes without AVX-512, `rsp` as an index, a label that
-//! is never bound) is a bug of the caller: [`Assembler::finish`] tells the first one, and no code comes out.
+//! Invalid requests (a 17th register or eight lanes without AVX-512, `rsp` as an index, a label that is never bound)
+//! are bugs of the caller: [`Assembler::finish`] reports the first one instead of returning code.
 //!
-//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 (prefixes,
-//! ModRM, SIB; 2.7 for EVEX and its scaled displacement) and 3 to 5 (instructions). Names of instructions are
-//! those of the manual without the leading `v` and the endings for the shape.
+//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 (prefixes, ModRM, SIB;
+//! 2.7 for EVEX and its scaled displacement) and 3 to 5 (instructions). Names of instructions are those of the manual
+//! without the leading `v` and the suffixes for the shape.
 
 mod address;
 mod arithmetic;
@@ -58,57 +58,57 @@ use chainrule_base::{Diagnostic, large};
 use constant::{Constants, Reference};
 use label::Jump;
 
-/// Room that is made sure of before an instruction; the longest takes 15 bytes.
+/// Number of bytes made available before an instruction; the longest takes 15 bytes.
 const WINDOW: usize = 32;
 
-/// There is hardly a reference to a constant in less code.
+/// Minimum number of code bytes for each reference to a constant, for estimates.
 const BYTES_OF_A_REFERENCE: usize = 16;
 
-/// For so many references to constants room is made before they are there, at the most.
+/// Maximum number of references to constants for which memory is reserved in advance.
 const MOST_AT_ONCE: usize = 1 << 22;
 
-/// Machine code in the making.
+/// Machine code under construction.
 pub(crate) struct Assembler {
     level: Level,
-    /// Code up to `len`, room behind it.
+    /// Code up to `len`, with space behind it.
     code: Room,
     len: usize,
-    /// Where each label is, or [`label::UNBOUND`].
+    /// Position of each label, or [`label::UNBOUND`].
     labels: Vec<usize>,
     /// Jumps to patch at the end.
     jumps: Vec<Jump>,
     constants: Constants,
     /// Displacements of constants to patch at the end.
     references: Vec<Reference>,
-    /// The first wrong thing that was asked for.
+    /// First invalid request.
     fault: Option<&'static str>,
 }
 
-/// Finished code: instructions, then zeros up to a multiple of 64, then the constants. Runs on any multiple of 64.
+/// Finished code: instructions, then zeros up to a multiple of 64, then the constants. Runs at any multiple of 64.
 #[derive(Debug)]
 pub(crate) struct Code {
-    /// Where it is, with more behind it.
+    /// Memory of the code, with space behind it.
     pub room: Room,
-    /// How many bytes it takes.
+    /// Size in bytes.
     pub len: usize,
-    /// How many of the bytes are instructions.
+    /// Number of bytes of instructions.
     pub instructions: usize,
 }
 
 impl Code {
-    /// The bytes.
+    /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.room[..self.len.min(self.room.len())]
     }
 }
 
 impl Assembler {
-    /// Nothing yet; room for a little.
+    /// Returns an empty assembler with a little space.
     pub(crate) fn new(level: Level) -> Self {
         Self::with_room(level, 4096, 0)
     }
 
-    /// Nothing yet; room for so many bytes of instructions and so many constants.
+    /// Returns an empty assembler with space for so many bytes of instructions and so many constants.
     pub(crate) fn with_room(level: Level, bytes: usize, constants: usize) -> Self {
         Self {
             level,
@@ -122,29 +122,28 @@ impl Assembler {
         }
     }
 
-    /// The level that instructions are chosen for.
+    /// Returns the level of its instructions.
     pub(crate) fn level(&self) -> Level {
         self.level
     }
 
-    /// How many bytes of instructions there are: where the next one begins.
+    /// Returns the number of bytes of instructions, which is the position of the next one.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.len
     }
 
-    /// The code, with all jumps and constants in their places. Time linear in jumps, constants and references.
+    /// Returns the code, with all jumps and constants patched. Linear in jumps, constants and references.
     ///
     /// # Errors
-    /// A limitation, when a jump or a constant is further away than 32 bits say. A bug, when something was
-    /// asked for that there is not.
+    /// A limitation, if a jump or a constant is too far for 32 bits. A bug, after an invalid request.
     pub(crate) fn finish(mut self) -> Result<Code, Diagnostic> {
         let (instructions, start) = (self.len, self.len.next_multiple_of(64));
         let len = if self.constants.is_empty() { instructions } else { start + self.constants.len() };
         if len > self.code.ready() {
             self.code.grow(instructions, len);
         }
-        // Where the system gave no memory, who makes it executable is told.
+        // Without memory from the system, the next stage reports it.
         if self.code.is_there() {
             self.patch_jumps()?;
             self.patch_references(start)?;
@@ -161,11 +160,11 @@ impl Assembler {
         Ok(Code { room: self.code, len, instructions })
     }
 
-    /// Puts other code behind, with labels and constants of its own. Time linear in what it has.
+    /// Appends other code, with labels and constants of its own. Linear in its size.
     pub(crate) fn append(&mut self, other: Self) {
         let (begin, end) = (self.len, self.len + other.len);
         if !other.code.is_there() {
-            // That is told at the end.
+            // The failure is reported at the end.
             self.code = other.code;
         } else if end <= self.code.ready() || self.code.grow(begin, end) {
             self.code[begin..end].copy_from_slice(&other.code[..other.len]);
@@ -178,20 +177,20 @@ impl Assembler {
         self.fault = self.fault.or(other.fault);
     }
 
-    /// Remembers the first wrong thing.
+    /// Records the first invalid request.
     #[cold]
     fn wrong(&mut self, fault: &'static str) {
         self.fault.get_or_insert(fault);
     }
 
-    /// The room for the next instruction, which is filled from the front and then [`advance`](Self::advance)d
-    /// over; what is behind its end is written over by the next one.
+    /// Returns the memory for the next instruction, which is filled from the front and then [`advance`](Self::advance)d
+    /// over; bytes behind its end are overwritten by the next one.
     #[inline]
     fn window(&mut self) -> &mut [u8; WINDOW] {
         if self.code.ready() - self.len < WINDOW {
             self.grow();
         }
-        // SAFETY: there are so many bytes now, if need be at the begin.
+        // SAFETY: that many bytes are ready, if necessary from the start again.
         unsafe { self.code.window(self.len) }
     }
 
@@ -203,12 +202,12 @@ impl Assembler {
     #[cold]
     fn grow(&mut self) {
         if !self.code.grow(self.len, self.len + WINDOW) {
-            // What is written from now on is lost.
+            // The following writes are lost.
             self.len = 0;
         }
     }
 
-    /// Writes `len` bytes of `bytes`, the lowest first; at most 8.
+    /// Writes the lowest `len` bytes of `bytes`, little-endian; at most 8.
     #[inline]
     fn emit(&mut self, bytes: u64, len: usize) {
         let window = self.window();
@@ -217,12 +216,12 @@ impl Assembler {
     }
 }
 
-/// How far `to` is from `from`, for a field of 32 bits.
+/// Returns the distance from `from` to `to`, for a field of 32 bits.
 ///
 /// # Errors
-/// A limitation, when that does not fit.
+/// A limitation, if it does not fit.
 fn displacement(from: usize, to: usize) -> Result<i32, Diagnostic> {
-    // No memory is so large that this wraps.
+    // No memory is large enough for wrapping.
     let distance = to.wrapping_sub(from) as i64;
     i32::try_from(distance).map_err(|_| {
         Diagnostic::limitation("the code is too long for this processor's jumps")

@@ -1,10 +1,10 @@
-//! Points of a batch: between the caller's strides and the tiles of the code, where an element's lanes lie
-//! beside each other.
+//! Points of a batch: packing between the caller's strides and the tiles of the code, in which the lanes of an element
+//! are adjacent.
 
 use chainrule_runtime::Part;
 
-/// Points `first..first + n` into the lanes of `tile`; lanes beyond them hold the last point, so that nothing
-/// unusual is computed there. `shape` is first, n, stride of points, stride of elements.
+/// Packs points `first..first + n` into the lanes of `tile`. Lanes beyond them repeat the last point, so that they
+/// compute nothing unusual. `shape` is first, n, stride of points, stride of elements.
 pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize, usize, usize, usize)) {
     let (first, n, point, element) = shape;
     if n == 0 {
@@ -13,9 +13,9 @@ pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize
     let mut done = 0;
     if element == 1 && n == W {
         let len = tile.len() / W;
-        // A batch of structures: squares of four points and four elements are turned.
+        // A batch of structures: blocks of four points and four elements are transposed.
         done = len - len % 4;
-        // SAFETY: a program is made for a level that the processor has, and all levels have AVX.
+        // SAFETY: a program is only made for a level that the processor has, and all levels have AVX.
         unsafe { turn_in::<W>(tile, data, first * point, point, done) };
     }
     for (e, lanes) in tile.as_chunks_mut::<W>().0.iter_mut().enumerate().skip(done) {
@@ -30,7 +30,8 @@ pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize
     }
 }
 
-/// The first `done` elements of `W` points, from `data[start]` on, into the lanes of `tile`, in squares.
+/// Packs the first `done` elements of `W` points, from `data[start]` on, into the lanes of `tile`, in transposed
+/// blocks.
 #[target_feature(enable = "avx")]
 fn turn_in<const W: usize>(tile: &mut [f64], data: &[f64], start: usize, point: usize, done: usize) {
     for lane in (0..W).step_by(4) {
@@ -47,10 +48,10 @@ fn turn_in<const W: usize>(tile: &mut [f64], data: &[f64], start: usize, point: 
     }
 }
 
-/// The other way.
+/// Unpacks, the inverse of [`turn_in`].
 ///
 /// # Safety
-/// All elements that are written are inside of what `data` points to, and nobody else writes them.
+/// All written elements are inside the memory of `data`, and are not accessed by others.
 #[target_feature(enable = "avx")]
 unsafe fn turn_out<const W: usize>(tile: &[f64], data: *mut f64, start: usize, point: usize, done: usize) {
     for lane in (0..W).step_by(4) {
@@ -68,7 +69,7 @@ unsafe fn turn_out<const W: usize>(tile: &[f64], data: *mut f64, start: usize, p
     }
 }
 
-/// Rows become columns.
+/// Transposes a block.
 #[target_feature(enable = "avx")]
 #[inline]
 fn transposed(rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
@@ -87,7 +88,7 @@ fn transposed(rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
     columns.map(|column| unsafe { std::mem::transmute::<__m256d, [f64; 4]>(column) })
 }
 
-/// The lanes of `tile` to points `first..first + n`, which are this part's, as many elements as the tile has.
+/// Unpacks the lanes of `tile` to points `first..first + n` of this part, as many elements as the tile has.
 pub(crate) fn unpack<const W: usize>(part: &mut Part<'_>, tile: &[f64], first: usize, n: usize) {
     let chunks = tile.as_chunks::<W>().0;
     let Some(data) = part.doubles(first, n, chunks.len()) else { return };
@@ -95,7 +96,7 @@ pub(crate) fn unpack<const W: usize>(part: &mut Part<'_>, tile: &[f64], first: u
     let mut done = 0;
     if element == 1 && n == W {
         done = chunks.len() - chunks.len() % 4;
-        // SAFETY: the points have so many elements, and are this part's. All levels have AVX.
+        // SAFETY: the points have that many elements, and belong to this part. All levels have AVX.
         unsafe { turn_out::<W>(tile, data, first * point, point, done) };
     }
     for (e, lanes) in chunks.iter().enumerate().skip(done) {

@@ -1,8 +1,8 @@
-//! A program with memory of its own for the arguments and results of one point: all is checked when it is made, and
-//! nothing is left to do between a call and the code.
+//! A program with owned memory for the arguments and results of one point. Everything is checked at construction, so a
+//! call only enters the code.
 //!
-//! Invariants: the words of the frame are those of the sizes, the arguments, the results and the workspace, none of which
-//! moves or changes its length; integers, which may be sizes, do not change either; nothing outside writes the frame.
+//! Invariants: the words of the frame describe the sizes, the arguments, the results and the workspace, none of which
+//! moves or changes its length; integers, which may be sizes, do not change either; only this module writes the frame.
 
 use crate::place::{Stretch, What, place};
 use crate::program::{Entry, Program};
@@ -11,7 +11,7 @@ use chainrule_kernel::Place;
 use chainrule_runtime::{Elements, RunError, Sizes, Slice, SliceMut};
 use std::sync::atomic::AtomicPtr;
 
-/// See [`Program::bound`].
+/// A program with owned memory for one point. See [`Program::bound`].
 ///
 /// ```
 /// # use chainrule_base::{Arena, Name, Poly};
@@ -47,10 +47,10 @@ use std::sync::atomic::AtomicPtr;
 #[derive(Debug)]
 pub struct Bound<'p> {
     program: &'p Program,
-    /// Of the program's code for one point: what a call needs is here.
+    /// Entry of the program's code for one point, stored here for calls.
     entry: Entry,
-    /// The frame of the workspace, where the code wants it; found once, for a call of small code takes about as long as a few loads.
-    /// Atomic so that threads may pass it on, as the workspace itself.
+    /// Base of the workspace's frame, as the code expects it. It is computed once, because a call of small code takes
+    /// as long as a few loads. Atomic so that threads may pass it on, like the workspace itself.
     frame: AtomicPtr<u8>,
     sizes: Sizes,
     workspace: Workspace,
@@ -59,8 +59,8 @@ pub struct Bound<'p> {
 }
 
 impl Program {
-    /// The program with memory of its own for the arguments of one point, these at first, and for its results: for calls
-    /// that cost next to nothing beside what they compute. They run on the thread that calls, however many the workspace is for.
+    /// Returns the program with owned memory for the arguments of one point, initially `inputs`, and for its results,
+    /// for calls with minimal overhead. They run on the calling thread, however many threads the workspace is for.
     ///
     /// # Errors
     /// Sizes or a workspace of another program; arguments that do not fit the sizes.
@@ -73,7 +73,7 @@ impl Program {
         };
         let loaded = inputs.iter().map(|input| stretch(input, What::Loaded));
         let stretches: Vec<_> = loaded.chain(outputs.iter().map(|output| stretch(output, What::Stored))).collect();
-        // Calls will come from about here.
+        // Calls are assumed to come from about this stack depth.
         let here = 0_u8;
         let stack = std::hint::black_box(&raw const here).addr();
         if let Some(place) = place(self.one.stretches(), &stretches, &self.one.constants(), stack) {
@@ -102,55 +102,55 @@ impl Program {
 }
 
 impl Bound<'_> {
-    /// The sizes that it was made for.
+    /// Returns the sizes that it was made for.
     #[must_use]
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
     }
 
-    /// The doubles of an argument, in row-major order, to be set; none where it is of integers, which stay.
+    /// Returns the doubles of an argument, in row-major order, for writing; empty for integers, which cannot change.
     ///
     /// # Panics
-    /// When there is no such argument.
+    /// Panics if there is no such argument.
     #[inline]
     pub fn input_mut(&mut self, input: usize) -> &mut [f64] {
         self.inputs[input].reals_mut()
     }
 
-    /// The arguments.
+    /// Returns the arguments.
     #[must_use]
     #[inline]
     pub fn inputs(&self) -> &[Elements] {
         &self.inputs
     }
 
-    /// A result of the last run; zeros before it, nothing defined when it failed.
+    /// Returns a result of the last run; zeros before the first run, unspecified if the run failed.
     ///
     /// # Panics
-    /// When there is no such result.
+    /// Panics if there is no such result.
     #[must_use]
     #[inline]
     pub fn output(&self, output: usize) -> &Elements {
         &self.outputs[output]
     }
 
-    /// The results of the last run.
+    /// Returns the results of the last run.
     #[must_use]
     pub fn outputs(&self) -> &[Elements] {
         &self.outputs
     }
 
-    /// Runs the point. Nothing is allocated, unless it fails.
+    /// Runs the point. Allocates nothing, unless it fails.
     ///
     /// # Errors
-    /// A check of the program that failed while it ran.
+    /// A check of the program that fails at run time.
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     #[inline]
     pub fn run(&mut self) -> Result<(), RunError> {
-        // SAFETY: the frame was told of sizes, memory and workspace, all of which are as the code asks for, are borrowed by
-        // nobody now, and stay where and as long as they are as long as `self`; so does the program, which is borrowed.
+        // SAFETY: the frame describes sizes, memory and workspace as the code requires; they are not borrowed by
+        // others, and live in place as long as `self`; so does the program, which is borrowed.
         let failed = unsafe { self.entry.enter_at(*self.frame.get_mut()) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed)) }
     }

@@ -1,9 +1,10 @@
 //! Memory that holds machine code.
 //!
-//! In: the bytes of code, its constants among them, in the room where they were written. Out: [`Executable`], the same
-//! memory, from which they run until its owner goes; then it is kept for other code, or given back (`pool`). It was written
-//! first and is made readable and executable then, never writable and executable at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
-//! value, [`Refusal`], so that the caller can report it and go on with the interpreter.
+//! In: the bytes of code with its constants, in the buffer in which they were written. Out: [`Executable`], the same
+//! memory, from which the code runs until its owner is dropped; then the memory goes to the cache for other code, or
+//! back to the system (`pool`). The memory is written first and then made readable and executable, never writable and
+//! executable at the same time. Some systems permit no executable memory (hardened kernels, sandboxes). That is a
+//! value, [`Refusal`], so that the caller can report it and use the interpreter.
 
 use crate::asm::Code;
 use crate::pool;
@@ -12,27 +13,27 @@ use memmap2::Mmap;
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// Whether the system is asked for executable memory.
+/// Whether executable memory is requested from the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Policy {
-    /// Ask it.
+    /// Request it.
     #[default]
     Ask,
-    /// Do as if it had denied it: for tests of what happens then.
+    /// Behave as if it were denied, for tests.
     Deny,
 }
 
-/// Why there is no executable memory.
+/// Reason why there is no executable memory.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The system allows none.
+    /// The system permits none.
     Denied(io::Error),
-    /// There is not so much memory: bytes asked for, and the system's words.
+    /// Out of memory: requested bytes, and the system's error.
     NoMemory(usize, io::Error),
 }
 
 impl Refusal {
-    /// The message for a person.
+    /// Returns the message for a person.
     pub(crate) fn diagnostic(&self) -> Diagnostic {
         match self {
             Self::Denied(error) => Diagnostic::limitation("this system denies executable memory")
@@ -45,32 +46,32 @@ impl Refusal {
     }
 }
 
-/// Code in memory, ready to run. Shared between threads as it is: nothing can write to it.
+/// Executable code in memory. Threads may share it, because it is immutable.
 #[derive(Debug)]
 pub(crate) struct Executable {
     map: ManuallyDrop<Mmap>,
     len: usize,
-    /// So many bytes of the memory are there.
+    /// Number of bytes of the memory that are resident.
     ready: usize,
-    /// Whether nothing else may ever lie at its addresses.
+    /// Whether its addresses are never reused.
     keeps_addresses: bool,
 }
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        // SAFETY: this is the only one who takes it, and nobody looks at it afterwards.
+        // SAFETY: the map is taken only here, and not used afterwards.
         let map = unsafe { ManuallyDrop::take(&mut self.map) };
         if self.keeps_addresses { pool::retire(map) } else { pool::give(map, self.ready) }
     }
 }
 
 impl Executable {
-    /// Makes `code` executable where it is: on a page, and so on any alignment up to 4096 bytes.
+    /// Makes `code` executable in place: page-aligned, and so aligned to any power of two up to 4096 bytes.
     ///
-    /// Time: a system call, and another one where much more room was made for it than it takes.
+    /// Takes a system call, and another one if the buffer is much larger than the code.
     ///
     /// # Errors
-    /// [`Refusal`], when the system gave no memory or does not let it become executable.
+    /// [`Refusal`], if the system gave no memory or does not let it become executable.
     pub(crate) fn of(code: Code, policy: Policy) -> Result<Self, Refusal> {
         let len = code.len;
         let (map, ready) = code.room.into_map(len).map_err(|(bytes, error)| Refusal::NoMemory(bytes, error))?;
@@ -85,7 +86,7 @@ impl Executable {
         }
     }
 
-    /// The same for a copy of these bytes.
+    /// As [`Self::of`], for a copy of these bytes.
     #[cfg(test)]
     pub(crate) fn new(code: &[u8], policy: Policy) -> Result<Self, Refusal> {
         let mut room = crate::room::Room::new(code.len());
@@ -95,12 +96,12 @@ impl Executable {
         Self::of(Code { room, len: code.len(), instructions: code.len() }, policy)
     }
 
-    /// From now on its addresses are of this code alone, also when it is gone.
+    /// Reserves its addresses for this code, even after it is dropped.
     pub(crate) fn keep_addresses(&mut self) {
         self.keeps_addresses = true;
     }
 
-    /// The address of a byte of the code, if it is one. It is valid as long as `self`.
+    /// Returns the address of a byte of the code, if it is one. It is valid as long as `self`.
     pub(crate) fn entry(&self, offset: usize) -> Option<*const u8> {
         self.map[..self.len].get(offset).map(std::ptr::from_ref)
     }
@@ -110,7 +111,7 @@ impl Executable {
         &self.map[..self.len]
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -122,15 +123,15 @@ mod tests {
     use crate::Level;
     use crate::asm::Assembler;
 
-    /// `mov eax, 42; ret`
+    /// `mov eax, 42; ret`.
     const ANSWER: [u8; 6] = [0xB8, 42, 0, 0, 0, 0xC3];
 
     fn is_shared<T: Send + Sync>() {}
 
     fn call(code: &Executable, offset: usize) -> u32 {
         let entry = code.entry(offset).unwrap();
-        // SAFETY: `offset` is the start of a copy of ANSWER, which takes nothing, gives a 32-bit integer in
-        // eax, touches no other register and no memory, and returns.
+        // SAFETY: `offset` is the start of a copy of ANSWER, which takes no arguments, returns a 32-bit integer in eax,
+        // accesses no other register and no memory, and returns.
         #[allow(unsafe_code)]
         unsafe {
             std::mem::transmute::<*const u8, extern "C" fn() -> u32>(entry)()

@@ -1,25 +1,25 @@
-//! What the processor has: the levels of vector instructions that code is made for.
+//! Levels of vector instructions, by features of the processor.
 //!
-//! In: the answer of CPUID, and of the operating system, which must save the wider registers. Out: a
-//! [`Level`] that can run here, or a message that names what is missing.
+//! In: the answer of CPUID, and of the operating system, which must save the wider registers. Out: a [`Level`] that can
+//! run on this machine, or a message with the missing features.
 
 use chainrule_base::Diagnostic;
 use std::sync::LazyLock;
 
-/// A set of instructions that code may use. A later level has all of an earlier one.
+/// A set of instructions that code may use. Later levels include earlier ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// AVX, AVX2 and FMA: 16 vector registers, 4 doubles in each.
     Avx2,
-    /// AVX-512 F, DQ, VL and BW besides: 32 vector registers, 8 doubles in each, masks.
+    /// Also AVX-512 F, DQ, VL and BW: 32 vector registers with 8 doubles each, masks.
     Avx512,
 }
 
 impl Level {
-    /// All levels, the lowest first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 2] = [Self::Avx2, Self::Avx512];
 
-    /// The name, as people write it.
+    /// Returns the name, as people write it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// What this machine lacks for the level, in CPUID's words; nothing when its code runs here.
+    /// Returns the features that this machine lacks for the level, in CPUID's names; empty if its code can run.
     #[must_use]
     pub fn missing(self) -> Vec<&'static str> {
         let avx2 = [
@@ -46,12 +46,12 @@ impl Level {
         avx2.iter().chain(further).filter(|(_, there)| !there).map(|(name, _)| *name).collect()
     }
 
-    /// The highest level of this machine.
+    /// Returns the highest level of this machine.
     ///
     /// # Errors
-    /// A limitation, when the machine has not even the lowest level.
+    /// A limitation, if the machine lacks the lowest level.
     pub fn best() -> Result<Self, Diagnostic> {
-        // Asked for each function.
+        // Queried for each function.
         static BEST: LazyLock<Option<Level>> =
             LazyLock::new(|| Level::ALL.into_iter().rev().find(|level| level.missing().is_empty()));
         match *BEST {
@@ -62,10 +62,10 @@ impl Level {
         }
     }
 
-    /// The level, if its code runs on this machine.
+    /// Returns the level, if its code can run on this machine.
     ///
     /// # Errors
-    /// An error that names what is missing.
+    /// An error with the missing features.
     pub fn require(self) -> Result<Self, Diagnostic> {
         self.require_nothing_of(&self.missing())
     }

@@ -2,23 +2,23 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`program`] | a kernel as machine code: compiling, running one point or a batch |
-//! | [`workspace`] | the memory of running code |
-//! | [`bound`] | a program with memory of its own for arguments and results |
-//! | `place` | where that memory lies in pages |
-//! | `batch` | points between the caller's strides and lanes |
+//! | [`program`] | compiled kernels: compilation, runs of one point or a batch |
+//! | [`workspace`] | memory of running code |
+//! | [`bound`] | a program with owned memory for arguments and results |
+//! | `place` | frame placement within pages |
+//! | `batch` | packing of points into lanes |
 //! | `parallel` | one point on several threads |
-//! | `lower` | from a kernel to instructions |
-//! | `support` | what machine code calls back |
-//! | [`level`] | what the processor has: AVX2 with FMA, or AVX-512 |
+//! | `lower` | lowering of a kernel to instructions |
+//! | `support` | runtime calls |
+//! | [`level`] | processor features: AVX2 with FMA, or AVX-512 |
 //! | `asm` | the encoder: instructions, labels and constants to bytes |
-//! | `room` | memory that code is written into |
-//! | `executable` | memory that holds code, never writable and executable at once |
-//! | `pool` | memory of code that is gone, for code to come |
-//! | `perf_map` | names of code for profilers, in a file, only when asked |
+//! | `room` | code buffer |
+//! | `executable` | executable memory, never writable and executable at the same time |
+//! | `pool` | cache of code memory |
+//! | `perf_map` | names of code for profilers, in a file, only on request |
 //!
-//! On other processors and systems the crate is empty. Four modules touch the outside and nothing else
-//! does: `room`, `executable` and `pool` map memory, `perf_map` writes a file.
+//! On other processors and systems the crate is empty. Only four modules use the operating system: `room`, `executable`
+//! and `pool` map memory, `perf_map` writes a file.
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! A kernel on several threads: its loops in parts, on as many threads as there are places for.
+//! A kernel on several threads: its parallel loops run on as many threads as there are thread-local memories.
 //!
-//! In: a kernel with loops that run in parts ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)), as the pieces that `split` makes of it. Each piece is
-//! code of its own; those in parts are entered once a part, with the number of the part as a size. Out: the results of
-//! running all one after the other, bit for bit, for any number of threads.
+//! In: a kernel with parallel loops ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)), as the pieces made by
+//! `split`. Each piece is separate code; parallel ones are entered once for each chunk, with the number of the chunk as
+//! a size. Out: the results of sequential execution, bit for bit, for any number of threads.
 //!
-//! **Memory.** Each thread has a frame a piece and a workspace for the buffers that only one piece mentions. The place of the
-//! calling thread has these in the workspace itself, as running one after the other has.
+//! **Memory.** Each thread has a frame for each piece, and a workspace for the buffers that only one piece uses. The
+//! calling thread has these buffers in the workspace itself, as in sequential execution.
 //!
-//! **Failures.** Parts are handed out in order, so all before one that failed run to their end; the failure of the first that
-//! failed is that of running one after the other.
+//! **Failures.** Chunks are handed out in order, so all chunks before a failed one complete; the failure of the first
+//! failed chunk is that of sequential execution.
 
 use crate::program::{Machine, Program};
 use crate::support::Calls;
@@ -20,43 +20,44 @@ use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A piece that takes less, in instructions, does not wake threads.
+/// Minimum work of a piece that wakes threads, in instructions.
 pub(crate) const LEAST_WORK: f64 = 60_000.0;
 
-/// The pieces of a kernel as code.
+/// Pieces of a kernel as code.
 #[derive(Debug)]
 pub(crate) struct Team {
     pieces: Pieces,
     machines: Vec<Machine>,
 }
 
-/// Memory of a team at one set of sizes.
+/// Memory of a team for one set of sizes.
 pub(crate) struct TeamSpace {
-    /// The values of the sizes that it was made for.
+    /// Values of the sizes that it was made for.
     sizes: Vec<i64>,
-    /// By piece, whether it runs on threads.
+    /// Whether each piece runs on threads.
     at_once: Vec<bool>,
     reals: Vec<f64>,
     ints: Vec<i64>,
-    /// Where each buffer of the pieces is, for the run that goes on.
+    /// Address of each buffer of the pieces, for the current run.
     pointers: Vec<u64>,
-    /// The calling thread's first.
+    /// Thread-local memories, the calling thread's first.
     places: Vec<PlaceOfThread>,
 }
 
-/// What one thread has for itself.
+/// Thread-local memory.
 struct PlaceOfThread {
-    /// By piece; empty where another thread runs it.
+    /// Frame of each piece; empty if another thread runs it.
     frames: Vec<Lines>,
     calls: Box<Calls>,
     reals: Doubles,
     ints: Vec<i64>,
-    /// By piece: where its private buffers are in `reals` or `ints`. Of the calling thread none: the workspace has them.
+    /// Offsets of the private buffers of each piece in `reals` or `ints`. Empty for the calling thread, which uses the
+    /// workspace.
     offsets: Vec<Vec<usize>>,
 }
 
 impl Team {
-    /// The team of `kernel`, if any of it runs in parts.
+    /// Returns the team of `kernel`, if it has parallel loops.
     pub(crate) fn new(
         kernel: &Kernel,
         machine: impl Fn(&Kernel) -> Result<Machine, Diagnostic>,
@@ -68,9 +69,9 @@ impl Team {
 }
 
 impl TeamSpace {
-    /// Memory for so many threads; `None` where no piece takes as many instructions as pay for a second one.
+    /// Returns memory for `threads` threads; `None` if no piece has enough instructions to pay for a second one.
     pub(crate) fn new(team: &Team, layout: &Arc<Layout>, sizes: &Sizes, threads: usize, least: f64) -> Option<Self> {
-        // Parts are alike but for the last ones, which may have nothing to do.
+        // Chunks have equal work except the last ones, which may be empty.
         let is_worth = |piece: &Piece| piece.in_parts && piece.work(sizes.values(), 1) * PARTS as f64 >= least;
         let at_once: Vec<bool> = team.pieces.pieces.iter().map(is_worth).collect();
         if threads < 2 || !at_once.contains(&true) {
@@ -102,12 +103,12 @@ impl TeamSpace {
         })
     }
 
-    /// How many threads it is for.
+    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it is memory of this team at these sizes.
+    /// Returns whether the memory belongs to this team at these sizes.
     pub(crate) fn fits(&self, team: &Team, layout: &Arc<Layout>, sizes: &Sizes) -> bool {
         let own = |place: &PlaceOfThread| Arc::ptr_eq(&place.calls.layout, layout);
         let frames = || self.places.iter().flat_map(|place| place.frames.iter().zip(&team.machines));
@@ -120,7 +121,7 @@ impl TeamSpace {
     }
 }
 
-/// The private buffers of a piece, without what lies between them in the workspace. Those that take turns in one place still do.
+/// Layout of the private buffers of a piece, without the gaps of the workspace. Buffers that share memory still do.
 #[derive(Default)]
 struct Compact {
     offsets: Vec<usize>,
@@ -147,16 +148,16 @@ impl Compact {
     }
 }
 
-/// A failure: of which part, and what the code returned.
+/// Failure of a chunk: its number, and the code's result.
 type Failed = Option<(usize, u64)>;
 
 impl Program {
-    /// Runs all pieces; the buffers are where `pointer` says, by their index, or in the workspace, whose begins are `reals`
-    /// and `ints`.
+    /// Runs all pieces. `pointer` returns the address of a buffer by its index, or `None` if it is in the workspace,
+    /// whose parts start at `reals` and `ints`.
     ///
     /// # Safety
-    /// The pointers are of memory as the sizes ask for, which nobody else uses. The sizes are of this program, and the
-    /// space fits the team.
+    /// The pointers are of memory as the sizes require, not accessed by others. The sizes are of this program, and the
+    /// memory fits the team.
     pub(crate) unsafe fn run_team(
         &self,
         team: &Team,
@@ -168,13 +169,13 @@ impl Program {
         let n = sizes.buffers().len();
         pointers.clear();
         pointers.extend((0..n).map(&mut pointer));
-        // Nobody reads the number of the part there: it is a size.
+        // The buffer for the number of the chunk is never accessed: the number is a size.
         pointers.resize(n + 3, std::ptr::NonNull::<u64>::dangling().as_ptr() as u64);
         pointers[team.pieces.reals.index()] = reals.as_mut_ptr() as u64;
         let cells = ints.as_mut_ptr();
         pointers[team.pieces.ints.index()] = cells as u64;
         for (p, (piece, machine)) in team.pieces.pieces.iter().zip(&team.machines).enumerate() {
-            // SAFETY: these cells are in `ints`, which only the pieces write, of which none runs now.
+            // SAFETY: these cells are in `ints`, which only pieces write, and none is running now.
             let is_on = |(cell, holds): &(usize, bool)| unsafe { *cells.add(*cell) != 0 } == *holds;
             if !piece.when.iter().all(is_on) {
                 continue;
@@ -187,10 +188,10 @@ impl Program {
             let next = AtomicUsize::new(0);
             let first_failed = AtomicUsize::new(usize::MAX);
             let n_parts = if piece.in_parts { PARTS as usize } else { 1 };
-            // SAFETY: the frame knows memory that the code may use (see `tell`). Parts that run at once write different
-            // elements, and none reads what another one writes, but for the buffers that each thread has for itself: that
-            // is what `Order::Parts` says. (A saved kernel may say it wrongly; then elements have any value, but all
-            // addresses, which come from registers that were checked, are inside of their buffers.)
+            // SAFETY: the frame describes memory that the code may use (see `tell`). Chunks that run at the same time
+            // write different elements, and none reads an element that another one writes, except in private buffers:
+            // `Order::Parts` means this. (A saved kernel may claim it falsely; then elements have arbitrary values, but
+            // all addresses, which come from checked registers, are inside their buffers.)
             let work = |place: &mut PlaceOfThread| unsafe {
                 let mut failed: Failed = None;
                 loop {
@@ -235,8 +236,8 @@ impl Program {
         Ok(())
     }
 
-    /// Tells the frame of a piece where all is. Private buffers are the thread's own, and as long as the sizes say, as
-    /// [`Compact`] has seen; others are where `pointers` says.
+    /// Writes the addresses of buffers into the frame of a piece. Private buffers are thread-local, and as long as the
+    /// sizes require, as computed by [`Compact`]; the addresses of others are in `pointers`.
     fn tell(&self, team: &Team, p: usize, sizes: &Sizes, pointers: &[u64], place: &mut PlaceOfThread, is_caller: bool) {
         let (piece, machine) = (&team.pieces.pieces[p], &team.machines[p]);
         let PlaceOfThread { frames, calls, reals, ints, offsets } = place;

@@ -1,27 +1,26 @@
-//! Names for profilers: the file `/tmp/perf-PID.map`, in which Linux `perf` looks up code made at run time.
+//! Names of code for profilers: the file `/tmp/perf-PID.map`, in which Linux `perf` looks up code made at run time.
 //!
-//! In: the name of a function, where its code is, how long it is. Out: a line of the file, `START LENGTH
-//! NAME`, both numbers in base 16. This is output to a file, so it happens only when a caller asks for it
-//! by calling [`record`]; making code never does.
+//! In: the name, address and length of a function. Out: a line of the file, `START LENGTH NAME`, with both numbers in
+//! base 16. A file is only written if a caller requests it by calling [`record`]; compilation never does.
 //!
-//! Lines know no time: of two that have an address `perf` takes any. So code with a name keeps its addresses when it is
-//! gone ([`Executable::keep_addresses`]), and no two lines of ours have one in common.
+//! Lines have no time, and `perf` takes any of several lines with an address. So named code reserves its addresses
+//! after it is dropped ([`Executable::keep_addresses`]), and no two lines of this process overlap.
 
 use crate::executable::Executable;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The file that `perf` reads for this process.
+/// Returns the file that `perf` reads for this process.
 pub(crate) fn path() -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()))
 }
 
-/// Adds a function to `file`, which is made if it is not there: `len` bytes of `code` from `offset` on, whose addresses it
-/// keeps. Does nothing when they are not all of the code.
+/// Adds a function to `file`, which is created if necessary: `len` bytes of `code` from `offset` on, whose addresses
+/// are reserved. Does nothing if they are not all inside the code.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Fails if the file cannot be written.
 pub(crate) fn record(file: &Path, name: &str, code: &mut Executable, offset: usize, len: usize) -> io::Result<()> {
     let Some(start) = code.entry(offset).filter(|_| len <= code.len() - offset).map(<*const u8>::addr) else {
         return Ok(());
@@ -29,7 +28,7 @@ pub(crate) fn record(file: &Path, name: &str, code: &mut Executable, offset: usi
     code.keep_addresses();
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = format!("{start:x} {len:x} {name}\n");
-    // One write at the end of the file, so that lines of several threads do not mix.
+    // A single write at the end of the file, so that lines of several threads do not mix.
     fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
 }
 

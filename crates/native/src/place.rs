@@ -1,17 +1,17 @@
-//! Where the memory of a function that is called again and again lies in pages.
+//! Frame placement: the position within pages of the memory of repeatedly called code.
 //!
-//! Processors compare the last twelve bits of addresses at first: a load waits for a store before it at the same place in another page,
-//! for about as long as ten operations. A call of small code stores where to return to, on the stack; loads its frame, arguments and
-//! constants; and stores results, which the loads of the next call follow at once. What is loaded and what is stored is therefore apart,
-//! in pages, where all of it fits into one.
+//! Processors first compare the low twelve bits of addresses: a load waits for a preceding store at the same offset in
+//! another page, for about ten operations (4K aliasing). A call of small code stores its return address on the stack,
+//! loads its frame, arguments and constants, and stores results, which the loads of the next call directly follow.
+//! Loaded and stored memory are therefore placed at different offsets within pages, if everything fits into one page.
 //!
-//! In: what lies in the memory, in order, and where the others are. Out: where it is to begin. Everything else about it stays: this is a
-//! matter of time alone.
+//! In: the stretches of the memory in order, and the offsets of the others. Out: the start of the memory. Only time
+//! depends on it.
 
 use chainrule_runtime::lines::{PAGE_BYTES, behind};
 use std::ops::Range;
 
-/// Memory begins with a line of the cache.
+/// Size of a cache line; memory starts at a multiple of it.
 const LINE: usize = 64;
 
 /// A stretch of memory.
@@ -21,25 +21,26 @@ pub(crate) struct Stretch {
     pub what: What,
 }
 
-/// What is done with it.
+/// Use of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
-    /// Loaded before anything else.
+    /// Loaded before all others.
     First,
     /// Loaded.
     Loaded,
-    /// Stored, and perhaps loaded too.
+    /// Stored, and possibly loaded.
     Stored,
 }
 
-/// The stack of who calls, from where it was when memory was made, in bytes to either side: it is not known how deep calls are, but mostly about
-/// as deep. Near it are the stores of calls, further away those of who calls.
+/// Offsets of the caller's stack from its address at construction, in bytes. The depth of later calls is unknown but
+/// usually similar. Calls store close to the address, callers further away.
 const NEAR: Range<isize> = -256..1536;
 const FAR: Range<isize> = -768..2560;
 
-/// Where in a page a frame is to begin, which has two stretches in one piece of memory, with others behind it, each with a line, and none over the end of a
-/// page: such that what is stored meets none of the `constants`, and what is loaded first, or else at all, nothing of the stack, which was at the
-/// address `stack`. Nothing where they are longer than a page. Takes the time of 64 looks at each.
+/// Returns the offset within a page for a frame of two adjacent stretches. `others` follow it, each starting at a cache
+/// line, and none crosses a page. Stored stretches do not overlap `constants`; the stretch loaded first, or if possible
+/// all loaded ones, do not overlap the stack, which was at the address `stack`. `None` if they are longer than a page.
+/// Examines each stretch at 64 offsets.
 pub(crate) fn place(frame: [Stretch; 2], others: &[Stretch], constants: &Range<usize>, stack: usize) -> Option<usize> {
     let all = || frame.iter().chain(others);
     let lines =
@@ -68,7 +69,7 @@ pub(crate) fn place(frame: [Stretch; 2], others: &[Stretch], constants: &Range<u
     (0..=last).step_by(LINE).min_by_key(|begin| cost(*begin))
 }
 
-/// Bytes of a page from one on, as if its end were followed by its begin.
+/// An interval of offsets in a page, with wrap-around.
 #[derive(Clone, Copy)]
 struct Arc {
     begin: usize,
@@ -76,11 +77,11 @@ struct Arc {
 }
 
 impl Arc {
-    /// How many bytes two have in common, each of at most a page.
+    /// Returns the size of the intersection of two intervals, each of at most a page.
     fn meets(self, other: Self) -> usize {
         let ahead = other.begin.wrapping_sub(self.begin) % PAGE_BYTES;
         let first = (self.bytes.saturating_sub(ahead)).min(other.bytes);
-        // The end of the other one, if that goes round to where this one begins.
+        // The end of the other interval, if it wraps around to the start of this one.
         let round = (ahead + other.bytes).saturating_sub(PAGE_BYTES).min(self.bytes);
         first + round
     }

@@ -1,46 +1,46 @@
-//! Memory of code that is gone, kept for code to come.
+//! Cache of code memory, reused for later code.
 //!
-//! In: memory that held code. Out: the same memory, writable, for a [`Room`](crate::room::Room). To ask the system for memory, to have
-//! its pages come and to give it back takes as long as compiling a hundred operations; to make the same memory writable again
-//! takes a fraction of that, and is done when code goes, so that new code need not wait for it.
+//! In: memory that held code. Out: the same memory, writable, for a [`Room`](crate::room::Room). Mapping memory,
+//! faulting in its pages and unmapping it takes as long as compiling a hundred operations. Making the same memory
+//! writable again takes a fraction of that, and is done when code is dropped, so that new code does not wait for it.
 //!
-//! Invariants: memory is here or with one owner, never both; it is writable and not executable while it is here, so code that is
-//! gone cannot run; there is no more than [`MOST_BYTES`] of it in all. What is not kept goes back to the system.
+//! Invariants: memory is either in the cache or has one owner; in the cache it is writable and not executable, so
+//! dropped code cannot run; the cache holds at most [`MOST_BYTES`]. Other memory goes back to the system.
 
 use memmap2::{Mmap, MmapMut, UncheckedAdvice};
 use std::sync::{Mutex, PoisonError};
 
-/// More bytes in one piece are not kept: next to what it takes to write them, having them costs little.
+/// Maximum size of cached memory, in bytes: relative to the time of writing more code, a new mapping costs little.
 pub(crate) const LARGEST: usize = 2 << 20;
 
-/// So many bytes are kept.
+/// Maximum total size of the cache, in bytes.
 const MOST_BYTES: usize = 4 << 20;
 
-/// In so many pieces, so that finding one takes no time.
+/// Maximum number of cached pieces, so that a search takes no time.
 const MOST_PIECES: usize = 32;
 
-/// A piece at most so many times as large as what is asked for is given, or of so many bytes: the rest would lie idle.
+/// Maximum ratio of a piece to the requested size: larger pieces would waste memory.
 const TOO_LARGE: usize = 4;
 const SMALL: usize = 16 << 10;
 
-/// All pieces of this process.
+/// Cache of this process.
 static POOL: Mutex<Pool> = Mutex::new(Pool { pieces: Vec::new() });
 
-/// Memory, and how many of its bytes are there already, from the begin; the others come when they are first written.
+/// Memory, and the number of its leading bytes that are resident; the others are faulted in by their first write.
 #[derive(Debug)]
 struct Piece {
     map: MmapMut,
     ready: usize,
 }
 
-/// Those that came first, first.
+/// Pieces in order of arrival.
 #[derive(Debug, Default)]
 struct Pool {
     pieces: Vec<Piece>,
 }
 
 impl Pool {
-    /// Takes the smallest piece that has so many bytes.
+    /// Takes the smallest piece of at least `bytes` bytes.
     fn take(&mut self, bytes: usize) -> Option<Piece> {
         let fits = |len: usize| bytes <= len && len <= (TOO_LARGE * bytes).max(SMALL);
         let sizes = self.pieces.iter().enumerate().map(|(i, piece)| (piece.map.len(), i));
@@ -48,7 +48,7 @@ impl Pool {
         Some(self.pieces.remove(i))
     }
 
-    /// Keeps a piece; those that are too much then.
+    /// Adds a piece; returns those that exceed the limits.
     fn put(&mut self, piece: Piece) -> Vec<Piece> {
         self.pieces.push(piece);
         let mut bytes: usize = self.pieces.iter().map(|piece| piece.map.len()).sum();
@@ -62,7 +62,7 @@ impl Pool {
     }
 }
 
-/// Writable memory of so many bytes or more, and how many of them are there already. What is in it is of no account.
+/// Returns writable memory of at least `bytes` bytes, and the number of resident bytes. Its content is unspecified.
 pub(crate) fn take(bytes: usize) -> Option<(MmapMut, usize)> {
     if bytes > LARGEST {
         return None;
@@ -71,20 +71,20 @@ pub(crate) fn take(bytes: usize) -> Option<(MmapMut, usize)> {
     Some((map, ready))
 }
 
-/// Keeps memory in which no code runs any more, of which so many bytes are there, or gives it back.
+/// Caches memory in which no code runs any more, of which `ready` bytes are resident, or unmaps it.
 pub(crate) fn give(map: Mmap, ready: usize) {
     if map.len() <= LARGEST
         && let Ok(map) = map.make_mut()
     {
         let gone = POOL.lock().unwrap_or_else(PoisonError::into_inner).put(Piece { map, ready });
-        // Now that nobody waits.
+        // Unmapped after the lock is released.
         drop(gone);
     }
 }
 
-/// Gives back memory in which no code runs any more, but keeps its addresses, at which nothing will lie again.
+/// Releases memory in which no code runs any more, but reserves its addresses for ever.
 pub(crate) fn retire(map: Mmap) {
-    // SAFETY: nobody looks at it any more. That the system keeps what is in it is no error.
+    // SAFETY: the memory is not accessed any more. An advice that the system ignores is no error.
     let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
     std::mem::forget(map);
 }

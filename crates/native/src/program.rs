@@ -1,4 +1,4 @@
-//! A kernel that is ready to run as machine code.
+//! A kernel compiled to machine code.
 
 use crate::Level;
 use crate::asm::Shape;
@@ -20,28 +20,28 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// How to compile.
+/// Options of compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// The instructions to use; the best of this machine where none is named.
+    /// Level of instructions; default: the best one of this machine.
     pub level: Option<Level>,
-    /// Whether to write the names of functions for `perf`, to `/tmp/perf-PID.map`. The addresses of what has a name are not
-    /// used again.
+    /// Whether to write the names of functions for `perf` to `/tmp/perf-PID.map`. The addresses of named functions are
+    /// not reused.
     pub perf_map: bool,
-    /// For tests: do as if the system had denied executable memory.
+    /// For tests: behave as if the system denied executable memory.
     pub deny_executable: bool,
-    /// How many threads write the code at most; as many as there are processors where nothing is said. The code is the same on
-    /// any number. More than one write long straight lines only: from 32,768 instructions on, two.
+    /// Maximum number of threads that write the code; default: the number of processors. The code does not depend on
+    /// it. Only long straight-line code has more than one writer: two, from 32,768 instructions on.
     pub writers: Option<usize>,
-    /// For tests: straight lines are cut into pieces of at most so many instructions each.
+    /// For tests: maximum number of instructions in a chunk of straight-line code.
     pub piece_len: Option<usize>,
-    /// Addresses that are not proven to be inside of their buffers are not tested while running where somebody has promised
-    /// that they need not be.
+    /// Promise that addresses are in range; those that are not proved to be inside their buffers are then not checked
+    /// at run time.
     pub in_range: Option<InRange>,
 }
 
-/// A kernel as machine code. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
-/// Code and constants go with it: their memory is used for other code, or given back.
+/// A kernel compiled to machine code. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`]. The
+/// memory of its code and constants is freed with it, or reused for other code.
 ///
 /// ```
 /// use chainrule_base::{Arena, Name, Poly};
@@ -82,37 +82,37 @@ pub struct Program {
     level: Level,
     options: Options,
     pub(crate) one: Machine,
-    /// The ports, where all hold doubles and there is no workspace: what [`Self::run_reals`] does at once.
+    /// Ports of a kernel with only doubles and without workspace, which [`Self::run_reals`] runs directly.
     plain: Option<Ports>,
-    /// Code for several points at once, when it is first asked for.
+    /// Code for several points in lanes, compiled on the first request.
     many: OnceLock<Option<Result<Machine, Diagnostic>>>,
-    /// Code for several threads, when it is first asked for.
+    /// Code for several threads, compiled on the first request.
     team: OnceLock<Option<Result<Team, Diagnostic>>>,
 }
 
-/// The ports of a kernel whose buffers are all of doubles and not in the workspace, for code that looks at no lengths.
+/// Ports of a kernel whose buffers all hold doubles and are not in the workspace, for code that reads no lengths.
 #[derive(Debug)]
 struct Ports {
     inputs: Box<[PortPlace]>,
     outputs: Box<[PortPlace]>,
-    /// Whether there are no sizes: all lengths are known.
+    /// Whether there are no sizes, so that all lengths are constant.
     is_fixed: bool,
 }
 
 #[derive(Debug)]
 struct PortPlace {
-    /// The index of its buffer.
+    /// Index of its buffer.
     buffer: u32,
-    /// The word of the frame for its pointer.
+    /// Word of the frame for its pointer.
     word: u32,
-    /// How many elements it has, if that depends on no size.
+    /// Number of elements, if it depends on no size.
     len: usize,
 }
 
 impl Ports {
     fn new(kernel: &Kernel, machine: &Machine) -> Option<Self> {
         let plain = |b: &Buffer| b.class == Class::Real && !matches!(b.place, Place::Workspace(_));
-        // What runs in parts may run on threads, which takes a look at the workspace.
+        // Parallel loops may run on threads, which requires checks of the workspace.
         let is_plain = kernel.buffers.as_slice().iter().all(plain)
             && !machine.sites.contains(&Site::Outside)
             && !in_parts(&kernel.body);
@@ -131,36 +131,36 @@ impl Ports {
     }
 }
 
-/// No number that code returns.
+/// Result of code that did not run; code never returns it.
 const NOT_RUN: u64 = u64::MAX;
 
-/// How code is called.
+/// Entry point of code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// What the code is, see `lower`; there as long as its executable memory.
+    /// Returns the code, see `lower`; valid as long as its executable memory.
     run: unsafe extern "sysv64" fn(*mut u8) -> u64,
-    /// From the begin of the frame to where the code wants it.
+    /// Offset from the start of the frame to the base that the code expects.
     base: usize,
 }
 
 impl Entry {
-    /// Runs the code: 0, or one more than the site where it failed.
+    /// Runs the code; returns 0, or one more than the failed site.
     ///
     /// # Safety
-    /// As [`Machine::enter`]; further, the machine is still there.
+    /// As [`Machine::enter`]; also, the machine is still alive.
     #[inline]
     pub(crate) unsafe fn enter(self, frame: &mut Lines) -> u64 {
         // SAFETY: the caller's promise.
         unsafe { self.enter_at(self.place(frame)) }
     }
 
-    /// Where the code wants a frame to be.
+    /// Returns the base of a frame that the code expects.
     #[inline]
     pub(crate) fn place(self, frame: &mut Lines) -> *mut u8 {
         frame.pointer().wrapping_add(self.base)
     }
 
-    /// As [`Self::enter`], with the [place](Self::place) of a frame.
+    /// As [`Self::enter`], with the [base](Self::place) of a frame.
     ///
     /// # Safety
     /// As [`Self::enter`]; the frame has not moved.
@@ -171,13 +171,13 @@ impl Entry {
     }
 }
 
-/// Code in memory, for one point or for several at once.
+/// Code in memory, for one point or for several in lanes.
 #[derive(Debug)]
 pub(crate) struct Machine {
     executable: Executable,
     entry: Entry,
     shape: Shape,
-    /// Bytes of the frame.
+    /// Size of the frame in bytes.
     pub frame_bytes: usize,
     words: Words,
     sites: Vec<Site>,
@@ -203,60 +203,62 @@ impl Machine {
         let Some(entry) = executable.entry(0) else {
             return Err(Diagnostic::bug(format!("kernel `{}` has no code", kernel.name)));
         };
-        // SAFETY: the code begins with a function of this type, see `lower`. It is called as long as `executable` is there.
+        // SAFETY: the code begins with a function of this type, see `lower`. It is only called while `executable` is
+        // alive.
         let run = unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*mut u8) -> u64>(entry) };
         let (entry, frame_bytes) = (Entry { run, base: frame.base() }, frame.bytes(n_slots));
         Ok(Self { executable, entry, shape, frame_bytes, words, sites, code_bytes, n_pieces })
     }
 
-    /// The word of the frame for a size, by its index.
+    /// Returns the word of the frame for a size, by its index.
     pub(crate) fn size_word(&self, index: usize) -> usize {
         self.words.size(index) as usize
     }
 
-    /// Tells the frame where a buffer is, and how long.
+    /// Writes the address and length of a buffer into the frame.
     pub(crate) fn tell_buffer(&self, frame: &mut Lines, buffer: BufferId, pointer: u64, len: usize) {
         frame.set_word(self.words.pointer(buffer) as usize, pointer);
         frame.set_word(self.words.length(buffer) as usize, len as u64);
     }
 
-    /// What lies in its frame: what code begins with, and what it puts there.
+    /// Returns the stretches of its frame: the words that code reads first, and those that it writes.
     pub(crate) fn stretches(&self) -> [Stretch; 2] {
         let words = self.words.bytes();
         let stretch = |bytes, what| Stretch { bytes, what };
         [stretch(words, What::First), stretch(self.frame_bytes - words, What::Stored)]
     }
 
-    /// The addresses of its constants, of which there may be none.
+    /// Returns the addresses of its constants, possibly empty.
     pub(crate) fn constants(&self) -> Range<usize> {
         let all = self.executable.bytes().as_ptr_range();
         all.start.addr() + self.code_bytes..all.end.addr()
     }
 
-    /// How many points run at once.
+    /// Returns the number of points in lanes.
     pub(crate) fn lanes(&self) -> usize {
         lower::n_lanes(self.shape)
     }
 
-    /// Runs the code: 0, or one more than the site where it failed.
+    /// Runs the code; returns 0, or one more than the failed site.
     ///
     /// # Safety
     /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use, and
-    /// [`Program::prepare`] has told it of the sizes and of what calls need, which was made for the program's layout and
-    /// which nobody else uses.
+    /// [`Program::prepare`] has written the sizes and the context of calls, which was made for the program's layout and
+    /// is not shared.
     #[inline]
     pub(crate) unsafe fn enter(&self, frame: &mut Lines) -> u64 {
-        // SAFETY: the code is there as long as `self`; the rest is the caller's promise.
+        // SAFETY: the code lives as long as `self`; the rest is the caller's promise.
         unsafe { self.entry.enter(frame) }
     }
 
-    /// How its code is called, for those that keep it.
+    /// Returns its entry point, for callers that cache it.
     pub(crate) fn entry(&self) -> Entry {
         self.entry
     }
 }
 
-/// Where a buffer of the workspace is, by its offset and length, which `check_made_here` and the layout's plan have seen inside.
+/// Returns the address of a buffer of the workspace, by its offset and length, which `check_made_here` and the layout's
+/// plan have checked.
 fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut [f64], ints: &mut [i64]) -> u64 {
     match buffer.class {
         _ if len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
@@ -266,23 +268,23 @@ fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut [f64
 }
 
 impl Program {
-    /// Compiles `kernel`, in time linear in its size but for sorting the values that outlive their block.
+    /// Compiles `kernel`, in time linear in its size except for sorting the values that outlive their block.
     ///
     /// # Errors
-    /// A level that this machine lacks, or a machine too old for any; executable memory that the system
-    /// denies; a user's function that cannot be called inside the process; a kernel that breaks its rules.
+    /// A level that this machine lacks, or a machine without any level; executable memory that the system denies; a
+    /// user function that cannot be called inside the process; a kernel that violates its invariants.
     pub fn new(kernel: Arc<Kernel>, options: &Options) -> Result<Self, Diagnostic> {
         Self::with_layout(Layout::new(kernel), options)
     }
 
-    /// The same for the kernel of a layout, so that sizes fit all that share it.
+    /// As [`new`](Self::new), for the kernel of a layout, so that sizes fit all programs that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_layout(layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
         layout.check_externals()?;
         let kernel = layout.kernel();
-        // That no address is outside of its buffer is proven from what the verifier has seen.
+        // The proofs that addresses are inside their buffers rely on the verifier.
         verify(kernel).map_err(|faults| {
             let reason = faults.first().map_or_else(String::new, ToString::to_string);
             Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)
@@ -293,7 +295,7 @@ impl Program {
         Ok(Self { layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
     }
 
-    /// What fits it.
+    /// Returns the layout of arguments and workspace.
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
@@ -303,38 +305,38 @@ impl Program {
         self.layout.kernel()
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.kernel().name
     }
 
-    /// How many inputs and outputs it has.
+    /// Returns the numbers of inputs and outputs.
     #[must_use]
     pub fn n_ports(&self) -> (usize, usize) {
         (self.kernel().inputs.len(), self.kernel().outputs.len())
     }
 
-    /// The instructions that it uses.
+    /// Returns the level of its instructions.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Bytes of code for one point, constants left out.
+    /// Returns the size of the code for one point, without constants.
     #[must_use]
     pub fn code_bytes(&self) -> usize {
         self.one.code_bytes
     }
 
-    /// Into how many pieces the code for one point was cut, which threads may have written at the same time; 1 but for long straight
-    /// lines. It depends on the kernel alone.
+    /// Returns the number of chunks of the code for one point, which threads may have written in parallel; 1 except for
+    /// long straight-line code. It only depends on the kernel.
     #[must_use]
     pub fn n_pieces(&self) -> usize {
         self.one.n_pieces
     }
 
-    /// The machine code for one point.
+    /// Returns the machine code for one point.
     #[must_use]
     pub fn code(&self) -> &[u8] {
         self.one.executable.bytes()
@@ -348,7 +350,7 @@ impl Program {
         self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
     }
 
-    /// The same with the values of integer scalars taken from the inputs themselves.
+    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -356,9 +358,8 @@ impl Program {
         self.layout.bind(shapes, |input| scalar(inputs, input))
     }
 
-    /// How many points of a batch of these sizes run at once: 1 where control differs from point to point, or
-    /// where the workspace of several points is out of proportion. Compiles the code for lanes, if that has
-    /// not been done yet.
+    /// Returns the number of points in lanes for a batch of these sizes: 1 if control differs between points, or if the
+    /// workspace of several points is excessive. Compiles the code for lanes on the first call.
     #[must_use]
     pub fn lanes_for(&self, sizes: &Sizes) -> usize {
         self.lanes(sizes).map_or(1, Machine::lanes)
@@ -377,7 +378,7 @@ impl Program {
         self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
     }
 
-    /// The code for several threads. Compiles it, if that has not been done yet.
+    /// Returns the code for several threads. Compiles it on the first call.
     pub(crate) fn team(&self) -> Option<&Team> {
         let make = || {
             Team::new(self.kernel(), |piece| {
@@ -388,28 +389,28 @@ impl Program {
         self.team.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
     }
 
-    /// Why nothing runs on threads although there are loops that may; nothing before a workspace for threads is first
-    /// asked for.
+    /// Returns the reason why nothing runs on threads in spite of parallel loops; `None` before the first workspace for
+    /// threads is requested.
     #[must_use]
     pub fn threads_refused(&self) -> Option<&Diagnostic> {
         self.team.get().and_then(Option::as_ref).and_then(|made| made.as_ref().err())
     }
 
-    /// Why a batch runs point by point although its control would let it run in lanes; nothing before the
-    /// code for lanes is first asked for.
+    /// Returns the reason why a batch runs point by point although its control would permit lanes; `None` before the
+    /// code for lanes is first requested.
     #[must_use]
     pub fn lanes_refused(&self) -> Option<&Diagnostic> {
         self.many.get().and_then(Option::as_ref).and_then(|made| made.as_ref().err())
     }
 
-    /// Runs one point. Nothing is allocated, unless it fails.
+    /// Runs one point. Allocates nothing, unless it fails.
     ///
     /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the
-    /// program that failed while it ran (then the outputs hold nothing defined).
+    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
+    /// at run time (the outputs are unspecified then).
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run(
         &self,
         sizes: &Sizes,
@@ -435,19 +436,19 @@ impl Program {
             && let Some(team) = self.team().filter(|team| space.fits(team, &self.layout, sizes))
         {
             let pointer = |b| pointer(b).unwrap_or_else(|| in_workspace(&buffers[b], sizes.buffers()[b], reals, ints));
-            // SAFETY: all buffers lie where `pointer` says, as long as the borrows of the arguments and the workspace last;
-            // sizes and space fit, as was checked.
+            // SAFETY: `pointer` returns the addresses of all buffers, valid as long as the borrows of the arguments and
+            // the workspace; sizes and memory fit, as checked.
             return unsafe { self.run_team(team, space, sizes, pointer) };
         }
         self.point_at(sizes, workspace, pointer);
-        // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
+        // SAFETY: the frame is as large as the code requires, and all buffers are at the addresses in it as long as the
         // borrows of the arguments and the workspace last; `calls` is of this layout.
         let failed = unsafe { self.one.enter(&mut workspace.frame) };
         if failed == 0 { Ok(()) } else { Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls)) }
     }
 
-    /// Tells the frame of `workspace`, which is this program's and large enough, where all is: each buffer where `pointer`
-    /// says, by its index, or in the workspace.
+    /// Writes the addresses of buffers into the frame of `workspace`, which belongs to this program and is large
+    /// enough: `pointer` returns the address of a buffer by its index, or `None` for one in the workspace.
     pub(crate) fn point_at(
         &self,
         sizes: &Sizes,
@@ -464,8 +465,8 @@ impl Program {
         self.prepare(&self.one, sizes, frame, calls);
     }
 
-    /// As [`run`](Self::run), for arguments and results that are all doubles: with less ado, for functions
-    /// that take no longer than the checks of their arguments.
+    /// As [`run`](Self::run), for arguments and results that are all doubles: with less overhead, for functions that
+    /// take no longer than the checks of their arguments.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -483,7 +484,7 @@ impl Program {
         if let Some(ports) = &self.plain
             && ports.is_fixed
         {
-            // SAFETY: the lengths are those that the code was made for, and there are no sizes.
+            // SAFETY: the lengths are those that the code was compiled for, and there are no sizes.
             let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, |port| port.len) };
             if failed == 0 {
                 return Ok(());
@@ -493,11 +494,11 @@ impl Program {
         self.run_reals_of_sizes(sizes, inputs, outputs, workspace)
     }
 
-    /// Runs one point of plain arguments and results as long as `len` says; what the code returns, or [`NOT_RUN`]: something
-    /// does not fit.
+    /// Runs one point with real arguments and results of the lengths that `len` returns. Returns the result of the
+    /// code, or [`NOT_RUN`] if something does not fit.
     ///
     /// # Safety
-    /// `len` is right for `sizes`, if these are the program's, and the frame knows the sizes, if there are any.
+    /// `len` is correct for `sizes` if these are the program's, and the frame contains the sizes, if any.
     #[inline]
     unsafe fn run_plain(
         &self,
@@ -520,7 +521,7 @@ impl Program {
             if x.len() != len(port) {
                 return NOT_RUN;
             }
-            // SAFETY: the frame is as large as the code asks for, this word among it.
+            // SAFETY: the frame is as large as the code requires, and includes this word.
             unsafe { frame.add(port.word as usize).write(x.as_ptr() as u64) };
         }
         for (port, y) in ports.outputs.iter().zip(outputs) {
@@ -533,12 +534,12 @@ impl Program {
         let calls = std::ptr::from_mut(&mut *workspace.calls);
         // SAFETY: as above.
         unsafe { frame.add(Header::CALLS as usize).write(calls as u64) };
-        // SAFETY: the frame is as large as the code asks for, each buffer is an argument or a result as long as
-        // the sizes say, borrowed as long as this runs, the code looks at no lengths, `calls` is of this layout.
+        // SAFETY: the frame is as large as the code requires, each buffer is an argument or a result of the length that
+        // the sizes require, borrowed during the call, the code reads no lengths, and `calls` is of this layout.
         unsafe { self.one.enter(&mut workspace.frame) }
     }
 
-    /// After [`run_plain`](Self::run_plain) has failed: why, or what is slower and knows.
+    /// Finds the reason why [`run_plain`](Self::run_plain) failed, or runs the slower path that reports it.
     #[cold]
     #[inline(never)]
     fn run_reals_failed(
@@ -555,7 +556,7 @@ impl Program {
         Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls))
     }
 
-    /// As [`run_reals`](Self::run_reals) where lengths depend on sizes.
+    /// As [`run_reals`](Self::run_reals), with lengths that depend on sizes.
     #[inline(never)]
     fn run_reals_of_sizes(
         &self,
@@ -571,7 +572,7 @@ impl Program {
             let calls = std::ptr::from_mut(&mut *workspace.calls);
             self.prepare(&self.one, sizes, &mut workspace.frame, calls);
             let len = |port: &PortPlace| sizes.buffers()[port.buffer as usize].1;
-            // SAFETY: the lengths are those of the sizes, which the frame knows.
+            // SAFETY: the lengths are those of the sizes, which are in the frame.
             let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, len) };
             if failed == 0 {
                 return Ok(());
@@ -581,7 +582,7 @@ impl Program {
         self.run_reals_checked(sizes, inputs, outputs, workspace)
     }
 
-    /// As [`run_reals`](Self::run_reals) where there is more to check, or something that does not fit.
+    /// As [`run_reals`](Self::run_reals), with all checks, for arguments that need them or do not fit.
     #[cold]
     fn run_reals_checked(
         &self,
@@ -590,7 +591,7 @@ impl Program {
         outputs: &mut [&mut [f64]],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        /// So many arguments and results take no memory of their own.
+        /// Maximum number of arguments and results that need no heap memory.
         const FEW: usize = 16;
         if inputs.len() <= FEW && outputs.len() <= FEW {
             let mut ins = [Slice::Real(&[]); FEW];
@@ -605,16 +606,15 @@ impl Program {
         self.run(sizes, &inputs, &mut outputs, workspace)
     }
 
-    /// Runs points `0..n_points`, in lanes where [`lanes_for`](Self::lanes_for) and the workspace allow it, on as
-    /// many threads as there are workspaces; the results are bit for bit those of [`run`](Self::run) for any
-    /// number of threads.
+    /// Runs points `0..n_points` on as many threads as there are workspaces, in lanes if [`lanes_for`](Self::lanes_for)
+    /// and the workspace permit it. The results are bit for bit those of [`run`](Self::run) for any number of threads.
     ///
     /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at
-    /// one place, an integer scalar that is a size and differs from point to point, and no workspace.
+    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
+    /// size and differs between points, and an empty list of workspaces.
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run_batch(
         &self,
         sizes: &Sizes,
@@ -627,13 +627,13 @@ impl Program {
         self.run_points(&mut batch, 0..n_points, workspaces)
     }
 
-    /// The same for some points of a batch.
+    /// As [`run_batch`](Self::run_batch), for some points of a batch.
     ///
     /// # Errors
     /// As [`run_batch`](Self::run_batch); a batch of another program.
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run_points(
         &self,
         batch: &mut Batch<'_>,
@@ -641,11 +641,11 @@ impl Program {
         workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
         workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
-        // Whole blocks of lanes, so that each thread but the last has no tail.
+        // Whole blocks of lanes, so that only the last thread has a remainder.
         batch.share_out(points, 8, workspaces, |share, workspace| self.run_share(share, workspace))
     }
 
-    /// The arguments and the workspace fit.
+    /// Runs a share of a batch, whose arguments and workspace fit.
     fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
         let sizes = share.sizes;
         let lanes = workspace.lanes.take();
@@ -653,15 +653,15 @@ impl Program {
             return share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace));
         };
         let mut result = Ok(());
-        // All but the points stays as it is from block to block.
+        // Only the points change between blocks.
         self.point_at_tile(machine, sizes, &mut space);
         let calls = std::ptr::from_mut(&mut *workspace.calls);
         self.prepare(machine, sizes, &mut space.frame, calls);
         for first in share.points.clone().step_by(machine.lanes()) {
             let n = machine.lanes().min(share.points.end - first);
             self.pack(machine, sizes, share.inputs, &mut space, first, n);
-            // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
-            // lanes does not touch integer buffers; `calls` is of this layout.
+            // SAFETY: the frame is as large as the code requires, and all real buffers are in the tile; code for lanes
+            // does not access integer buffers; `calls` is of this layout.
             let failed = unsafe { machine.enter(&mut space.frame) };
             if failed != 0 {
                 let error = self.failed(machine, failed, &space.frame, &mut workspace.calls);
@@ -712,7 +712,7 @@ impl Program {
         }
     }
 
-    /// Tells the code the sizes and what calls need.
+    /// Writes the sizes and the context of calls into a frame.
     #[inline]
     pub(crate) fn prepare(&self, machine: &Machine, sizes: &Sizes, frame: &mut Lines, calls: *mut Calls) {
         for (i, value) in sizes.values().iter().enumerate() {
@@ -744,10 +744,11 @@ impl Program {
         }
     }
 
-    /// Whether single points may run in `workspace`: it was made for this layout, and its frame is large enough.
+    /// Returns whether single points may run in `workspace`: it was made for this layout, and its frame is large
+    /// enough.
     #[inline]
     fn is_own(&self, workspace: &Workspace) -> bool {
-        // Two programs of one layout may differ in their level, and so in their frames.
+        // Two programs of one layout may differ in their levels, and so in their frames.
         Arc::ptr_eq(&workspace.calls.layout, &self.layout) && workspace.frame.bytes() >= self.one.frame_bytes
     }
 

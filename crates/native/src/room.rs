@@ -1,10 +1,10 @@
-//! Room for machine code in the making: memory that becomes executable when it is full.
+//! Code buffer: memory in which machine code is written, and which becomes executable.
 //!
-//! In: a guess of how many bytes there will be. Out: [`Room`], bytes to write, which grow, and which
-//! [`Executable`](crate::executable::Executable) takes over as they are, without a copy.
+//! In: an estimate of the number of bytes. Out: [`Room`], growing memory for writing, which
+//! [`Executable`](crate::executable::Executable) takes over without a copy.
 //!
-//! Pages are asked for shortly before they are written, many at a time: that costs a fraction of what each costs that is
-//! missed when it is first written, and a guess that is too large costs nothing.
+//! Pages are requested shortly before they are written, many at a time: that costs a fraction of page faults, and an
+//! estimate that is too large costs nothing.
 
 use crate::pool;
 use chainrule_runtime::lines::PAGE_BYTES;
@@ -12,40 +12,41 @@ use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
 use std::ops::{Deref, DerefMut};
 
-/// So many bytes are asked for with the room.
+/// Number of bytes whose pages are requested initially.
 const FIRST: usize = 64 << 10;
 
-/// So many bytes at a time later, unless one asks for more.
+/// Number of bytes whose pages are requested at a time later, unless a caller requests more.
 const MORE: usize = 256 << 10;
 
-/// From so many bytes on large pages are asked for, which take a fraction of the time to come and, as code, to run.
+/// Minimum size for huge pages, in bytes; these take a fraction of the time to fault in and, as code, to run.
 const LARGE: usize = 4 << 20;
 
-/// Bytes that nobody else sees. What is in those that were not written is of no account: it may be older code.
+/// Private memory. Bytes that were not written are unspecified; they may be older code.
 #[derive(Debug)]
 pub(crate) struct Room {
     memory: Memory,
-    /// The first byte of the memory.
+    /// First byte of the memory.
     start: *mut u8,
-    /// So many are there; the others are only promised.
+    /// Number of resident bytes; the others are only mapped.
     ready: usize,
 }
 
-// SAFETY: `start` points into `memory`, which the room owns alone and which may go from thread to thread.
+// SAFETY: `start` points into `memory`, which the buffer owns and which may move between threads.
 unsafe impl Send for Room {}
 
 #[derive(Debug)]
 enum Memory {
     Map(MmapMut),
-    /// Instead of memory that the system does not give: a little to write on, so that only the end has to ask.
+    /// Replacement for memory that the system denies: a small area to write to, so that only the end has to check for
+    /// it.
     None(Vec<u8>, usize, io::Error),
 }
 
-/// Bytes of [`Memory::None`].
+/// Size of [`Memory::None`], in bytes.
 const LITTLE: usize = 4096;
 
 impl Room {
-    /// Room for `bytes`, or more.
+    /// Returns a buffer of at least `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         if let Some((map, ready)) = pool::take(bytes) {
             return Self::of(Memory::Map(map), ready);
@@ -76,7 +77,7 @@ impl Room {
         }
     }
 
-    /// `memory`, of which so many bytes are there.
+    /// Returns a buffer on `memory` with `ready` resident bytes.
     fn of(mut memory: Memory, ready: usize) -> Self {
         let start = match &mut memory {
             Memory::Map(map) => map.as_mut_ptr(),
@@ -85,31 +86,31 @@ impl Room {
         Self { memory, start, ready }
     }
 
-    /// How many bytes can be written without asking.
+    /// Returns the number of bytes that can be written without growing.
     #[inline]
     pub(crate) fn ready(&self) -> usize {
         self.ready
     }
 
-    /// `N` bytes from `at` on.
+    /// Returns `N` bytes from `at` on.
     ///
     /// # Safety
-    /// [`ready`](Self::ready) is `at + N` at the least.
+    /// [`ready`](Self::ready) is at least `at + N`.
     #[inline]
     pub(crate) unsafe fn window<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         debug_assert!(at + N <= self.ready);
-        // SAFETY: what is ready is in the memory that begins at `start`, which is there as long as `self` and which nobody
-        // else looks at while `self` is borrowed.
+        // SAFETY: ready bytes are in the memory at `start`, which lives as long as `self` and is not accessed by others
+        // while `self` is borrowed.
         unsafe { &mut *self.start.add(at).cast() }
     }
 
-    /// Whether what is written stays: the system gave the memory.
+    /// Returns whether writes persist: the system gave the memory.
     pub(crate) fn is_there(&self) -> bool {
         matches!(self.memory, Memory::Map(_))
     }
 
-    /// Makes `bytes` ready, at the least, of which `used` are kept; whether they are there: where the system gives no more
-    /// memory, what was written is lost, and [`into_map`](Self::into_map) says so.
+    /// Makes at least `bytes` bytes ready and keeps the first `used` ones; returns whether that succeeded. If the
+    /// system gives no more memory, the written bytes are lost, and [`into_map`](Self::into_map) fails.
     pub(crate) fn grow(&mut self, used: usize, bytes: usize) -> bool {
         if !self.is_there() {
             return false;
@@ -135,7 +136,7 @@ impl Room {
         true
     }
 
-    /// Asks for the pages up to `end`. That they are not there yet is no error: they come when they are written.
+    /// Requests the pages up to `end`. Failure is no error: they are faulted in when written.
     fn make_ready(&mut self, end: usize) {
         #[cfg(target_os = "linux")]
         if let Memory::Map(map) = &self.memory {
@@ -144,13 +145,13 @@ impl Room {
         self.ready = end;
     }
 
-    /// The memory, of which `used` bytes are needed, and how many of its bytes are there.
+    /// Returns the memory, of which `used` bytes are needed, and the number of its resident bytes.
     ///
     /// # Errors
-    /// How many bytes the system did not give, and its words.
+    /// The number of bytes that the system denied, and its error.
     pub(crate) fn into_map(self, used: usize) -> Result<(MmapMut, usize), (usize, io::Error)> {
         match self.memory {
-            // What will be kept stays as it is; those of its pages that nobody has written are not there.
+            // Memory for the cache stays as it is; pages that were never written are not resident.
             Memory::Map(map) if map.len() <= pool::LARGEST => Ok((map, self.ready)),
             Memory::Map(map) => {
                 let map = without_end(map, used);
@@ -188,7 +189,7 @@ fn nothing(bytes: usize, error: io::Error) -> Memory {
     Memory::None(vec![0; LITTLE], bytes, error)
 }
 
-/// Asks for large pages; small ones do as well.
+/// Requests huge pages; small ones work as well.
 fn large_pages(map: &MmapMut) {
     #[cfg(target_os = "linux")]
     let _ = map.advise(Advice::HugePage);
@@ -196,8 +197,8 @@ fn large_pages(map: &MmapMut) {
     let _ = map;
 }
 
-/// Keeps the system from putting memory together with what lies beside it, from which it would be cut off again whenever its
-/// protection changes: that takes half of the time of the change. What has other advice is not put together; large pages
+/// Prevents the system from merging the mapping with its neighbours, from which it would be split again at each change
+/// of protection; that takes half of the time of the change. Mappings with different advice are not merged; huge pages
 /// are too large for it anyway.
 fn apart(map: &MmapMut) {
     #[cfg(target_os = "linux")]
@@ -206,12 +207,12 @@ fn apart(map: &MmapMut) {
     let _ = map;
 }
 
-/// Gives back what is behind the first `used` bytes, where that is much.
+/// Unmaps the memory behind the first `used` bytes, if it is large.
 fn without_end(map: MmapMut, used: usize) -> MmapMut {
     #[cfg(target_os = "linux")]
     if map.len() - used > FIRST / 2 {
         let mut map = map;
-        // SAFETY: nobody else knows this memory, and it stays where it is, for it becomes smaller.
+        // SAFETY: the memory is private, and does not move, because it shrinks.
         let _ = unsafe { map.remap(used.max(1), memmap2::RemapOptions::new()) };
         return map;
     }
@@ -243,7 +244,7 @@ mod tests {
         }
     }
 
-    /// What the system says of memory of which `address` is a byte.
+    /// Returns the system's flags for the mapping that contains `address`.
     #[cfg(target_os = "linux")]
     fn flags_at(address: usize) -> Option<String> {
         let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;

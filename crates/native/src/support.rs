@@ -1,7 +1,7 @@
-//! What machine code calls back: operators by their rows, users' functions, copies.
+//! Runtime calls: operators by their rows, user functions, copies.
 //!
-//! All have the System V convention. Arguments in lanes come as an array, the first argument's lanes first;
-//! the result goes where the first argument was.
+//! All have the System V calling convention. Arguments in lanes are an array, the first argument's lanes first; the
+//! result replaces the first argument.
 
 use chainrule_kernel::External;
 use chainrule_ops::ROWS;
@@ -10,12 +10,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What calls of users' functions need and leave behind.
+/// Context of calls of user functions.
 pub(crate) struct Calls {
-    /// Of the program whose code may be given this: the arguments are as many as its functions take.
+    /// Layout of the program whose code may get this context: arguments are as many as its functions take.
     pub layout: Arc<Layout>,
     arguments: Vec<f64>,
-    /// What a user's function panicked with.
+    /// Payload of a user function's panic.
     pub panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -26,20 +26,20 @@ impl Calls {
     }
 }
 
-/// An operator of one argument, by the index of its row.
+/// Evaluates an operator of one argument, by the index of its row.
 pub(crate) extern "sysv64" fn call1(row: usize, a: f64) -> f64 {
     (ROWS[row].value)(&[a])
 }
 
-/// An operator of two arguments, by the index of its row.
+/// Evaluates an operator of two arguments, by the index of its row.
 pub(crate) extern "sysv64" fn call2(row: usize, a: f64, b: f64) -> f64 {
     (ROWS[row].value)(&[a, b])
 }
 
-/// An operator of up to three arguments in lanes, by the index of its row.
+/// Evaluates an operator of up to three arguments in lanes, by the index of its row.
 ///
 /// # Safety
-/// `arguments` points to `arity * lanes` doubles, at least `lanes`, that nobody else uses.
+/// `arguments` points to `arity * lanes` doubles, at least `lanes`, that are not shared.
 pub(crate) unsafe extern "sysv64" fn call_row(row: usize, arity: usize, lanes: usize, arguments: *mut f64) {
     // SAFETY: the caller's promise.
     let all = unsafe { std::slice::from_raw_parts_mut(arguments, arity.max(1) * lanes) };
@@ -52,11 +52,11 @@ pub(crate) unsafe extern "sysv64" fn call_row(row: usize, arity: usize, lanes: u
     }
 }
 
-/// A user's function in lanes. Returns 0 when it panicked.
+/// Calls a user function in lanes. Returns 0 if it panicked.
 ///
 /// # Safety
-/// `calls` was made for the layout of the kernel whose function this is, `arguments` points to `arity * lanes` doubles, at
-/// least `lanes`; nobody else uses either.
+/// `calls` was made for the layout of the kernel of this function; `arguments` points to `arity * lanes` doubles, at
+/// least `lanes`; neither is shared.
 pub(crate) unsafe extern "sysv64" fn call_external(
     calls: *mut Calls,
     function: usize,
@@ -92,7 +92,7 @@ pub(crate) struct Maybe {
     value: i64,
 }
 
-/// An integer operator by the index of its row.
+/// Evaluates an integer operator by the index of its row.
 ///
 /// # Safety
 /// `arguments` points to `arity` integers.
@@ -105,11 +105,11 @@ pub(crate) unsafe extern "sysv64" fn call_int(row: usize, arity: usize, argument
         .map_or(Maybe { there: 0, value: 0 }, |value| Maybe { there: 1, value })
 }
 
-/// Copies elements of `lanes` words each; `at` holds where to, where from and how many. Returns 0 when they are not
-/// inside the buffers, whose lengths are in words.
+/// Copies elements of `lanes` words each; `at` holds destination, source and number. Returns 0 if they are not inside
+/// the buffers, whose lengths are in words.
 ///
 /// # Safety
-/// `to` and `from` point to so many words, `at` to three; the words written are nobody else's.
+/// `to` and `from` point to that many words, `at` to three; the written words are not shared.
 pub(crate) unsafe extern "sysv64" fn copy(
     to: *mut u64,
     from: *const u64,
@@ -129,7 +129,7 @@ pub(crate) unsafe extern "sysv64" fn copy(
     if !fits(to_at, to_len) || !fits(from_at, from_len) {
         return 0;
     }
-    // SAFETY: both ranges are inside, as was just seen; `copy` allows them to overlap.
+    // SAFETY: both ranges are inside, as checked above; `copy` allows them to overlap.
     unsafe { std::ptr::copy(from.add(from_at), to.add(to_at), len) };
     1
 }

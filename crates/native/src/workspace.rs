@@ -1,4 +1,4 @@
-//! The memory of running code: frames, temporary buffers, the points of a block in lanes.
+//! Memory of running code: frames, temporary buffers, the points of a block in lanes.
 
 use crate::parallel::{LEAST_WORK, TeamSpace};
 use crate::program::{Machine, Program};
@@ -7,16 +7,16 @@ use chainrule_kernel::{Class, Place};
 use chainrule_runtime::lines::PAGE_BYTES;
 use chainrule_runtime::{Doubles, Sizes};
 
-/// Memory in lines of a cache, so that no vector lies in two.
+/// A cache line; memory in whole lines, so that no vector crosses one.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Words, the first at the begin of a line.
+/// Words whose first one starts a cache line.
 #[derive(Debug)]
 pub(crate) struct Lines {
     all: Vec<Line>,
-    /// So many come before the first.
+    /// Number of words before the first one.
     start: usize,
 }
 
@@ -25,7 +25,7 @@ impl Lines {
         Self { all: vec![Line([0; 8]); bytes.div_ceil(64)], start: 0 }
     }
 
-    /// The same words where the first is so far into a page, a multiple of a line.
+    /// Returns the same words with the first one at this offset in a page, a multiple of a line.
     pub(crate) fn at(&self, place: usize) -> Self {
         let mut moved = Self::new(self.bytes() + PAGE_BYTES);
         moved.start = place.wrapping_sub(moved.all.as_ptr().addr()) % PAGE_BYTES / 64;
@@ -41,11 +41,11 @@ impl Lines {
 
     #[inline]
     pub(crate) fn pointer(&mut self) -> *mut u8 {
-        // Inside of them: `start` is one of them, or their end.
+        // In bounds: `start` is one of them, or their end.
         self.all.as_mut_ptr().wrapping_add(self.start).cast()
     }
 
-    /// The address behind them.
+    /// Returns the address behind them.
     pub(crate) fn end(&self) -> usize {
         self.all.as_ptr_range().end.addr()
     }
@@ -61,7 +61,7 @@ impl Lines {
 
     pub(crate) fn doubles(&self) -> &[f64] {
         let lines = &self.all[self.start..];
-        // SAFETY: a line is eight words, `repr(C)`, and any word is a double.
+        // SAFETY: a line is eight words, `repr(C)`, and any word is a valid double.
         unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), 8 * lines.len()) }
     }
 
@@ -72,7 +72,7 @@ impl Lines {
     }
 }
 
-/// The memory of one running program, which takes no other's. Make one a thread, and use it again.
+/// Memory of one running program; it fits no other one. Make one for each thread, and reuse it.
 pub struct Workspace {
     pub(crate) frame: Lines,
     pub(crate) reals: Doubles,
@@ -89,17 +89,17 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
-/// The memory of a block of points in lanes.
+/// Memory of a block of points in lanes.
 pub(crate) struct LaneSpace {
     pub frame: Lines,
-    /// All real buffers, an element's lanes beside each other.
+    /// All real buffers, with the lanes of an element adjacent.
     pub tile: Lines,
-    /// Where each buffer starts in the tile, in doubles.
+    /// Start of each buffer in the tile, in doubles.
     pub offsets: Vec<usize>,
 }
 
 impl Workspace {
-    /// A workspace for single points of these sizes, and for batches one point at a time.
+    /// Returns a workspace for single points of these sizes, and for batches one point at a time.
     #[must_use]
     pub fn new(program: &Program, sizes: &Sizes) -> Self {
         let (reals, ints) = sizes.workspace_len();
@@ -113,16 +113,16 @@ impl Workspace {
         }
     }
 
-    /// A workspace for single points on so many threads, where the kernel has loops that run in parts (see
-    /// [`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) and that take long enough; results are the same bit for bit for any number. Compiles the
-    /// code for threads, if that has not been done yet. It holds once a thread what each part has for itself. Starting
-    /// threads takes a little memory.
+    /// Returns a workspace for single points on `threads` threads, if the kernel has parallel loops (see
+    /// [`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) that take long enough; results are equal bit for bit
+    /// for any number. Compiles the code for threads on the first call. It holds private memory of chunks once for each
+    /// thread. Starting threads takes a little memory.
     #[must_use]
     pub fn for_threads(program: &Program, sizes: &Sizes, threads: usize) -> Self {
         Self::for_threads_from(program, sizes, threads, LEAST_WORK)
     }
 
-    /// For tests: the same where a loop takes so many instructions at least.
+    /// As [`Self::for_threads`] with another minimum number of instructions of a loop, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn for_threads_from(program: &Program, sizes: &Sizes, threads: usize, least: f64) -> Self {
@@ -134,14 +134,14 @@ impl Workspace {
         workspace
     }
 
-    /// How many threads it is for.
+    /// Returns the number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.team.as_ref().map_or(1, TeamSpace::threads)
     }
 
-    /// A workspace for batches as well, in lanes where the program allows it. Compiles the code for lanes, if
-    /// that has not been done yet.
+    /// Returns a workspace for batches as well, in lanes if the program permits it. Compiles the code for lanes on the
+    /// first call.
     #[must_use]
     pub fn for_batch(program: &Program, sizes: &Sizes) -> Self {
         let mut workspace = Self::new(program, sizes);
@@ -176,7 +176,7 @@ impl LaneSpace {
         Self { frame: frame(machine), tile: Lines::new(8 * next), offsets }
     }
 
-    /// Whether it has room for these sizes: buffers that are apart then are apart in it, too.
+    /// Returns whether it has space for these sizes; disjoint buffers of the sizes are also disjoint in it.
     pub(crate) fn fits(&self, machine: &Machine, program: &Program, sizes: &Sizes) -> bool {
         let lanes = machine.lanes();
         let buffers = program.layout.kernel().buffers.as_slice().iter().zip(sizes.buffers()).zip(&self.offsets);

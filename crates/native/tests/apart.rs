@@ -1,5 +1,5 @@
-//! Loops whose iterations add to elements that others add to as well: cut for lanes, and taken apart where that pays, they add what
-//! they added in order. Numbers are small integers, so that the order of additions changes no bit.
+//! Loops whose iterations update common elements: vectorised, with conflict splitting where it pays, they have the
+//! results of sequential execution. Numbers are small integers, so that the order of additions changes no bit.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -16,11 +16,11 @@ use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// How long the window of the inner loop is.
+/// Length of the window of the inner loop.
 const WINDOW: i64 = 4;
-/// So many times as many elements are added to as there are iterations: enough for any of them, and none for none.
+/// Ratio of updated elements to iterations: enough for any index.
 const LONG: i64 = 14;
-/// No number is larger, so that all sums are exact.
+/// Maximum magnitude of numbers, so that all sums are exact.
 const LARGEST: f64 = 100.0;
 
 struct Generator {
@@ -29,12 +29,12 @@ struct Generator {
     x: BufferId,
     at: BufferId,
     y: BufferId,
-    /// The indices of the loops around, the outer one first.
+    /// Indices of the enclosing loops, outermost first.
     indices: Vec<Reg>,
-    /// Integers that were loaded.
+    /// Loaded integers.
     fetched: Vec<Reg>,
     reals: Vec<Reg>,
-    /// What the outer loop carries, so far.
+    /// Carried value of the outer loop.
     sum: Reg,
 }
 
@@ -49,7 +49,7 @@ impl Generator {
         u.choose(&self.reals).copied()
     }
 
-    /// Where in `y`, which has room for all of these.
+    /// Returns an index into `y`, which is long enough for all of these.
     fn place(&self, u: &mut Unstructured<'_>) -> Result<Poly<Reg>> {
         let outer = Poly::var(self.indices[0]);
         let inner = self.indices.get(1).map(|k| Poly::var(*k));
@@ -67,7 +67,7 @@ impl Generator {
         })
     }
 
-    /// The same in a register, now and then.
+    /// As [`Self::place`], sometimes in a register.
     fn place_in_register(&mut self, u: &mut Unstructured<'_>) -> Result<Poly<Reg>> {
         let value = self.place(u)?;
         if u.ratio(2, 3)? {
@@ -103,7 +103,7 @@ impl Generator {
                 self.by_hand.code.push(Instr::Store { buffer: self.y, at, value });
             }
             4 => {
-                // What is dear is worth lanes.
+                // Costly operations make lanes worthwhile.
                 let x = self.number(u)?;
                 let square = self.by_hand.op(Op::Mul, x, x);
                 let root = self.by_hand.op(Op::Sqrt, square, square);
@@ -129,7 +129,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Statements, and what a loop in them carries.
+    /// Returns statements, and the carried value of a loop in them.
     fn block(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<Stmt>> {
         let (reals, fetched) = (self.reals.len(), self.fetched.len());
         let mut body = Vec::new();
@@ -149,7 +149,7 @@ impl Generator {
                 let inside = self.reals.len();
                 self.reals.push(var);
                 let mut inner = self.block(u)?;
-                // Sums are exact, however long.
+                // Sums are exact for any length.
                 let by = self.number(u)?;
                 let next = match u.ratio(1, 2)? {
                     true => self.by_hand.op(Op::Min, var, by),
@@ -162,7 +162,7 @@ impl Generator {
                 let count = Poly::constant(WINDOW);
                 let mut carried = if u.ratio(1, 2)? { vec![Carried { var, init, next }] } else { vec![] };
                 if u.ratio(1, 3)? {
-                    // The sum of the loop around goes on in it.
+                    // The sum of the outer loop continues in it.
                     let (var, init) = (self.by_hand.real(), self.sum);
                     let next = self.by_hand.op(Op::Add, var, by);
                     inner.push(self.by_hand.straight());
@@ -170,7 +170,7 @@ impl Generator {
                     self.sum = var;
                 }
                 if !carried.iter().any(|c| c.var == var) {
-                    // It is a number of its own then.
+                    // It is a separate number then.
                     self.reals.pop();
                     inner.insert(0, Stmt::Straight(vec![Instr::Const { dst: var, value: 3.0 }]));
                 }
@@ -185,7 +185,7 @@ impl Generator {
     }
 }
 
-/// A loop over the elements of `x`; whether sums of it are carried, too.
+/// Returns a loop over the elements of `x`, possibly with carried sums.
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let mut by_hand = ByHand::new("apart");
     let (n, x) = by_hand.size(Class::Real);
@@ -204,7 +204,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     body.push(g.by_hand.straight());
     let order = Order::InOrder;
     let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
-    // Alone, or in another loop: then no loop adds to buffers that lanes have to themselves.
+    // Separately, or inside another loop: then no loop updates buffers that are private to lanes.
     let (again, whole) = (g.by_hand.reg(Class::Int), g.by_hand.reg(Class::Real));
     let is_alone = u.ratio(1, 3)?;
     let sum = Carried { var, init: if is_alone { start } else { whole }, next };

@@ -1,4 +1,4 @@
-//! Blocks with nothing between them are one: what waits for its first use in the one is read in the next.
+//! Adjacent blocks are one: a delayed load of one block is used in the next.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -9,12 +9,12 @@ use chainrule_base::Poly;
 use chainrule_kernel::{Class, Instr, Order, Stmt, verify};
 use chainrule_ops::Op;
 
-/// How many elements lie from one that a lane reads to the one of the next lane.
+/// Stride of elements between lanes.
 const FAR: i64 = 5;
 
 #[test]
 fn elements_that_are_apart_wait_for_the_next_block() {
-    // Of each lane so many side by side, or the same one, so many times.
+    // Each lane accesses this many adjacent elements, or the same one this many times.
     for (n_fields, apart) in [(1, 1), (2, 1), (3, 1), (4, 1), (3, 0), (2, 3)] {
         for (n_first, lanes) in [(1, 8), (2, 8), (2, 5)] {
             let mut by_hand = ByHand::new("blocks");
@@ -32,7 +32,7 @@ fn elements_that_are_apart_wait_for_the_next_block() {
                 sum = dst;
             }
             adds.push(Instr::Store { buffer: y, at: Poly::var(lane), value: sum });
-            // Some are used in the block that reads them.
+            // Some are used in the block that loads them.
             let mut first: Vec<Instr> = loads.collect();
             first.extend(adds.drain(..n_first - 1));
             let body = vec![Stmt::Straight(first), Stmt::Straight(adds)];

@@ -1,5 +1,5 @@
-//! Nests in which iterations add to several arrays, to each by other indices: distributed, they compute what they computed in
-//! order. Numbers are small integers, so that the order of additions changes no bit.
+//! Loop nests that update several arrays with different indices: distributed, they have the results of sequential
+//! execution. Numbers are small integers, so that the order of additions changes no bit.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -15,20 +15,20 @@ use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// Where an array has an element, by the indices of the three loops.
+/// Index of an array element, in terms of the indices of the three loops.
 #[derive(Clone, Copy)]
 enum Shape {
-    /// The one counts rows, the other goes along them.
+    /// A matrix: one index for the row, one for the column.
     Matrix([usize; 2]),
     /// One index.
     Vector(usize),
-    /// The sum of two: several iterations of both have one element.
+    /// The sum of two indices: several iterations of both share an element.
     Diagonal([usize; 2]),
-    /// The difference of two, from the first that there may be.
+    /// The difference of two indices, from the first possible one.
     Back([usize; 2]),
-    /// Rows of the third index, by the sum of the other two.
+    /// Rows by the third index, columns by the sum of the other two.
     Rows([usize; 3]),
-    /// The first counts rows, the sum of the other two goes along them.
+    /// Rows by the first index, columns by the sum of the other two.
     Columns([usize; 3]),
 }
 
@@ -55,11 +55,11 @@ const SHAPES: [Shape; 17] = [
 struct Generator {
     by_hand: ByHand,
     sizes: [Reg; 3],
-    /// The loops that are open, by number, with their indices.
+    /// Open loops by number, with their indices.
     open: Vec<(usize, Reg)>,
     read: Vec<(BufferId, Shape)>,
     added: Vec<(BufferId, Shape)>,
-    /// Numbers of all that is open.
+    /// Numbers of all open loops.
     reals: Vec<Reg>,
 }
 
@@ -78,7 +78,7 @@ impl Generator {
         }
     }
 
-    /// Where the element is, if the loops are open that it goes by.
+    /// Returns the index of the element, if all its loops are open.
     fn at(&self, shape: Shape) -> Option<Poly<Reg>> {
         let index = |of: usize| Some(Poly::var(self.open.iter().rev().find(|(other, _)| *other == of)?.1));
         Some(match shape {
@@ -93,7 +93,7 @@ impl Generator {
         })
     }
 
-    /// The same in a register, now and then.
+    /// Returns `at`, sometimes in a register.
     fn element(&mut self, u: &mut Unstructured<'_>, at: Poly<Reg>) -> Result<Poly<Reg>> {
         if u.ratio(7, 8)? {
             return Ok(at);
@@ -101,7 +101,7 @@ impl Generator {
         Ok(self.by_hand.in_register(at))
     }
 
-    /// A number that is small: read, computed before, or an index.
+    /// Returns a small number: loaded, an earlier one, or an index.
     fn small(&mut self, u: &mut Unstructured<'_>) -> Result<Reg> {
         let fitting: Vec<_> = self.read.iter().filter_map(|(b, shape)| Some((*b, self.at(*shape)?))).collect();
         match u.int_in_range(0..=7)? {
@@ -148,7 +148,7 @@ impl Generator {
         Ok(())
     }
 
-    /// A loop that adds, and may carry a sum.
+    /// Returns a loop that adds, and may carry a sum.
     fn additions(&mut self, u: &mut Unstructured<'_>, of: usize) -> Result<Vec<Stmt>> {
         let (index, init, var) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 0.0 }]);
@@ -167,7 +167,7 @@ impl Generator {
         Ok(vec![before, Stmt::For { index, count: self.size(of), carried, order: Order::InOrder, body }])
     }
 
-    /// A number of an iteration of the inner loop: read, a sum, or of a branch.
+    /// Returns a number of an iteration of the inner loop: loaded, a sum, or the result of a branch.
     fn number(&mut self, u: &mut Unstructured<'_>, body: &mut Vec<Stmt>) -> Result<()> {
         let (a, b) = (self.small(u)?, self.small(u)?);
         let mut value = self.by_hand.op(*u.choose(&[Op::Mul, Op::Sub, Op::Max])?, a, b);
@@ -199,7 +199,7 @@ impl Generator {
         Ok(())
     }
 
-    /// The loop in the outermost one.
+    /// Returns the loop inside the outermost one.
     fn middle(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<Stmt>> {
         let (index, init, var) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
@@ -225,12 +225,12 @@ impl Generator {
         self.open.pop();
         self.reals.truncate(outside);
         self.reals.extend(carried.iter().map(|c| c.var));
-        // Now and then not of all, and not a size of anything.
+        // Sometimes a partial range, and not the size of any array.
         let count = if u.ratio(1, 4)? { self.size(1).sub(&Poly::constant(3)) } else { self.size(1) };
         Ok(vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }])
     }
 
-    /// A row that each iteration of the outermost loop writes for itself.
+    /// Returns a private row that each iteration of the outermost loop writes.
     fn row(&mut self, u: &mut Unstructured<'_>) -> Result<Stmt> {
         let (of, index) = (*u.choose(&[1, 2])?, self.by_hand.reg(Class::Int));
         let row = self.by_hand.memory(&self.size(of));
@@ -244,7 +244,7 @@ impl Generator {
     }
 }
 
-/// Nested loops that add.
+/// Returns nested loops that add.
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let mut by_hand = ByHand::new("distribute");
     let sizes = [0; 3].map(|_| by_hand.size(Class::Real).0);
@@ -269,7 +269,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (index, init, var) = (g.by_hand.reg(Class::Int), g.by_hand.real(), g.by_hand.real());
     all.push(Stmt::Straight(vec![Instr::Const { dst: init, value: 2.0 }]));
     g.open.push((0, index));
-    // An integer that goes from iteration to iteration, which is a number, too.
+    // A carried integer, which is also a number.
     let counts = u.ratio(1, 4)?;
     let (first, counter, next_counter) =
         (g.by_hand.reg(Class::Int), g.by_hand.reg(Class::Int), g.by_hand.reg(Class::Int));
@@ -297,7 +297,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         let counter = Carried { var: counter, init: first, next: next_counter };
         [Carried { var, init, next }].into_iter().chain(counts.then_some(counter)).collect()
     };
-    // Alone, or in another loop.
+    // Separately, or inside another loop.
     let last = if u.ratio(1, 2)? {
         all.push(the(g.size(0), carried(init)));
         var
@@ -312,7 +312,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     Ok(g.by_hand.with_body(all))
 }
 
-/// Compares so many nests with what they compute in order; how many were cut, and how many distributed.
+/// Compares `cases` nests with sequential execution; returns the numbers of vectorised and distributed ones.
 fn many(cases: u32, seed: u64) -> [usize; 2] {
     let (cut, distributed) = (Cell::new(0), Cell::new(0));
     random(cases, seed, 500, |u| {
@@ -323,7 +323,7 @@ fn many(cases: u32, seed: u64) -> [usize; 2] {
             return Ok(());
         }
         cut.set(cut.get() + 1);
-        // The length of a stretch.
+        // Strip length.
         let is_distributed = ["= int 32\n", "= int 256\n"].iter().any(|stretch| kernel.to_string().contains(stretch));
         distributed.set(distributed.get() + usize::from(is_distributed));
         prop_assert_eq!(verify(&kernel), Ok(()), "{}", kernel);

@@ -1,4 +1,4 @@
-//! Arguments that end where memory does: code that reads further ends the process.
+//! Arguments at the end of mapped memory: code that reads further ends the process.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(unsafe_code)] // memory that ends
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const PAGE: usize = 4096;
 
-/// The sum of the first fields of each record.
+/// Returns the sum of the first fields of each record.
 fn sums(width: i64, n_fields: i64) -> chainrule_ir::Function {
     let mut b = Builder::new("sums");
     let n = Size::var(b.size_param("n"));
@@ -38,7 +38,7 @@ fn nothing_is_read_behind_an_argument() {
     let mut file = tempfile::tempfile().unwrap();
     let numbers: Vec<u8> = (0..PAGE / 8).flat_map(|i| (i as f64).to_ne_bytes()).collect();
     std::io::Write::write_all(&mut file, &numbers).unwrap();
-    // SAFETY: nobody else has the file. What is mapped behind its end cannot be read.
+    // SAFETY: the file is private. The mapping beyond its end cannot be read.
     let map = unsafe { MmapOptions::new().len(2 * PAGE).map(&file) }.unwrap();
     let numbers: Vec<f64> = numbers.chunks(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap())).collect();
     let mut ran = 0;
@@ -54,7 +54,7 @@ fn nothing_is_read_behind_an_argument() {
             for n in 1..40 {
                 let (width, n_fields) = (width as usize, n_fields as usize);
                 let len = n * width;
-                // SAFETY: it ends where the first page does, and a page begins at a multiple of its size.
+                // SAFETY: the slice ends at the end of the first page, and a page starts at a multiple of its size.
                 let x = unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<f64>().add(PAGE / 8 - len), len) };
                 let sizes = program.bind(&[&[n, width]], &[]).unwrap();
                 let mut workspace = Workspace::new(&program, &sizes);

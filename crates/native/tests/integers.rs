@@ -1,5 +1,5 @@
-//! Quotients and remainders of integers at every corner, by data and by constants: what the operator table says, or
-//! the same failure.
+//! Quotients and remainders of integers at all corner cases, by variables and by constants: the values or failures of
+//! the operator table.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const CORNERS: [i64; 17] =
     [i64::MIN, i64::MIN + 1, -1_000_003, -8, -7, -3, -2, -1, 0, 1, 2, 3, 7, 8, 4096, i64::MAX - 1, i64::MAX];
 
-/// `op(a, b)` of the parameter `a` and a parameter or the constant `b`.
+/// Returns `op(a, b)` of the parameter `a` and a parameter or the constant `b`.
 fn program(op: Op, constant: Option<i64>) -> Program {
     let mut b = Builder::new("f");
     let x = b.param("a", Type::Int);

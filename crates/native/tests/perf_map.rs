@@ -1,4 +1,4 @@
-//! Names for `perf`: the file of this process has a line for all code, and no address is in two of them.
+//! Names for `perf`: the file of this process has a line for all named code, and no two lines overlap.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // a test
@@ -9,7 +9,7 @@ use chainrule_native::{Options, Program};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The addresses of each line and its name.
+/// Returns the addresses of each line, and its name.
 fn lines() -> Vec<(Range<usize>, String)> {
     let text = std::fs::read_to_string(format!("/tmp/perf-{}.map", std::process::id())).unwrap_or_default();
     let line = |line: &str| {
@@ -35,7 +35,7 @@ fn each_address_has_one_name() {
         start..start + program.code_bytes()
     };
     assert_eq!(lines(), [(code(&first), "first".to_owned())]);
-    // Code without names comes and goes where it was; with names it goes, and nothing comes there.
+    // Unnamed code is dropped and its addresses are reused; addresses of named code are not.
     let mut named = vec![(code(&first), "first".to_owned())];
     drop(first);
     for i in 0..20 {

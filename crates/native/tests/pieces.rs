@@ -1,4 +1,5 @@
-//! Straight lines in pieces against the interpreter, bit for bit: what one piece computes and another one reads.
+//! Straight-line code in chunks against the interpreter, bit for bit: values that one chunk computes and another one
+//! reads.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -19,10 +20,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A whole block of eight lanes, or two of four, and a tail.
+/// A whole block of eight lanes, or two of four, and a remainder.
 const POINTS: usize = 9;
 
-/// The instructions of a straight line.
+/// Returns the instructions of straight-line code.
 fn line(kernel: &mut Kernel) -> &mut Vec<Instr> {
     match kernel.body.as_mut_slice() {
         [Stmt::Straight(instrs)] => instrs,
@@ -30,8 +31,8 @@ fn line(kernel: &mut Kernel) -> &mut Vec<Instr> {
     }
 }
 
-/// Some results are read again from where they were stored, some places are stored to again after that: a load must not wait
-/// until then.
+/// Reloads some results from where they were stored, and stores to some of these again: a load must not be delayed
+/// beyond that.
 fn read_again(u: &mut Unstructured<'_>, kernel: &mut Kernel) {
     let mut regs = std::mem::take(&mut kernel.regs);
     let mut again: HashMap<Reg, Reg> = HashMap::new();
@@ -62,7 +63,8 @@ fn read_again(u: &mut Unstructured<'_>, kernel: &mut Kernel) {
     assert_eq!(verify(kernel), Ok(()));
 }
 
-/// Random lines of at most `steps` operations on numbers, in pieces of at most `longest` instructions.
+/// Checks random straight-line code of at most `steps` operations on numbers, in chunks of at most `longest`
+/// instructions.
 fn lines(cases: u32, seed: u64, steps: usize, longest: usize) {
     let n_cut = Cell::new(0);
     for (seed, numbers, in_domain) in [(seed, Numbers::Tame, true), (seed + 1, Numbers::Special, false)] {
@@ -92,7 +94,7 @@ fn random_lines_in_pieces_have_the_value_that_the_interpreter_gives_them() {
     lines(40, 53, 1000, 200);
 }
 
-/// Thousands of random lines: `cargo test --release -p chainrule-native --test pieces -- --ignored`, a minute.
+/// Thousands of random kernels: `cargo test --release -p chainrule-native --test pieces -- --ignored`, a minute.
 #[test]
 #[ignore = "a minute"]
 fn thousands_of_lines_in_pieces() {
@@ -100,8 +102,9 @@ fn thousands_of_lines_in_pieces() {
     lines(1000, 1053, 1000, 200);
 }
 
-/// All that a line has, as short as it can be: constants (a zero among them), arguments, a product in a sum, calls, a sine with
-/// its cosine, results that are read again before and after all of them are stored, one of them stored to again.
+/// Returns the shortest kernel with all features of straight-line code: constants (including zero), arguments, a fused
+/// product, calls, a sine with its cosine, results that are reloaded before and after all are stored, one of them
+/// stored again.
 fn a_little_of_all() -> Kernel {
     let at = Poly::constant;
     let mut k = ByHand::new("little");
@@ -123,7 +126,7 @@ fn a_little_of_all() -> Kernel {
     let p = k.op(Op::Mul, a, third);
     store(&mut k, y, 0, p);
     let again = load(&mut k, y, 0);
-    // Unused places repeat the argument.
+    // Unused operands repeat the argument.
     let [s, cosine] = [Op::Sin, Op::Cos].map(|op| k.op(op, p, p));
     let q = k.op(Op::Pow, s, b);
     let sum = k.real();
@@ -154,7 +157,7 @@ fn wherever_a_line_is_cut_its_value_is_the_same() {
     for piece_len in 1..=n {
         let programs = programs_in_pieces(&kernel, piece_len);
         for program in &programs {
-            // The two constants in front are of the first piece, however long.
+            // The two leading constants belong to the first chunk, however long.
             assert_eq!(program.n_pieces(), (n - 2).div_ceil(piece_len));
         }
         let points = around(&[reals(&[0.7, -1.3, f64::from(n as u32)])], POINTS);

@@ -1,5 +1,4 @@
-//! Random kernels against the interpreter, bit for bit, at every level that the machine has; batches against
-//! single points.
+//! Random kernels against the interpreter, bit for bit, at every level of the machine; batches against single points.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -23,10 +22,10 @@ use chainrule_ops::{Op, ROWS, Type};
 use chainrule_runtime::{Slice, SliceMut};
 use std::cell::Cell;
 
-/// A whole block of eight lanes, or two of four, and a tail.
+/// A whole block of eight lanes, or two of four, and a remainder.
 const POINTS: usize = 9;
 
-/// Random straight lines of at most `steps` operations, so many of tame numbers and so many of special ones.
+/// Checks random straight-line code of at most `steps` operations, with regular and with special numbers.
 fn graphs(cases: u32, seed: u64, steps: usize) {
     graphs_of(cases, seed, &GraphOptions::new(steps));
 }
@@ -38,7 +37,7 @@ fn graphs_of(cases: u32, seed: u64, options: &GraphOptions) {
             let options = GraphOptions { numbers, in_domain, max_roots: 6, ..options.clone() };
             let Ok(mut recipe) = Recipe::random(u, &options) else { return Ok(()) };
             if u.ratio(1, 2).unwrap_or(true) {
-                // Of the last places many steps are dead.
+                // With only the last values as roots, many steps would be dead.
                 recipe.roots = recipe.unused();
             }
             let (graph, roots) = recipe.raw(Semantics::Strict);
@@ -47,7 +46,7 @@ fn graphs_of(cases: u32, seed: u64, options: &GraphOptions) {
             Ok(())
         });
     }
-    // Three batches of each kernel: a straight line always runs in lanes.
+    // Three batches of each kernel: straight-line code always runs in lanes.
     let levels = Level::ALL.into_iter().filter(|level| level.missing().is_empty()).count();
     assert_eq!(in_lanes.get(), 6 * cases as usize * levels);
 }
@@ -75,9 +74,9 @@ fn functions_have_the_value_that_the_interpreter_gives_them() {
     functions(4000, 3);
 }
 
-/// Tens of thousands of random kernels, at all levels, in lanes and one by one:
-/// `cargo test --release -p chainrule-native --test random -- --ignored --nocapture`, minutes. Others with another
-/// `CHAINRULE_RANDOM_SEED`, and `CHAINRULE_RANDOM_CASES` times as many.
+/// Tens of thousands of random kernels, at all levels, in lanes and one by one: `cargo test --release -p
+/// chainrule-native --test random -- --ignored --nocapture`, minutes. `CHAINRULE_RANDOM_SEED` selects others,
+/// `CHAINRULE_RANDOM_CASES` multiplies their number.
 #[test]
 #[ignore = "minutes"]
 fn tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them() {
@@ -92,7 +91,7 @@ fn tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them()
     functions(60_000 * times, seed + 6);
 }
 
-/// Random functions of the array IR, with all its forms of loops.
+/// Checks random functions of the array IR, with all its forms of loops.
 fn functions(cases: u32, seed: u64) {
     let all = Cell::new(Compared::default());
     let options = chainrule_ir::generate::Options { derivatives: false, transposed: false, ..Default::default() };
@@ -121,14 +120,13 @@ fn add(all: &Cell<Compared>, some: Compared) {
     all.set(sum);
 }
 
-/// Random functions with loops cut for lanes, at sizes where there are whole blocks and rests.
+/// Random functions with vectorised loops, at sizes with whole blocks and remainders.
 #[test]
 fn loops_that_run_at_once_have_the_value_that_the_interpreter_gives_them() {
     at_once(1500, 21);
 }
 
-/// Tens of thousands of them: as
-/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+/// Tens of thousands of kernels: as [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
 #[test]
 #[ignore = "minutes"]
 fn tens_of_thousands_of_loops_that_run_at_once() {
@@ -163,7 +161,7 @@ fn at_once(cases: u32, seed: u64) {
     assert!(all.ran > POINTS * cases as usize / 3, "{all:?}");
 }
 
-/// Makes loops plain and cuts them for lanes, as compiling does; how many.
+/// Canonicalises and vectorises loops, as compilation does; returns the number of vectorised ones.
 fn cut_plain(kernel: &mut Kernel) -> usize {
     streamline(kernel);
     let loops = vectorise(kernel, true);
@@ -171,7 +169,8 @@ fn cut_plain(kernel: &mut Kernel) -> usize {
     loops
 }
 
-/// Runs functions as they are and with their loops in lanes; what was compared, and how many loops were cut.
+/// Runs functions as they are and with vectorised loops; returns counts of comparisons, and the number of vectorised
+/// loops.
 fn as_they_are_and_in_lanes(
     cases: u32,
     seed: u64,
@@ -204,8 +203,7 @@ fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
     assert!(all.ran > 1000 * POINTS && cut > 1000, "{all:?}, {cut} loops were cut");
 }
 
-/// Tens of thousands of them: as
-/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+/// Tens of thousands of kernels: as [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
 #[test]
 #[ignore = "minutes"]
 fn tens_of_thousands_of_fields_of_records() {
@@ -219,7 +217,7 @@ fn windows_have_the_value_that_the_interpreter_gives_them() {
     assert!(all.ran > 1000 * POINTS && cut > 1000, "{all:?}, {cut} loops were cut");
 }
 
-/// Of several checks that fail another one may be told in lanes.
+/// If several checks fail, lanes may report another one.
 #[test]
 fn windows_that_reach_outside_fail_where_the_interpreter_fails() {
     let (failed, ran) = (Cell::new(0), Cell::new(0));
@@ -243,8 +241,7 @@ fn windows_that_reach_outside_fail_where_the_interpreter_fails() {
     assert!(failed.get() > 200 && ran.get() > 200, "{failed:?} failed, {ran:?} ran");
 }
 
-/// Tens of thousands of them: as
-/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+/// Tens of thousands of kernels: as [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
 #[test]
 #[ignore = "minutes"]
 fn tens_of_thousands_of_windows() {
@@ -263,12 +260,12 @@ fn more_values_than_registers_and_a_hundred_thousand_operations() {
     compare(&lower(&graph, &[top]), &around(&[reals(&[0.7])], 9)).unwrap();
 }
 
-/// Straight lines of at least so many operations, of all operators, none of them dead: tame numbers and special ones, arguments
-/// from the thousand places before and from anywhere.
+/// Checks straight-line code of at least `n` live operations, of all operators: regular and special numbers, arguments
+/// among the thousand previous values and from anywhere.
 fn all_operators(n: usize, seed: u64) {
     for (numbers, reach) in [Numbers::Tame, Numbers::Special].into_iter().flat_map(|n| [(n, 1000), (n, usize::MAX)]) {
         let in_domain = numbers == Numbers::Tame;
-        // One in eight steps is a constant, and some are done before.
+        // One step in eight is a constant, and some occur twice.
         let options = GraphOptions { numbers, in_domain, reach, n_inputs: 30, ..GraphOptions::new(n + n / 4) };
         let recipe = Recipe::whole(&options, seed).unwrap();
         let (graph, roots) = recipe.raw(Semantics::Strict);
@@ -279,7 +276,7 @@ fn all_operators(n: usize, seed: u64) {
             .collect();
         assert!(found.len() >= n, "{} operations", found.len());
         assert!(ROWS.iter().all(|row| row.steps.is_some() || found.contains(&row.op)), "not all operators");
-        // So near that most results stay numbers, however long the way to them.
+        // So close that most results stay numbers after any number of steps.
         let near = |p: usize| reals(&recipe.point.iter().map(|x| x + p as f64 / 2f64.powi(40)).collect::<Vec<_>>());
         let points: Vec<Vec<Array>> = (0..POINTS).map(|p| vec![near(p)]).collect();
         if in_domain {
@@ -300,7 +297,7 @@ fn a_hundred_thousand_operations_of_all_operators() {
     all_operators(100_000, 31);
 }
 
-/// Dozens of them, and a million: as
+/// Dozens of kernels, and a million: as
 /// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
 #[test]
 #[ignore = "minutes"]
@@ -309,8 +306,8 @@ fn dozens_of_a_hundred_thousand_operations_and_one_of_a_million() {
     all_operators(1_000_000, 1025);
 }
 
-/// Zeros among other results, which native code stores several at once: nothing else is zero, nothing outside of
-/// the output is touched.
+/// Zeros among other results, which native code combines into wide stores: nothing else is zero, and nothing outside
+/// the output is written.
 #[test]
 fn zeros_are_where_they_belong() {
     const GUARD: usize = 16;
@@ -345,7 +342,8 @@ fn zeros_are_where_they_belong() {
     }
 }
 
-/// Copies `w` elements of `x`, from `where[1]` on, to `y`, from `where[0]` on; the others are those of `z`.
+/// Returns a kernel that copies `w` elements of `x`, from `where[1]` on, to `y`, from `where[0]` on; the others are
+/// those of `z`.
 fn copy_of_a_row() -> Kernel {
     let (mut regs, mut buffers) = (Arena::new(), Arena::new());
     let [n, k, w, to, from] = [(); 5].map(|()| regs.push(Class::Int));
@@ -400,7 +398,7 @@ fn rows_are_copied_to_where_they_fit_and_nowhere_else() {
     for w in (-1..40).chain(far) {
         for (to, from) in [(0, 0), (3, 5), (5, 0), (0, far[0]), (far[1], 1), (far[2], 1), (1, far[2]), (far[3], 0)] {
             for more in [0, 1, -1] {
-                // As long as it must be for the one, or not quite, and longer for the other.
+                // Just long enough for one, or almost, and longer for the other.
                 let len = |first: i64, more: i64| first.saturating_add(w).saturating_add(more).clamp(0, 60);
                 for lens in [(len(from, more), len(to, 2)), (len(from, 2), len(to, more))] {
                     let point = |p: i64| {

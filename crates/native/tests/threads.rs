@@ -1,5 +1,5 @@
-//! Random functions with loops cut into parts, on threads: the interpreter's results bit for bit, its failures in the same
-//! words, whatever the number of threads.
+//! Random functions with parallel loops, on threads: the interpreter's results bit for bit, and its failures with equal
+//! messages, for any number of threads.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -14,7 +14,7 @@ use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// Cut functions with sums in parts, or only independent loops, at sizes with several parts, at all levels.
+/// Checks functions with parallel sums, or only independent loops, at sizes with several chunks, at all levels.
 fn many(cases: u32, seed: u64, reorder: bool) -> Compared {
     let all = Cell::new(Compared::default());
     random(cases, seed, 3000, |u| {
@@ -57,7 +57,7 @@ fn sums_have_the_same_results_on_any_number_of_threads() {
     assert!(all.on_threads > 2000, "{all:?}");
 }
 
-/// `x[picks[i]]` for each `i`, and their sum, where some are out of range: the first one is told.
+/// `x[picks[i]]` for each `i`, and their sum, with some indices out of range: the first one is reported.
 #[test]
 fn the_first_failure_is_told_on_any_number_of_threads() {
     let mut b = chainrule_ir::Builder::new("gather");
@@ -80,7 +80,7 @@ fn the_first_failure_is_told_on_any_number_of_threads() {
     let interpreter = interpret::Program::new(&kernel).unwrap();
     let programs = programs(&kernel);
     let x = chainrule_backend_tests::reals(&[1.5, 2.5, 3.5]);
-    // Where an element is wrong, and how.
+    // Positions and values of wrong elements.
     for wrong in [&[][..], &[(5, 7), (70, 8), (99, -1)], &[(99, 3)], &[(40, -2), (41, 9), (80, 5)]] {
         let mut picks: Vec<i64> = (0..100).map(|i| i % 3).collect();
         wrong.iter().for_each(|(at, pick)| picks[*at] = *pick);
@@ -105,7 +105,7 @@ fn the_first_failure_is_told_on_any_number_of_threads() {
     }
 }
 
-/// Thousands of them: `cargo test --release -p chainrule-native --test threads -- --ignored --nocapture`.
+/// Thousands of functions: `cargo test --release -p chainrule-native --test threads -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes"]
 fn thousands_have_the_same_results_on_any_number_of_threads() {

@@ -1,6 +1,6 @@
-//! Nests of loops around sums, of which one runs in lanes and another one is tiled, with panels or without: they compute what they
-//! computed in order. Where sums may be added in another order numbers are small integers, so that it changes no bit; where not,
-//! there are functions, too.
+//! Loop nests around sums, with one vectorised loop and another tiled one, with or without packed panels: they have the
+//! results of sequential execution. If sums may be reordered, numbers are small integers, so that it changes no bit;
+//! otherwise there are functions, too.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -16,22 +16,22 @@ use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// Two of the three loops: the one whose index counts rows of an array, and the one along them.
+/// Two of the three loops: the one whose index is the row of an array, and the one for the column.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]];
 
 struct Generator {
     by_hand: ByHand,
     sizes: [Reg; 3],
-    /// Of the loops around a sum, the outer one first, and of the sum.
+    /// Indices of the loops around a sum, outermost first, and of the sum.
     indices: [Reg; 3],
-    /// With the loops whose indices are those of its elements.
+    /// Arrays, with the loops that index their elements.
     arrays: Vec<(BufferId, [usize; 2])>,
     y: (BufferId, [usize; 2]),
-    /// What iterations add to.
+    /// Array that iterations add to.
     z: (BufferId, [usize; 2]),
-    /// Of one more element than there are iterations of the outer loop: what all iterations of the loop inside add to.
+    /// Array with one more element than iterations of the outer loop, which all iterations of the inner loop add to.
     t: BufferId,
-    /// Whether numbers may be others than integers.
+    /// Whether numbers may be other than integers.
     has_functions: bool,
 }
 
@@ -45,7 +45,7 @@ impl Generator {
         Ok(self.by_hand.in_register(at))
     }
 
-    /// An element of an array, one that changes with the sum's index or not.
+    /// Loads an element of an array, which depends on the sum's index or not.
     fn load(&mut self, u: &mut Unstructured<'_>, in_sum: bool) -> Result<Reg> {
         let fitting: Vec<_> = self.arrays.iter().filter(|(_, pair)| in_sum || !pair.contains(&2)).copied().collect();
         let Some((buffer, pair)) = (!fitting.is_empty()).then(|| u.choose(&fitting)).transpose()?.copied() else {
@@ -58,7 +58,7 @@ impl Generator {
         Ok(dst)
     }
 
-    /// The loop inside, and what it has carried.
+    /// Returns the inner loop, and its carried values.
     fn sum(&mut self, u: &mut Unstructured<'_>) -> Result<(Vec<Stmt>, Vec<Reg>)> {
         let mut carried = Vec::new();
         for _ in 0..u.int_in_range(1..=2)? {
@@ -74,7 +74,7 @@ impl Generator {
                 let c = self.load(u, true)?;
                 value = self.by_hand.op(Op::Add, value, c);
             }
-            // Of zeros of two signs the least is the one that comes first.
+            // Of zeros of different signs, the minimum is the first one.
             let last = if self.has_functions { Op::Min } else { Op::Add };
             let op = *u.choose(&[Op::Add, Op::Add, Op::Add, Op::Sub, last])?;
             c.next = self.by_hand.op(op, c.var, value);
@@ -85,7 +85,7 @@ impl Generator {
         Ok((vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }], results))
     }
 
-    /// A loop that adds multiples of `value` to elements.
+    /// Returns a loop that adds multiples of `value` to elements.
     fn additions(&mut self, u: &mut Unstructured<'_>, value: Reg) -> Result<Stmt> {
         let index = self.by_hand.reg(Class::Int);
         let outside = std::mem::replace(&mut self.indices[2], index);
@@ -100,8 +100,8 @@ impl Generator {
         Ok(each(index, Poly::var(self.sizes[2]), body))
     }
 
-    /// Additions of `value` to elements that do not go by the loop around the sum: each iteration adds to what those before it have
-    /// written.
+    /// Adds `value` to elements that do not depend on the loop around the sum: each iteration updates elements written
+    /// by previous ones.
     fn meetings(&mut self, u: &mut Unstructured<'_>, value: Reg) -> Result<()> {
         for _ in 0..u.int_in_range(1..=2)? {
             let row = Poly::var(self.indices[0]);
@@ -120,7 +120,7 @@ impl Generator {
         Ok(())
     }
 
-    /// The loop around it, which may add to arrays, and what it has carried.
+    /// Returns the loop around the sum, which may add to arrays, and its carried value.
     fn middle(&mut self, u: &mut Unstructured<'_>, adds: bool) -> Result<(Vec<Stmt>, Option<Reg>)> {
         let carries = u.ratio(1, 3)?;
         let (init, var) = (self.by_hand.real(), self.by_hand.real());
@@ -169,7 +169,7 @@ impl Generator {
         Ok((vec![before, the], carries.then_some(var)))
     }
 
-    /// The loop around both.
+    /// Returns the loop around both.
     fn outer(&mut self, u: &mut Unstructured<'_>, s: BufferId) -> Result<Vec<Stmt>> {
         let (init, var) = (self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
@@ -185,7 +185,7 @@ impl Generator {
             after.push(Instr::Store { buffer: s, at: Poly::zero(), value: init });
         }
         if adds && self.z.1 == [0, 2] {
-            // Each iteration has a row, which it fills first.
+            // Each iteration has a private row, which it fills first.
             let (row, len) = (Poly::var(self.indices[0]), Poly::var(self.sizes[2]));
             let filled = fill(&mut self.by_hand, self.z.0, &row.mul(&len), &len);
             body.insert(0, filled);
@@ -195,14 +195,14 @@ impl Generator {
     }
 }
 
-/// Fills `len` elements from `first` on.
+/// Returns a loop that fills `len` elements from `first` on.
 fn fill(by_hand: &mut ByHand, buffer: BufferId, first: &Poly<Reg>, len: &Poly<Reg>) -> Stmt {
     let (index, zero) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real));
     let store = Instr::Store { buffer, at: first.add(&Poly::var(index)), value: zero };
     each(index, len.clone(), vec![Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, store])])
 }
 
-/// A nest over arrays of two dimensions.
+/// Returns a nest over arrays of two dimensions.
 fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
     let mut by_hand = ByHand::new("tiles");
     let sizes = [0; 3].map(|_| by_hand.size(Class::Real).0);
@@ -227,7 +227,7 @@ fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
     Ok(g.by_hand.with_body(body))
 }
 
-/// Whether other kernels than `plain` compute what it does at `sizes`.
+/// Checks that `kernel` has the results of `plain` at `sizes`.
 fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Result<(), TestCaseError> {
     let point = small_integers(plain, &sizes);
     let programs = [plain, kernel].map(|kernel| interpret::Program::new(kernel).unwrap());
@@ -237,8 +237,8 @@ fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Res
     compare(kernel, &[point]).map(|_| ())
 }
 
-/// Compares so many nests with what they compute in order; how many were cut, tiled, have panels, keep rows, and are tiled
-/// although iterations add to one element.
+/// Compares `cases` nests with sequential execution; returns the numbers of vectorised and tiled ones, and of those
+/// with panels, with packed rows, and tiled in spite of common elements.
 fn many(cases: u32, seed: u64) -> [usize; 5] {
     let (cut, tiled, with_panels, kept) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
     let meeting = Cell::new(0);
@@ -252,7 +252,7 @@ fn many(cases: u32, seed: u64) -> [usize; 5] {
         }
         cut.set(cut.get() + 1);
         let text = kernel.to_string();
-        // Quotients of iterations by how many are one.
+        // Quotients of iterations by the tile size.
         let is_tiled = text.contains("int 4\n");
         tiled.set(tiled.get() + usize::from(is_tiled));
         let t = format!("load {}[", plain.outputs[3].buffer);

@@ -1,5 +1,5 @@
-//! Buffers that take turns in one place of the workspace: what was read of one is what it was, however late it is used,
-//! and whatever is stored to the next one meanwhile.
+//! Buffers that share memory of the workspace: a loaded value stays the same, however late it is used, and whatever is
+//! stored to the next buffer meanwhile.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -16,23 +16,23 @@ use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// How many arguments and results there are.
+/// Number of arguments and results.
 const N: i64 = 6;
-/// How many places, and how many numbers each has.
+/// Number of shared regions, and of the numbers in each.
 const PLACES: usize = 3;
 const LEN: i64 = 3;
 
 struct Generator {
     regs: Arena<Reg, Class>,
     buffers: Arena<BufferId, Buffer>,
-    /// The buffer that lives at each place.
+    /// Live buffer of each region.
     living: [Option<BufferId>; PLACES],
     pool: Vec<Reg>,
     code: Vec<Instr>,
 }
 
 impl Generator {
-    /// One of the values so far, the old ones too.
+    /// Returns one of the values so far, including old ones.
     fn value(&self, u: &mut Unstructured<'_>) -> Result<Reg> {
         u.choose(&self.pool).copied()
     }
@@ -47,7 +47,7 @@ impl Generator {
         let place = u.int_in_range(0..=PLACES - 1)?;
         match (u.int_in_range(0..=3)?, self.living[place]) {
             (0, _) | (_, None) => {
-                // The next one at this place, or the first.
+                // The next buffer of this region, or the first.
                 let at = Place::Workspace(Poly::constant(place as i64 * LEN));
                 let buffer = self.buffers.push(Buffer { class: Class::Real, len: Poly::constant(LEN), place: at });
                 for at in 0..LEN {
@@ -68,7 +68,8 @@ impl Generator {
     }
 }
 
-/// A random kernel of one block: straight, or that of a loop over its arguments, which is done in lanes now and then.
+/// Returns a random kernel of one block: straight-line code, or the body of a loop over its arguments, which is
+/// sometimes vectorised.
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (regs, buffers) = (Arena::new(), Arena::new());
     let mut g = Generator { regs, buffers, living: [None; PLACES], pool: Vec::new(), code: Vec::new() };

@@ -1,4 +1,4 @@
-//! Memory that was made for another program is refused before anything is written, however large it is.
+//! Memory made for another program is refused before anything is written, however large it is.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // a test
@@ -9,7 +9,7 @@ use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{Layout, Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
-/// `y = f(x, x, ...)`, where `f` is a user's function that adds its arguments.
+/// Returns `y = f(x, x, ...)`, where the user function `f` adds its arguments.
 fn kernel(arity: usize) -> Kernel {
     let (mut regs, mut buffers) = (Arena::new(), Arena::new());
     let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
@@ -134,7 +134,7 @@ fn a_point_in_memory_of_its_own_runs_again_and_again() {
         bound.input_mut(0)[0] = x;
         bound.run().unwrap();
         assert_eq!((bound.inputs()[0].reals(), bound.output(0).reals()), (&[x][..], &[3.0 * x][..]));
-        // Its memory stays where it is when it is moved itself.
+        // Moving it does not move its memory.
         moved.push(bound);
         bound = moved.pop().unwrap();
     }

@@ -1,37 +1,36 @@
-//! ModRM, SIB and displacements: how an instruction names a place in memory.
+//! ModRM, SIB and displacements: the encoding of memory operands.
 //!
-//! | field | is |
+//! | field | content |
 //! | --- | --- |
-//! | ModRM | `mod` (2 bits: how the displacement is written, or "register"), `reg` (3), `rm` (3) |
+//! | ModRM | `mod` (2 bits: size of the displacement, or "register"), `reg` (3), `rm` (3) |
 //! | SIB | `scale` (2), `index` (3), `base` (3); follows when `rm` is 4 |
 //!
-//! Two bases have no short form: 5 (`rbp`, `r13`) without a displacement would mean "relative to the next
-//! instruction", and 4 (`rsp`, `r12`) as `rm` means that a SIB byte follows. An index of 4 means "none", so
-//! `rsp` cannot be one.
+//! Two bases have no short form: 5 (`rbp`, `r13`) without a displacement would mean "relative to the next instruction",
+//! and 4 (`rsp`, `r12`) as `rm` means that a SIB byte follows. An index of 4 means "none", so `rsp` cannot be an index.
 
 use super::{Assembler, Mem};
 
-/// A place in memory as fields of the instruction.
+/// A memory operand as fields of the instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     /// ModRM without `reg`, and SIB in the second byte.
     pub modrm_sib: u16,
-    /// How many bytes those are: 1 or 2.
+    /// Number of these bytes: 1 or 2.
     pub len: usize,
-    /// How many bytes the displacement takes: 0, 1 or 4.
+    /// Size of the displacement in bytes: 0, 1 or 4.
     pub displacement: usize,
-    /// The displacement, already scaled when it is a byte.
+    /// The displacement, already scaled if it is a byte.
     pub value: i32,
     /// The fourth bits of base and index, as bit 0.
     pub base_high: u8,
     pub index_high: u8,
-    /// Whether `value` counts in the constants.
+    /// Whether `value` is an offset into the constants.
     pub is_constant: bool,
 }
 
-/// A [`Mem`] in one number, so that it travels in a register, which is several times as fast as through memory in
-/// pieces: the displacement or offset in the low half, then a byte each for base, index and scale, then a byte
-/// that is 0 without an index, 1 with one, 2 for a constant.
+/// A [`Mem`] in one number, so that it is passed in a register, which is several times as fast as in memory: the
+/// displacement or offset in the low half, then a byte each for base, index and scale, then a byte that is 0 without an
+/// index, 1 with one, 2 for a constant.
 #[derive(Clone, Copy)]
 pub(super) struct Place(u64);
 
@@ -49,13 +48,13 @@ impl From<Mem> for Place {
 }
 
 impl Place {
-    /// The place that is this number.
+    /// Returns the operand with this number.
     #[inline(always)]
     pub(super) fn of_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The number that it is; its highest byte is at most 2.
+    /// Returns its number; the highest byte is at most 2.
     #[inline(always)]
     pub(super) fn bits(self) -> u64 {
         self.0
@@ -76,14 +75,14 @@ impl Place {
         self.byte(3) == 2
     }
 
-    /// Whether there is no index, and no base that takes a SIB byte.
+    /// Returns whether there is no index, and no base that takes a SIB byte.
     #[inline(always)]
     pub(super) fn is_plain(self) -> bool {
         self.byte(3) != 1 && self.base() & 7 != 4
     }
 
-    /// ModRM without `reg` of a place that [is plain](Self::is_plain), where a displacement of one byte counts in units of
-    /// `1 << shift`; how many bytes the displacement takes, and what they say.
+    /// Returns ModRM without `reg` of an operand that [is plain](Self::is_plain), where a displacement of one byte
+    /// counts in units of `1 << shift`; also the size of the displacement, and its value.
     #[inline(always)]
     pub(super) fn modrm(self, shift: u8) -> (u8, usize, i32) {
         let (displacement, value) = fit(self.base(), self.disp(), shift);
@@ -96,20 +95,20 @@ impl Place {
         (self.0 >> (32 + 8 * i)) as u8
     }
 
-    /// Whether the displacement fits a byte only when it counts in units of `1 << shift` bytes, as EVEX does. A
-    /// constant's takes 4 bytes always.
+    /// Returns whether the displacement only fits a byte if it counts in units of `1 << shift` bytes, as in EVEX. The
+    /// displacement of a constant always takes 4 bytes.
     #[inline(always)]
     pub(super) fn is_shorter_scaled(self, shift: u8) -> bool {
         let disp = self.disp();
         let value = disp >> shift;
-        // All of it, without a branch: what it comes to is hard to predict.
+        // Branch-free, because the result is hard to predict.
         let (is_long, fits) = (i32::from(disp as i8) != disp, i32::from(value as i8) == value);
         (self.byte(3) < 2) & is_long & (value << shift == disp) & fits
     }
 }
 
 impl Assembler {
-    /// The fields for `place`, where a displacement of one byte counts in units of `1 << shift`.
+    /// Returns the fields of `place`, where a displacement of one byte counts in units of `1 << shift`.
     #[inline(always)]
     pub(super) fn address(&mut self, place: Place, shift: u8) -> Address {
         let (mut base, disp) = (place.byte(0), place.disp());
@@ -125,7 +124,7 @@ impl Assembler {
             1 => {
                 let (mut index, scale) = (place.byte(1), place.byte(2));
                 if scale == 1 && (index == 4 || (disp == 0 && base & 7 == 5)) {
-                    // The sum is the same, `rsp` may be a base, and the other base may need no displacement.
+                    // The sum is the same; `rsp` may be a base, and the other base may need no displacement.
                     std::mem::swap(&mut base, &mut index);
                 }
                 if index == 4 {
@@ -158,8 +157,8 @@ impl Assembler {
         }
     }
 
-    /// Writes an instruction whose last operand is in memory: `head` (prefixes and opcode, `head_len` of at
-    /// most 6 bytes), ModRM with `reg`, SIB, displacement, and `immediate_len` bytes of `immediate`.
+    /// Writes an instruction with a memory operand: `head` (prefixes and opcode, `head_len` of at most 6 bytes), ModRM
+    /// with `reg`, SIB, displacement, and `immediate_len` bytes of `immediate`.
     #[inline(always)]
     pub(super) fn with_memory(
         &mut self,
@@ -172,7 +171,7 @@ impl Assembler {
     ) {
         let modrm_sib = u64::from(address.modrm_sib | u16::from(reg & 7) << 3);
         let head = head | modrm_sib << (8 * head_len);
-        // The masks change nothing: they show that all is inside of the window.
+        // The masks have no effect; they prove that indices are inside the window.
         let displacement_at = head_len + address.len;
         let end = displacement_at + address.displacement + immediate_len;
         let window = self.window();
@@ -186,7 +185,7 @@ impl Assembler {
     }
 }
 
-/// How many bytes the displacement takes, and what they say.
+/// Returns the size of the displacement, and its value.
 #[inline]
 fn fit(base: u8, disp: i32, shift: u8) -> (usize, i32) {
     let value = disp >> shift;
@@ -196,7 +195,7 @@ fn fit(base: u8, disp: i32, shift: u8) -> (usize, i32) {
     (len, if is_byte { value } else { disp })
 }
 
-/// The `mod` bits, for a displacement of 0, 1 or 4 bytes.
+/// Returns the `mod` bits, for a displacement of 0, 1 or 4 bytes.
 #[inline]
 fn modification(displacement: usize) -> u16 {
     (displacement as u16 & 1) << 6 | (displacement as u16 & 4) << 5

@@ -1,6 +1,6 @@
 //! Arithmetic of doubles, in one lane or several.
 //!
-//! For [`Shape::One`] the lanes above the lowest come from `a`, as the manual says, and mean nothing.
+//! For [`Shape::One`] the lanes above the lowest are those of `a`, as in the manual, and have no meaning.
 
 use super::prefix::{Form, Immediate, Masking, P66, PF2};
 use super::{Assembler, Mask, Shape, Source, Xmm};
@@ -14,11 +14,11 @@ pub(crate) enum Arith {
     Mul = 0x59,
     /// `vsubsd`, `vsubpd`
     Sub = 0x5C,
-    /// `vminsd`, `vminpd`: `a < source ? a : source`, so the source when one is NaN or both are zero.
+    /// `vminsd`, `vminpd`: `a < source ? a : source`, so the source if one is NaN or both are zero.
     Min = 0x5D,
     /// `vdivsd`, `vdivpd`
     Div = 0x5E,
-    /// `vmaxsd`, `vmaxpd`: `a > source ? a : source`, so the source when one is NaN or both are zero.
+    /// `vmaxsd`, `vmaxpd`: `a > source ? a : source`, so the source if one is NaN or both are zero.
     Max = 0x5F,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Logic {
     Xor = 0x57,
 }
 
-/// What a fused operation makes of the product and the addend, rounded once.
+/// Signs of the product and the addend in a fused operation, rounded once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fma {
     /// `product + addend`
@@ -48,8 +48,8 @@ pub(crate) enum Fma {
     NegMulSub = 0x9E,
 }
 
-/// Which of the operands 1 (`dst`), 2 (`a`) and 3 (`source`) of a fused operation are the factors (the first
-/// two figures) and the addend (the last).
+/// Roles of the operands 1 (`dst`), 2 (`a`) and 3 (`source`) of a fused operation: the first two digits are the
+/// factors, the last one is the addend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FmaOrder {
     /// `dst * source + a`
@@ -60,56 +60,55 @@ pub(crate) enum FmaOrder {
     O231 = 0x20,
 }
 
-/// To which integer a double is rounded; the value is the immediate, which also silences the flag for
-/// inexact results.
+/// Rounding mode; the value is the immediate, which also suppresses the flag for inexact results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rounding {
-    /// The nearest, ties to even.
+    /// To the nearest integer, ties to even.
     Nearest = 0x8,
-    /// The next below.
+    /// Down.
     Floor = 0x9,
-    /// The next above.
+    /// Up.
     Ceil = 0xA,
-    /// The next towards zero.
+    /// Towards zero.
     Trunc = 0xB,
 }
 
-/// What is compared; all are quiet: NaN sets no flag but for signalling ones. "Not" is true when unordered.
+/// Predicate of a comparison; all are quiet: only signalling NaN sets a flag. "Not" is true for unordered operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Predicate {
-    /// `==`, false when unordered.
+    /// `==`, false if unordered.
     Equal = 0x00,
     /// One is NaN.
     Unordered = 0x03,
-    /// `!=`, true when unordered.
+    /// `!=`, true if unordered.
     NotEqual = 0x04,
     /// None is NaN.
     Ordered = 0x07,
     /// Never.
     False = 0x0B,
-    /// `!=`, false when unordered.
+    /// `!=`, false if unordered.
     OrderedNotEqual = 0x0C,
     /// Always.
     True = 0x0F,
-    /// `<`, false when unordered.
+    /// `<`, false if unordered.
     Less = 0x11,
-    /// `<=`, false when unordered.
+    /// `<=`, false if unordered.
     LessEqual = 0x12,
-    /// `!(<)`, true when unordered.
+    /// `!(<)`, true if unordered.
     NotLess = 0x15,
-    /// `!(<=)`, true when unordered.
+    /// `!(<=)`, true if unordered.
     NotLessEqual = 0x16,
-    /// `!(>=)`, true when unordered.
+    /// `!(>=)`, true if unordered.
     NotGreaterEqual = 0x19,
-    /// `!(>)`, true when unordered.
+    /// `!(>)`, true if unordered.
     NotGreater = 0x1A,
-    /// `>=`, false when unordered.
+    /// `>=`, false if unordered.
     GreaterEqual = 0x1D,
-    /// `>`, false when unordered.
+    /// `>`, false if unordered.
     Greater = 0x1E,
 }
 
-/// The form of an instruction that has a scalar and a packed version: `F2` and `66` in front.
+/// Returns the form of an instruction that has a scalar and a packed version, with prefixes `F2` and `66`.
 #[inline]
 pub(super) const fn scalar_or_packed(shape: Shape, opcode: u8) -> Form {
     match shape {
@@ -135,8 +134,7 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vandpd` and so on: `dst = a op source`. A scalar takes the 16-byte form: so long is its operand in
-    /// memory.
+    /// `vandpd` and so on: `dst = a op source`. A scalar takes the 16-byte form, and 16 bytes of memory.
     #[inline]
     pub(crate) fn logic(&mut self, op: Logic, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>) {
         let form = Form::new(P66, 1, op as u8).commutes(!matches!(op, Logic::AndNot));
@@ -149,8 +147,8 @@ impl Assembler {
         self.vector(fma_form(op, order, shape), shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vsqrtsd`, `vsqrtpd`. A scalar from memory waits for the last value of `dst`, too: [`zero`](Self::zero)
-    /// it before when that is young.
+    /// `vsqrtsd`, `vsqrtpd`. A scalar from memory also depends on the last value of `dst`; call [`zero`](Self::zero)
+    /// before if that is recent.
     #[inline]
     pub(crate) fn sqrt(&mut self, shape: Shape, dst: Xmm, source: impl Into<Source>) {
         let source = source.into();
@@ -164,7 +162,7 @@ impl Assembler {
         );
     }
 
-    /// `vroundsd`, `vroundpd`, with EVEX `vrndscalesd`, `vrndscalepd`: to an integer. As to `dst` see
+    /// `vroundsd`, `vroundpd`, with EVEX `vrndscalesd`, `vrndscalepd`: rounds to an integer. For `dst` see
     /// [`sqrt`](Self::sqrt).
     #[inline]
     pub(crate) fn round(&mut self, mode: Rounding, shape: Shape, dst: Xmm, source: impl Into<Source>) {
@@ -177,8 +175,8 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, upper(shape, dst, source), source, immediate);
     }
 
-    /// `vcmpsd`, `vcmppd` into a vector: all bits of a lane are 1 where `a predicate source`. The first 16
-    /// registers, at most four lanes.
+    /// `vcmpsd`, `vcmppd` into a vector: all bits of a lane are 1 if `a predicate source`. The first 16 registers, at
+    /// most four lanes.
     #[inline]
     pub(crate) fn compare(&mut self, predicate: Predicate, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>) {
         let form = scalar_or_packed(shape, 0xC2).only_vex();
@@ -199,15 +197,15 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(predicate as u8));
     }
 
-    /// `vucomisd`: flags from two scalars. Unordered: zero, parity and carry are set; greater: none; less:
-    /// carry; equal: zero.
+    /// `vucomisd`: flags from two scalars. Unordered: zero, parity and carry are set; greater: none; less: carry;
+    /// equal: zero.
     #[inline]
     pub(crate) fn compare_flags(&mut self, a: Xmm, source: impl Into<Source>) {
         self.vector(Form::new(P66, 1, 0x2E).bytes(3), 0, a.0, 0, source, Immediate::NONE);
     }
 
-    /// `vblendvpd`: in each lane `if_one` where the sign bit of `mask` is set, else `if_zero`. A scalar takes
-    /// the 16-byte form. The first 16 registers, at most four lanes.
+    /// `vblendvpd`: in each lane `if_one` if the sign bit of `mask` is set, else `if_zero`. A scalar takes the 16-byte
+    /// form. The first 16 registers, at most four lanes.
     #[inline]
     pub(crate) fn blend(&mut self, shape: Shape, dst: Xmm, if_zero: Xmm, if_one: impl Into<Source>, mask: Xmm) {
         if mask.0 > 15 {
@@ -217,8 +215,8 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, if_zero.0, if_one, Immediate::byte(mask.0 << 4));
     }
 
-    /// `vblendmpd`: in each lane `if_one` where the mask's bit is set, else `if_zero`. A scalar takes the
-    /// 16-byte form, with a broadcast for its operand in memory. AVX-512.
+    /// `vblendmpd`: in each lane `if_one` if the mask's bit is set, else `if_zero`. A scalar takes the 16-byte form,
+    /// with a broadcast of its memory operand. AVX-512.
     #[inline]
     pub(crate) fn blend_mask(&mut self, shape: Shape, dst: Xmm, if_zero: Xmm, if_one: impl Into<Source>, mask: Mask) {
         let source = match if_one.into() {
@@ -229,16 +227,16 @@ impl Assembler {
         self.masked(form, shape.length(), dst.0, if_zero.0, source, mask, Masking::merging);
     }
 
-    /// `vtestpd`: the zero flag is set when no lane has the sign bits of both `a` and `source` set; the carry
-    /// flag when each lane with that of `source` has that of `a`. A scalar takes the 16-byte form. The first
-    /// 16 registers, at most four lanes.
+    /// `vtestpd`: the zero flag is set if no lane has the sign bits of both `a` and `source` set; the carry flag if
+    /// each lane with the sign bit of `source` also has that of `a`. A scalar takes the 16-byte form. The first 16
+    /// registers, at most four lanes.
     #[inline]
     pub(crate) fn test_signs(&mut self, shape: Shape, a: Xmm, source: impl Into<Source>) {
         self.vector(Form::new(P66, 2, 0x0F).only_vex(), shape.length(), a.0, 0, source, Immediate::NONE);
     }
 }
 
-/// Where a scalar instruction of one source takes the upper lanes from: a register that it waits for anyway.
+/// Returns the register for the upper lanes of a scalar instruction with one source: one that it depends on anyway.
 #[inline]
 fn upper(shape: Shape, dst: Xmm, source: Source) -> u8 {
     match (shape, source) {

@@ -1,30 +1,31 @@
-//! The pool of constants, which stands behind the code and is addressed relative to the instruction.
+//! The constant pool, which is behind the code and addressed relative to the instruction.
 //!
-//! Invariants: a constant has one place, but for those of [`Assembler::new_constant`]; a block begins at a multiple of its length; holes before blocks are
-//! filled with single constants. Time per constant: one or two look-ups in a hash map.
+//! Invariants: a constant has one entry, except for those of [`Assembler::new_constant`]; a block starts at a multiple
+//! of its length; gaps before blocks are filled with single constants. A constant takes one or two look-ups in a hash
+//! map.
 
 use super::{Assembler, displacement};
 use chainrule_base::Diagnostic;
 use rustc_hash::FxHashMap;
 
-/// The constants so far.
+/// Constants so far.
 #[derive(Default)]
 pub(super) struct Constants {
     words: Vec<u64>,
-    /// Where words stand, single ones and those of blocks, by their [`mixed`] bits.
+    /// Index of each word, single ones and those of blocks, by their [`mixed`] bits.
     singles: FxHashMap<u64, u32>,
-    /// Where blocks stand, by their words followed by zeros, and how many words there are.
+    /// Index of each block, by its words padded with zeros, and the number of words.
     blocks: FxHashMap<([u64; 8], usize), u32>,
-    /// Words that stand for nothing yet, by their index.
+    /// Indices of unused words.
     holes: Vec<usize>,
 }
 
-/// An instruction's displacement that stands for the place of a constant, in 8 bytes: code has many.
+/// A displacement for the address of a constant, in 8 bytes: code has many.
 pub(super) struct Reference {
-    /// Where the displacement is.
+    /// Position of the displacement.
     at: u32,
-    /// The constant, in bytes from the first one, a multiple of 8, and in its low bits how many bytes of the instruction
-    /// come after the displacement.
+    /// Offset of the constant in bytes from the first one, a multiple of 8; its low bits are the number of bytes of the
+    /// instruction after the displacement.
     offset_and_rest: u32,
 }
 
@@ -44,34 +45,34 @@ impl Constants {
         Self { words: Vec::with_capacity(constants), ..Self::default() }
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub(super) fn len(&self) -> usize {
         8 * self.words.len()
     }
 
-    /// Writes all to bytes that are as many.
+    /// Writes all constants to `bytes`, which has that size.
     pub(super) fn write_to(&self, bytes: &mut [u8]) {
         for (word, bytes) in self.words.iter().zip(bytes.chunks_exact_mut(8)) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
     }
 
-    /// The offset of a word, if it fits 32 bits.
+    /// Returns the offset of a word, if it fits into 32 bits.
     fn offset(index: usize) -> Option<u32> {
         u32::try_from(8 * index as u64).ok()
     }
 }
 
-/// One number for each word, so that words can be told apart by it. The map's hash takes the low bits of a number
-/// more seriously than the high ones, which are all that short doubles have.
+/// Returns a bijective hash of a word. The map's hash depends more on the low bits of a number than on the high ones,
+/// which are the only nonzero bits of short doubles.
 #[inline]
 fn mixed(bits: u64) -> u64 {
     bits ^ bits >> 32
 }
 
 impl Assembler {
-    /// The place of a double or any other 8 bytes, for [`Mem::Constant`](super::Mem::Constant). Bits that
-    /// were asked for before have one place; zeros of either sign are different bits.
+    /// Returns the offset of a double or any other 8 bytes, for [`Mem::Constant`](super::Mem::Constant). Equal bits
+    /// share an entry; zeros of either sign have different bits.
     pub(crate) fn constant(&mut self, bits: u64) -> u32 {
         if let Some(&offset) = self.constants.singles.get(&mixed(bits)) {
             return offset;
@@ -91,13 +92,13 @@ impl Assembler {
         offset
     }
 
-    /// A new place for 8 bytes, for who remembers himself what he has asked for: nothing is looked up.
+    /// Adds an entry for 8 bytes without a look-up, for callers that cache their requests.
     pub(crate) fn new_constant(&mut self, bits: u64) -> u32 {
         self.constants.words.push(bits);
         self.offset_of(self.constants.words.len() - 1)
     }
 
-    /// The place of 2, 4 or 8 words in a row, on a multiple of their 16, 32 or 64 bytes.
+    /// Returns the offset of 2, 4 or 8 adjacent words, aligned to their 16, 32 or 64 bytes.
     pub(crate) fn constant_block<const N: usize>(&mut self, words: [u64; N]) -> u32 {
         const { assert!(N == 2 || N == 4 || N == 8, "a vector has 2, 4 or 8 words") };
         let mut key = [0; 8];
@@ -107,7 +108,7 @@ impl Assembler {
         }
         let end = self.constants.words.len();
         let start = end.next_multiple_of(N);
-        // Taken from the end: the lowest of the latest holes first.
+        // Taken from the end: the lowest of the latest gaps first.
         self.constants.holes.extend((end..start).rev());
         self.constants.words.resize(start, 0);
         self.constants.words.extend_from_slice(&words);
@@ -120,9 +121,9 @@ impl Assembler {
         offset
     }
 
-    /// Puts other constants behind, and references to them from code that begins at `begin` now.
+    /// Appends other constants, and references to them from code that now starts at `begin`.
     pub(super) fn append_constants(&mut self, other: Constants, references: Vec<Reference>, begin: usize) {
-        // Blocks stay where multiples of their lengths are.
+        // Blocks stay aligned to their lengths.
         const LARGEST: usize = 8;
         let words = &mut self.constants.words;
         if !other.is_empty() {
@@ -150,8 +151,7 @@ impl Assembler {
         })
     }
 
-    /// Remembers that the displacement `at` bytes into the instruction, which is `end` bytes long, stands for
-    /// a constant.
+    /// Records that the displacement `at` bytes into the instruction of `end` bytes refers to a constant.
     #[inline]
     pub(super) fn refer(&mut self, at: usize, end: usize, offset: u32) {
         match u32::try_from(self.len + at) {
@@ -163,7 +163,7 @@ impl Assembler {
         }
     }
 
-    /// Writes the displacements of all constants, which begin at `start`.
+    /// Writes the displacements of all constants, which start at `start`.
     pub(super) fn patch_references(&mut self, start: usize) -> Result<(), Diagnostic> {
         let pool = self.constants.len();
         for Reference { at, offset_and_rest } in &self.references {

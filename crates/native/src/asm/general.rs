@@ -1,12 +1,12 @@
 //! General registers: 64-bit integers and addresses.
 //!
-//! The endings of the names say the operands: `r` a register, `m` memory, `i` an immediate; the destination
-//! first. Instructions that make flags say so; all others keep them, but for [`mov_ri`](Assembler::mov_ri).
+//! The suffixes of the names are the operands: `r` a register, `m` memory, `i` an immediate, destination first.
+//! Instructions that change flags are marked; all others preserve them, except [`mov_ri`](Assembler::mov_ri).
 
 use super::address::Place;
 use super::{Assembler, Condition, Gpr, Mem};
 
-/// `dst = dst op source`, with flags; [`Alu::Cmp`] makes flags only. The value is the opcode.
+/// `dst = dst op source`, with flags; [`Alu::Cmp`] only sets flags. The value is the opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Alu {
     /// `add`
@@ -30,7 +30,7 @@ pub(crate) enum Shift {
     Left = 4,
     /// `shr`
     Right = 5,
-    /// `sar`: the sign comes in from above.
+    /// `sar`: shifts in the sign bit.
     RightSigned = 7,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Shift {
 const REX: u64 = 0x40;
 const REX_W: u64 = 0x48;
 
-/// The two bytes of an opcode after `0F`.
+/// Returns the two bytes of an opcode after `0F`.
 #[inline]
 const fn two(opcode: u64) -> (u64, usize) {
     (0x0F | opcode << 8, 2)
@@ -50,7 +50,7 @@ const fn one(opcode: u64) -> (u64, usize) {
 }
 
 impl Assembler {
-    /// A 64-bit instruction between registers, with `immediate_len` bytes of `immediate`, at most 4.
+    /// Writes a 64-bit instruction between registers, with `immediate_len` bytes of `immediate`, at most 4.
     #[inline]
     fn registers(&mut self, (opcode, len): (u64, usize), reg: u8, rm: u8, immediate: i32, immediate_len: usize) {
         debug_assert!(reg < 16 && rm < 16, "general registers are 0 to 15");
@@ -61,7 +61,7 @@ impl Assembler {
         self.emit(head | u64::from(immediate as u32) << (8 * at), at + immediate_len);
     }
 
-    /// The same without W, with a REX prefix only where a high register or `force` asks for it.
+    /// As [`Self::registers`] without W, and with a REX prefix only if a high register or `force` requires it.
     #[inline]
     fn registers_short(&mut self, (opcode, len): (u64, usize), reg: u8, rm: u8, force: bool) {
         let high = u64::from(reg >> 3) << 2 | u64::from(rm >> 3);
@@ -74,7 +74,7 @@ impl Assembler {
         }
     }
 
-    /// A 64-bit instruction with memory.
+    /// Writes a 64-bit instruction with memory.
     #[inline]
     fn memory(&mut self, opcode: (u64, usize), reg: u8, mem: Mem, immediate: i32, immediate_len: usize) {
         self.memory_at(opcode, reg, mem.into(), immediate, immediate_len);
@@ -92,7 +92,7 @@ impl Assembler {
         self.registers(one(0x8B), dst.0, src.0, 0, 0);
     }
 
-    /// A number into a register, in the fewest bytes: 2 to 10. Zero is made by `xor`, which MAKES FLAGS; see
+    /// Moves a number into a register, in the fewest bytes: 2 to 10. Zero is made by `xor`, which CHANGES FLAGS; see
     /// [`mov_ri_keeping_flags`](Self::mov_ri_keeping_flags).
     #[inline]
     pub(crate) fn mov_ri(&mut self, dst: Gpr, value: i64) {
@@ -103,7 +103,7 @@ impl Assembler {
         }
     }
 
-    /// A number into a register; flags stay.
+    /// Moves a number into a register; preserves flags.
     pub(crate) fn mov_ri_keeping_flags(&mut self, dst: Gpr, value: i64) {
         let (high, low) = (u64::from(dst.0 >> 3), u64::from(dst.0 & 7));
         if let Ok(value) = u32::try_from(value) {
@@ -130,7 +130,7 @@ impl Assembler {
         self.memory(one(0x89), src.0, mem, 0, 0);
     }
 
-    /// `mov` of a number, with its sign, to 64 bits of memory.
+    /// `mov` of a sign-extended number to 64 bits of memory.
     #[inline]
     pub(crate) fn mov_mi(&mut self, mem: Mem, value: i32) {
         self.memory(one(0xC7), 0, mem, value, 4);
@@ -148,7 +148,7 @@ impl Assembler {
         self.registers(one(op as u64 | 3), dst.0, src.0, 0, 0);
     }
 
-    /// The same with a number, in the fewest bytes. Flags.
+    /// As [`Self::alu_rr`] with a number, in the fewest bytes. Flags.
     #[inline]
     pub(crate) fn alu_ri(&mut self, op: Alu, dst: Gpr, value: i32) {
         let extension = op as u8 >> 3;
@@ -161,19 +161,19 @@ impl Assembler {
         }
     }
 
-    /// The same with memory as the source. Flags.
+    /// As [`Self::alu_rr`] with memory as the source. Flags.
     #[inline]
     pub(crate) fn alu_rm(&mut self, op: Alu, dst: Gpr, mem: Mem) {
         self.memory(one(op as u64 | 3), dst.0, mem, 0, 0);
     }
 
-    /// The same with memory as the destination. Flags.
+    /// As [`Self::alu_rr`] with memory as the destination. Flags.
     #[inline]
     pub(crate) fn alu_mr(&mut self, op: Alu, mem: Mem, src: Gpr) {
         self.memory(one(op as u64 | 1), src.0, mem, 0, 0);
     }
 
-    /// The same with memory as the destination and a number. Flags.
+    /// As [`Self::alu_rr`] with memory as the destination and a number. Flags.
     #[inline]
     pub(crate) fn alu_mi(&mut self, op: Alu, mem: Mem, value: i32) {
         let extension = op as u8 >> 3;
@@ -184,7 +184,7 @@ impl Assembler {
         }
     }
 
-    /// `imul`: `dst = dst * src`, the low 64 bits. Flags: overflow when they are not all.
+    /// `imul`: `dst = dst * src`, the low 64 bits. Flags: overflow if they are not all.
     #[inline]
     pub(crate) fn imul_rr(&mut self, dst: Gpr, src: Gpr) {
         self.registers(two(0xAF), dst.0, src.0, 0, 0);
@@ -234,26 +234,26 @@ impl Assembler {
         self.registers(one(0x85), b.0, a.0, 0, 0);
     }
 
-    /// `inc`. Flags, but for carry.
+    /// `inc`. Flags, except carry.
     #[inline]
     pub(crate) fn inc(&mut self, dst: Gpr) {
         self.registers(one(0xFF), 0, dst.0, 0, 0);
     }
 
-    /// `dec`. Flags, but for carry.
+    /// `dec`. Flags, except carry.
     #[inline]
     pub(crate) fn dec(&mut self, dst: Gpr) {
         self.registers(one(0xFF), 1, dst.0, 0, 0);
     }
 
-    /// `cqo`: the sign of `rax` in all bits of `rdx`.
+    /// `cqo`: copies the sign of `rax` to all bits of `rdx`.
     #[inline]
     pub(crate) fn cqo(&mut self) {
         self.emit(REX_W | 0x99 << 8, 2);
     }
 
-    /// `idiv`: `rdx:rax` by a register; the quotient towards zero in `rax`, the remainder in `rdx`. Traps on zero
-    /// and when the quotient does not fit. Flags mean nothing.
+    /// `idiv`: `rdx:rax` by a register; the quotient towards zero in `rax`, the remainder in `rdx`. Traps on zero and
+    /// if the quotient does not fit. Flags are undefined.
     #[inline]
     pub(crate) fn idiv(&mut self, by: Gpr) {
         self.registers(one(0xF7), 7, by.0, 0, 0);
@@ -281,7 +281,7 @@ impl Assembler {
     /// `setcc`: 1 or 0 in the lowest byte; the others stay.
     #[inline]
     pub(crate) fn setcc(&mut self, condition: Condition, dst: Gpr) {
-        // Without REX, 4 to 7 mean other bytes.
+        // Without REX, 4 to 7 are other bytes.
         self.registers_short(two(0x90 | condition as u64), 0, dst.0, dst.0 >= 4);
     }
 
@@ -297,7 +297,7 @@ impl Assembler {
         self.registers(two(0x40 | condition as u64), dst.0, src.0, 0, 0);
     }
 
-    /// `cmovcc` from memory, which is read in any case.
+    /// `cmovcc` from memory, which is read unconditionally.
     #[inline]
     pub(crate) fn cmov_rm(&mut self, condition: Condition, dst: Gpr, mem: Mem) {
         self.memory(two(0x40 | condition as u64), dst.0, mem, 0, 0);
@@ -330,7 +330,7 @@ impl Assembler {
         self.low(0x58, dst);
     }
 
-    /// An opcode with the register in its lowest bits.
+    /// Writes an opcode with the register in its lowest bits.
     #[inline]
     fn low(&mut self, opcode: u64, register: Gpr) {
         let opcode = opcode | u64::from(register.0 & 7);

@@ -20,7 +20,7 @@ pub(crate) enum Integer {
     Xor = 0xEF,
 }
 
-/// What is compared, signed.
+/// Signed predicate of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IntegerPredicate {
     /// `vpcmpeqq`
@@ -36,7 +36,7 @@ pub(crate) enum LaneShift {
     Left,
     /// `vpsrlq`
     Right,
-    /// `vpsraq`: the sign comes in from above. AVX-512.
+    /// `vpsraq`: shifts in the sign bit. AVX-512.
     RightSigned,
 }
 
@@ -48,8 +48,8 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vpcmpeqq`, `vpcmpgtq` into a vector: all bits of a lane are 1 where it holds. The first 16 registers, at
-    /// most four lanes.
+    /// `vpcmpeqq`, `vpcmpgtq` into a vector: all bits of a lane are 1 if the predicate holds. The first 16 registers,
+    /// at most four lanes.
     #[inline]
     pub(crate) fn integer_compare(
         &mut self,
@@ -77,10 +77,10 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vpsllq`, `vpsrlq`, `vpsraq` by a number of bits that is known.
+    /// `vpsllq`, `vpsrlq`, `vpsraq` by a constant number of bits.
     #[inline]
     pub(crate) fn integer_shift(&mut self, op: LaneShift, shape: Shape, dst: Xmm, a: Xmm, bits: u8) {
-        // The opcode is shared; ModRM's `reg` tells them apart, and the destination stands in `vvvv`.
+        // The opcode is shared; ModRM's `reg` selects the operation, and the destination is in `vvvv`.
         let (form, extension) = match op {
             LaneShift::Left => (Form::new(P66, 1, 0x73), 6),
             LaneShift::Right => (Form::new(P66, 1, 0x73), 2),

@@ -1,16 +1,16 @@
 //! Labels, and jumps to them.
 //!
-//! A jump back takes 2 bytes when its label is near. A jump forward takes its long form, since its label's
-//! place is not known yet; it is patched when the code is finished.
+//! A jump back takes 2 bytes if its label is near. A jump forward takes its long form, since its label's position is
+//! unknown; it is patched when the code is finished.
 
 use super::{Assembler, displacement};
 use chainrule_base::Diagnostic;
 
-/// A place in the code, before or after it is known.
+/// A position in the code, known or not yet known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label(u32);
 
-/// The place of a label that is not bound.
+/// Position of an unbound label.
 pub(super) const UNBOUND: usize = usize::MAX;
 
 /// A jump whose 4-byte displacement ends the instruction.
@@ -20,23 +20,23 @@ pub(super) struct Jump {
 }
 
 impl Jump {
-    /// The same in code that is behind other code, which has so many bytes and labels.
+    /// Returns the same jump in code that is appended to other code with so many bytes and labels.
     pub(super) fn moved(self, bytes: usize, n_labels: u32) -> Self {
         Self { at: self.at + bytes, label: Label(self.label.0 + n_labels) }
     }
 }
 
-/// The place of a label in code that is behind so many other bytes.
+/// Returns the position of a label in code that is appended to so many bytes.
 pub(super) fn moved(place: usize, bytes: usize) -> usize {
     if place == UNBOUND { UNBOUND } else { place + bytes }
 }
 
-/// What a conditional jump, `setcc` or `cmovcc` asks of the flags; the value is the manual's `cc`.
+/// Condition on flags of a jump, `setcc` or `cmovcc`; the value is the manual's `cc`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
     /// The signed result did not fit.
     Overflow = 0x0,
-    /// It did.
+    /// The signed result fits.
     NoOverflow = 0x1,
     /// Unsigned less; after `vucomisd`, less or unordered.
     Below = 0x2,
@@ -52,7 +52,7 @@ pub(crate) enum Condition {
     Above = 0x7,
     /// The sign bit is set.
     Negative = 0x8,
-    /// It is not.
+    /// The sign bit is not set.
     NotNegative = 0x9,
     /// Parity even; after `vucomisd`, unordered.
     Parity = 0xA,
@@ -69,7 +69,7 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    /// All of them, by value.
+    /// All conditions, by value.
     pub(crate) const ALL: [Self; 16] = [
         Self::Overflow,
         Self::NoOverflow,
@@ -89,20 +89,20 @@ impl Condition {
         Self::Greater,
     ];
 
-    /// What holds exactly when this does not.
+    /// Returns the condition that holds exactly if this one does not.
     pub(crate) fn negated(self) -> Self {
         Self::ALL[self as usize ^ 1]
     }
 }
 
 impl Assembler {
-    /// A label for a place to come.
+    /// Returns a label for a later position.
     pub(crate) fn new_label(&mut self) -> Label {
         self.labels.push(UNBOUND);
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// The label stands here. Once only.
+    /// Binds the label to the current position. Only once.
     pub(crate) fn bind(&mut self, label: Label) {
         let here = self.len;
         match self.labels.get_mut(label.0 as usize) {
@@ -111,7 +111,7 @@ impl Assembler {
         }
     }
 
-    /// Where a label stands, if it is bound.
+    /// Returns the position of a label, if it is bound.
     pub(crate) fn place(&self, label: Label) -> Option<usize> {
         self.labels.get(label.0 as usize).copied().filter(|&place| place != UNBOUND)
     }
@@ -134,7 +134,7 @@ impl Assembler {
 
     fn jump(&mut self, short: u64, long: u64, long_len: usize, label: Label) {
         if let Some(place) = self.place(label) {
-            // A bound label is not ahead; it is this jump's own place at the most.
+            // A bound label is not ahead; at most it is this jump's own position.
             let back = self.len.wrapping_sub(place).wrapping_add(2);
             if back <= 128 {
                 return self.emit(short | (256 - back as u64) << 8, 2);

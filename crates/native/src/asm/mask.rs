@@ -20,7 +20,7 @@ pub(crate) enum MaskLogic {
 }
 
 impl Assembler {
-    /// An instruction that has VEX forms only, and is of AVX-512.
+    /// Writes an instruction that only has VEX forms, and belongs to AVX-512.
     #[inline]
     fn mask_form(&mut self, pp: u8, opcode: u8, length: u8, reg: u8, a: u8, rm: u8) {
         if self.level != Level::Avx512 {
@@ -59,19 +59,19 @@ impl Assembler {
         self.mask_form(P66, 0x93, 0, dst.0, 0, src.0);
     }
 
-    /// `kortestb`: the zero flag when no bit of either is set, the carry flag when together they have all 8.
+    /// `kortestb`: sets the zero flag if no bit of either is set, the carry flag if their union has all 8.
     #[inline]
     pub(crate) fn mask_test(&mut self, a: Mask, b: Mask) {
         self.mask_form(P66, 0x98, 0, a.0, 0, b.0);
     }
 
-    /// `vpmovm2q`: all bits of a lane become those of the mask. A scalar takes the 16-byte form.
+    /// `vpmovm2q`: sets all bits of a lane to the mask's bit. A scalar takes the 16-byte form.
     #[inline]
     pub(crate) fn mask_spread(&mut self, shape: Shape, dst: Xmm, src: Mask) {
         self.vector(Form::new(PF3, 2, 0x38).only_evex(), shape.length(), dst.0, 0, Xmm(src.0), Immediate::NONE);
     }
 
-    /// `vpmovq2m`: the sign bits of the lanes, zeros above; a scalar takes the 16-byte form, which gives two.
+    /// `vpmovq2m`: the sign bits of the lanes, zeros above; a scalar takes the 16-byte form, which yields two.
     #[inline]
     pub(crate) fn mask_of_signs(&mut self, shape: Shape, dst: Mask, src: Xmm) {
         self.vector(Form::new(PF3, 2, 0x39).only_evex(), shape.length(), dst.0, 0, src, Immediate::NONE);

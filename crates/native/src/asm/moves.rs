@@ -6,7 +6,7 @@ use super::{Assembler, Gpr, Mask, Mem, Shape, Source, Xmm};
 
 /// `vmovapd` between registers, `reg` from `rm`.
 const MOVE: Form = Form::new(P66, 1, 0x28);
-/// The same, `rm` from `reg`.
+/// `vmovapd` between registers, `rm` from `reg`.
 const MOVE_BACK: Form = Form::new(P66, 1, 0x29);
 
 /// `vmovsd` or `vmovupd` from memory, or with opcode `0x11` to memory.
@@ -19,7 +19,7 @@ pub(super) const fn memory_move(shape: Shape, opcode: u8) -> Form {
 }
 
 impl Assembler {
-    /// `vmovapd`: `dst = src`, for a scalar its 16 bytes (processors do that by renaming).
+    /// `vmovapd`: `dst = src`, for a scalar its 16 bytes (processors do this by renaming).
     #[inline]
     pub(crate) fn mov(&mut self, shape: Shape, dst: Xmm, src: Xmm) {
         if src.0 >= 8 && dst.0 < 8 {
@@ -29,79 +29,78 @@ impl Assembler {
         }
     }
 
-    /// `vmovsd`, `vmovupd`: from memory. A scalar's upper lanes become zero.
+    /// `vmovsd`, `vmovupd`: loads from memory. A scalar's upper lanes become zero.
     #[inline]
     pub(crate) fn load(&mut self, shape: Shape, dst: Xmm, mem: Mem) {
         self.vector(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem, Immediate::NONE);
     }
 
-    /// `vmovsd`, `vmovupd`: to memory.
+    /// `vmovsd`, `vmovupd`: stores to memory.
     #[inline]
     pub(crate) fn store(&mut self, shape: Shape, mem: Mem, src: Xmm) {
         self.vector(memory_move(shape, 0x11), shape.length(), src.0, 0, mem, Immediate::NONE);
     }
 
-    /// `vmovupd`: two lanes from memory. The others become zero.
+    /// `vmovupd`: loads two lanes from memory. The others become zero.
     #[inline]
     pub(crate) fn load_pair(&mut self, dst: Xmm, mem: Mem) {
         self.vector(Form::new(P66, 1, 0x10), 0, dst.0, 0, mem, Immediate::NONE);
     }
 
-    /// `vmovupd`: the lowest two lanes to memory.
+    /// `vmovupd`: stores the lowest two lanes to memory.
     #[inline]
     pub(crate) fn store_pair(&mut self, mem: Mem, src: Xmm) {
         self.vector(Form::new(P66, 1, 0x11), 0, src.0, 0, mem, Immediate::NONE);
     }
 
-    /// `vmovapd` under a mask: lanes whose bit is set come from `src`, the others stay. AVX-512.
+    /// `vmovapd` under a mask: lanes whose bit is set are those of `src`, the others stay. AVX-512.
     #[inline]
     pub(crate) fn mov_merging(&mut self, shape: Shape, dst: Xmm, mask: Mask, src: Xmm) {
         self.masked(MOVE, shape.length(), dst.0, 0, src.into(), mask, Masking::merging);
     }
 
-    /// `vmovapd` under a mask: lanes whose bit is set come from `src`, the others become zero. AVX-512.
+    /// `vmovapd` under a mask: lanes whose bit is set are those of `src`, the others become zero. AVX-512.
     #[inline]
     pub(crate) fn mov_zeroing(&mut self, shape: Shape, dst: Xmm, mask: Mask, src: Xmm) {
         self.masked(MOVE, shape.length(), dst.0, 0, src.into(), mask, Masking::zeroing);
     }
 
-    /// `vmovsd`, `vmovupd` under a mask: lanes whose bit is set from memory, the others stay and their memory
-    /// is not touched. AVX-512.
+    /// `vmovsd`, `vmovupd` under a mask: loads lanes whose bit is set; the others stay, and their memory is not
+    /// accessed. AVX-512.
     #[inline]
     pub(crate) fn load_merging(&mut self, shape: Shape, dst: Xmm, mask: Mask, mem: Mem) {
         self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), mask, Masking::merging);
     }
 
-    /// `vmovsd`, `vmovupd` under a mask: lanes whose bit is set from memory, the others become zero and their
-    /// memory is not touched. AVX-512.
+    /// `vmovsd`, `vmovupd` under a mask: loads lanes whose bit is set; the others become zero, and their memory is not
+    /// accessed. AVX-512.
     #[inline]
     pub(crate) fn load_zeroing(&mut self, shape: Shape, dst: Xmm, mask: Mask, mem: Mem) {
         self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), mask, Masking::zeroing);
     }
 
-    /// `vmovsd`, `vmovupd` under a mask: lanes whose bit is set to memory; the other memory is not touched.
-    /// AVX-512.
+    /// `vmovsd`, `vmovupd` under a mask: stores lanes whose bit is set; other memory is not accessed. AVX-512.
     #[inline]
     pub(crate) fn store_masked(&mut self, shape: Shape, mem: Mem, mask: Mask, src: Xmm) {
         self.masked(memory_move(shape, 0x11), shape.length(), src.0, 0, mem.into(), mask, Masking::merging);
     }
 
-    /// `vmaskmovpd`: lanes whose sign bit in `mask` is set from memory, the others become zero and their memory
-    /// is not touched. A scalar takes the 16-byte form. The first 16 registers, at most four lanes.
+    /// `vmaskmovpd`: loads lanes whose sign bit in `mask` is set; the others become zero, and their memory is not
+    /// accessed. A scalar takes the 16-byte form. The first 16 registers, at most four lanes.
     #[inline]
     pub(crate) fn load_where(&mut self, shape: Shape, dst: Xmm, mask: Xmm, mem: Mem) {
         self.vector(Form::new(P66, 2, 0x2D).only_vex(), shape.length(), dst.0, mask.0, mem, Immediate::NONE);
     }
 
-    /// `vmaskmovpd`: lanes whose sign bit in `mask` is set to memory; the other memory is not touched. A scalar
-    /// takes the 16-byte form. The first 16 registers, at most four lanes.
+    /// `vmaskmovpd`: stores lanes whose sign bit in `mask` is set; other memory is not accessed. A scalar takes the
+    /// 16-byte form. The first 16 registers, at most four lanes.
     #[inline]
     pub(crate) fn store_where(&mut self, shape: Shape, mem: Mem, mask: Xmm, src: Xmm) {
         self.vector(Form::new(P66, 2, 0x2F).only_vex(), shape.length(), src.0, mask.0, mem, Immediate::NONE);
     }
 
-    /// `vbroadcastsd`: the lowest lane of a register, or one double of memory, in all lanes. For a scalar a move
-    /// or a load.
+    /// `vbroadcastsd`: broadcasts the lowest lane of a register, or one double of memory, to all lanes. For a scalar a
+    /// move or a load.
     #[inline]
     pub(crate) fn broadcast(&mut self, shape: Shape, dst: Xmm, source: impl Into<Source>) {
         match (shape, source.into()) {
@@ -113,7 +112,8 @@ impl Assembler {
         }
     }
 
-    /// `vpbroadcastq`: a general register in all lanes, AVX-512. For a scalar [`movq_from`](Self::movq_from).
+    /// `vpbroadcastq`: broadcasts a general register to all lanes, AVX-512. For a scalar
+    /// [`movq_from`](Self::movq_from).
     #[inline]
     pub(crate) fn broadcast_gpr(&mut self, shape: Shape, dst: Xmm, src: Gpr) {
         if shape == Shape::One {
@@ -122,7 +122,7 @@ impl Assembler {
         self.vector(Form::new(P66, 2, 0x7C).only_evex(), shape.length(), dst.0, 0, Xmm(src.0), Immediate::NONE);
     }
 
-    /// All bits of all lanes become zero: `vxorps`, after the 15th register `vpxord`. Waits for nothing.
+    /// Zeroes all bits of all lanes: `vxorps`, from the 16th register on `vpxord`. Has no dependency.
     #[inline]
     pub(crate) fn zero(&mut self, dst: Xmm) {
         let form =
@@ -142,14 +142,14 @@ impl Assembler {
         self.vector(Form::new(P66, 1, 0x7E).w1().bytes(3), 0, src.0, 0, Xmm(dst.0), Immediate::NONE);
     }
 
-    /// `vmovmskpd`: the sign bits of the lanes into a general register, zeros above; a scalar takes the 16-byte
-    /// form, which gives two bits. The first 16 registers, at most four lanes.
+    /// `vmovmskpd`: the sign bits of the lanes into a general register, zeros above; a scalar takes the 16-byte form,
+    /// which yields two bits. The first 16 registers, at most four lanes.
     #[inline]
     pub(crate) fn signs_to(&mut self, shape: Shape, dst: Gpr, src: Xmm) {
         self.vector(Form::new(P66, 1, 0x50).only_vex(), shape.length(), dst.0, 0, src, Immediate::NONE);
     }
 
-    /// `vcvtsi2sd`: a signed 64-bit integer to a double; `upper` gives the lanes above, and is waited for.
+    /// `vcvtsi2sd`: a signed 64-bit integer to a double; `upper` provides the lanes above, and is a dependency.
     #[inline]
     pub(crate) fn cvtsi2sd(&mut self, dst: Xmm, upper: Xmm, src: Gpr) {
         self.vector(Form::new(PF2, 1, 0x2A).w1().bytes(3), 0, dst.0, upper.0, Xmm(src.0), Immediate::NONE);
@@ -161,13 +161,13 @@ impl Assembler {
         self.vector(Form::new(PF2, 1, 0x2A).w1().bytes(3), 0, dst.0, upper.0, mem, Immediate::NONE);
     }
 
-    /// `vcvttsd2si`: a double towards zero to a signed 64-bit integer; `i64::MIN` when it is none.
+    /// `vcvttsd2si`: a double towards zero to a signed 64-bit integer; `i64::MIN` if it does not fit.
     #[inline]
     pub(crate) fn cvttsd2si(&mut self, dst: Gpr, source: impl Into<Source>) {
         self.vector(Form::new(PF2, 1, 0x2C).w1().bytes(3), 0, dst.0, 0, source, Immediate::NONE);
     }
 
-    /// `vcvtsd2si`: a double to the nearest signed 64-bit integer, ties to even; `i64::MIN` when it is none.
+    /// `vcvtsd2si`: a double to the nearest signed 64-bit integer, ties to even; `i64::MIN` if it does not fit.
     #[inline]
     pub(crate) fn cvtsd2si(&mut self, dst: Gpr, source: impl Into<Source>) {
         self.vector(Form::new(PF2, 1, 0x2D).w1().bytes(3), 0, dst.0, 0, source, Immediate::NONE);
@@ -192,8 +192,8 @@ impl Assembler {
         self.vector(Form::new(P66, 1, 0x7A).only_evex(), shape.length(), dst.0, 0, source, Immediate::NONE);
     }
 
-    /// Half of the lanes of `src`, the lower ones or the upper: of eight `vextractf64x4`, of four
-    /// `vextractf128`, of a scalar's 16 bytes nothing: `shape` is that of `src`.
+    /// Extracts half of the lanes of `src`, the lower or the upper ones: of eight `vextractf64x4`, of four
+    /// `vextractf128`, of a scalar's 16 bytes nothing. `shape` is that of `src`.
     #[inline]
     pub(crate) fn half(&mut self, shape: Shape, dst: Xmm, src: Xmm, upper: bool) {
         let form = match shape {
@@ -204,7 +204,7 @@ impl Assembler {
         self.vector(form, shape.length(), src.0, 0, dst, Immediate::byte(u8::from(upper)));
     }
 
-    /// `a` with its lower or upper half replaced by the low lanes of `source`: eight lanes `vinsertf64x4`, four
+    /// Returns `a` with its lower or upper half replaced by the low lanes of `source`: eight lanes `vinsertf64x4`, four
     /// `vinsertf128`.
     #[inline]
     pub(crate) fn insert_half(&mut self, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>, upper: bool) {
@@ -216,8 +216,8 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(u8::from(upper)));
     }
 
-    /// Of each four lanes of `a`, then of each four of `b`, the lower two or the upper two: `vshuff64x2`; of four in the first
-    /// 16 registers `vperm2f128`.
+    /// Takes from each four lanes of `a`, then from each four of `b`, the lower two or the upper two: `vshuff64x2`; for
+    /// four lanes in the first 16 registers `vperm2f128`.
     #[inline]
     pub(crate) fn halves_of_fours(&mut self, shape: Shape, dst: Xmm, a: Xmm, b: Xmm, upper: bool) {
         let shuffle = Form::new(P66, 3, 0x23).w1().only_evex();
@@ -232,29 +232,29 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, b, Immediate::byte(choice));
     }
 
-    /// `vunpcklpd`: of each pair of lanes the lower of `a`, then the lower of `source`. A scalar takes the
-    /// 16-byte form.
+    /// `vunpcklpd`: from each pair of lanes the lower of `a`, then the lower of `source`. A scalar takes the 16-byte
+    /// form.
     #[inline]
     pub(crate) fn unpack_low(&mut self, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>) {
         self.vector(Form::new(P66, 1, 0x14), shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vunpckhpd`: of each pair of lanes the upper of `a`, then the upper of `source`. A scalar takes the
-    /// 16-byte form.
+    /// `vunpckhpd`: from each pair of lanes the upper of `a`, then the upper of `source`. A scalar takes the 16-byte
+    /// form.
     #[inline]
     pub(crate) fn unpack_high(&mut self, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>) {
         self.vector(Form::new(P66, 1, 0x15), shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
-    /// `vpermilpd`: each lane becomes the lower or, where its bit of `choice` is set, the upper of its pair. A
-    /// scalar takes the 16-byte form.
+    /// `vpermilpd`: each lane becomes the lower or, if its bit of `choice` is set, the upper one of its pair. A scalar
+    /// takes the 16-byte form.
     #[inline]
     pub(crate) fn permute_pairs(&mut self, shape: Shape, dst: Xmm, source: impl Into<Source>, choice: u8) {
         self.vector(Form::new(P66, 3, 0x05), shape.length(), dst.0, 0, source, Immediate::byte(choice));
     }
 
-    /// `vpermpd`: each lane of four becomes the one that its two bits of `choice` name; of eight, both halves do
-    /// the same.
+    /// `vpermpd`: each lane of four becomes the one selected by its two bits of `choice`; with eight lanes, both halves
+    /// do the same.
     #[inline]
     pub(crate) fn permute_fours(&mut self, shape: Shape, dst: Xmm, source: impl Into<Source>, choice: u8) {
         if shape == Shape::One {
@@ -263,8 +263,7 @@ impl Assembler {
         self.vector(Form::new(P66, 3, 0x01).w1(), shape.length(), dst.0, 0, source, Immediate::byte(choice));
     }
 
-    /// `vzeroupper`: all lanes of the first 16 registers beyond 16 bytes become zero, which code that knows only
-    /// SSE wants.
+    /// `vzeroupper`: zeroes all lanes of the first 16 registers beyond 16 bytes, as SSE code requires for speed.
     #[inline]
     pub(crate) fn vzeroupper(&mut self) {
         self.emit(0x77_F8_C5, 3);

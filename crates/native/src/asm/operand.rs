@@ -1,4 +1,4 @@
-//! What instructions work on: registers, memory, and how many lanes of them.
+//! Operands of instructions: registers, memory, and the number of lanes.
 
 /// A general register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,12 +28,11 @@ impl Gpr {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Xmm(pub u8);
 
-/// A mask register of AVX-512, k0 to k7. As a write mask k0 means "all lanes", so no masked instruction takes
-/// it.
+/// A mask register of AVX-512, k0 to k7. A write mask of k0 means "all lanes", so no masked instruction takes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mask(pub u8);
 
-/// How many lanes of doubles an instruction works on.
+/// Number of lanes of doubles of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// A scalar, in the lowest lane.
@@ -45,41 +44,41 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// The vector length of packed instructions, as VEX.L and EVEX.L'L count it: 0, 1, 2 are 16, 32, 64
-    /// bytes. Scalars live in 16 bytes.
+    /// Returns the vector length of packed instructions, as in VEX.L and EVEX.L'L: 0, 1, 2 are 16, 32, 64 bytes.
+    /// Scalars are in 16 bytes.
     #[inline]
     pub(super) fn length(self) -> u8 {
         self as u8
     }
 }
 
-/// A place in memory.
+/// A memory operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mem {
     /// `base + disp`.
     At {
-        /// Where it counts from.
+        /// Base register.
         base: Gpr,
-        /// Bytes.
+        /// Displacement in bytes.
         disp: i32,
     },
     /// `base + index * scale + disp`.
     Indexed {
-        /// Where it counts from.
+        /// Base register.
         base: Gpr,
-        /// Any register but `rsp`.
+        /// Index register, any but `rsp`.
         index: Gpr,
         /// 1, 2, 4 or 8.
         scale: u8,
-        /// Bytes.
+        /// Displacement in bytes.
         disp: i32,
     },
-    /// So many bytes into the constants of the code, as [`constant`](super::Assembler::constant) gave it.
+    /// Offset in bytes into the constants of the code, as returned by [`constant`](super::Assembler::constant).
     Constant(u32),
 }
 
 impl Mem {
-    /// So many bytes further, where an instruction can say it.
+    /// Returns the operand `bytes` bytes further, if an instruction can encode it.
     pub(crate) fn plus(self, bytes: i32) -> Option<Self> {
         Some(match self {
             Self::At { base, disp } => Self::At { base, disp: disp.checked_add(bytes)? },
@@ -91,14 +90,14 @@ impl Mem {
     }
 }
 
-/// The last source of a vector instruction.
+/// Last source of a vector instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
     /// A register.
     Reg(Xmm),
-    /// As many bytes of memory as the instruction takes.
+    /// As many bytes of memory as the instruction reads.
     Mem(Mem),
-    /// One double of memory, in all lanes; AVX-512. For a scalar instruction the same as `Mem`.
+    /// One double of memory in all lanes; AVX-512. For a scalar instruction the same as `Mem`.
     Broadcast(Mem),
 }
 

@@ -1,35 +1,35 @@
-//! The prefixes of vector instructions, VEX and EVEX, and which of them an instruction takes.
+//! The prefixes of vector instructions, VEX and EVEX, and their selection.
 //!
-//! | prefix | bytes | says |
+//! | prefix | bytes | meaning |
 //! | --- | --- | --- |
 //! | VEX, short | `C5`, `R vvvv L pp` | 16 registers, 16 or 32 bytes; map 1, no W, no high `rm` or index |
 //! | VEX, long | `C4`, `R X B map`, `W vvvv L pp` | the same without the restrictions |
 //! | EVEX | `62`, `R X B R' map`, `W vvvv 1 pp`, `z L'L b V' aaa` | 32 registers, 64 bytes, broadcast, masks |
 //!
-//! `R X B R' V'` and `vvvv` are high bits and a whole register number, inverted. Under EVEX a displacement of
-//! one byte counts in units of what the instruction reads, so that it reaches up to 64 times as far.
+//! `R X B R' V'` and `vvvv` are high bits and a whole register number, inverted. In EVEX, a displacement of one byte
+//! counts in units of the size of the memory operand, so that it reaches up to 64 times as far.
 
 use super::address::Place;
 use super::{Assembler, Mask, Source, Xmm};
 use crate::Level;
 
-/// An instruction, but for its operands: the bytes that its prefixes would be if all operands were register 0.
+/// An instruction without its operands: the bytes of its prefixes if all operands are register 0.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
-    /// The long VEX prefix and the opcode, the first byte lowest, or 0 when there is no such form.
+    /// The long VEX prefix and the opcode, the first byte lowest, or 0 if there is no such form.
     vex: u32,
-    /// The first three bytes of the EVEX prefix and the opcode, in the same way.
+    /// The first three bytes of the EVEX prefix and the opcode, in the same order.
     evex: u32,
-    /// Bytes in memory, as a power of two, or [`FULL`].
+    /// Size of the memory operand, as a power of two, or [`FULL`].
     memory: u8,
     /// Whether the two sources may be exchanged.
     commutes: bool,
 }
 
-/// Memory as long as the vector, or a broadcast double.
+/// Memory of the size of the vector, or a broadcast double.
 const FULL: u8 = u8::MAX;
 
-/// The bit of W in both prefixes, as they stand in [`Form`].
+/// The bit of W in both prefixes, as stored in [`Form`].
 const W: u32 = 0x80 << 16;
 
 /// `pp`: no prefix, `66`, `F3`, `F2`.
@@ -39,8 +39,8 @@ pub(super) const PF3: u8 = 2;
 pub(super) const PF2: u8 = 3;
 
 impl Form {
-    /// An instruction of packed doubles or 64-bit integers, with W = 0 or ignored under VEX and W = 1 under
-    /// EVEX. Maps 1, 2 and 3 are `0F`, `0F 38` and `0F 3A`.
+    /// Returns an instruction of packed doubles or 64-bit integers, with W = 0 or ignored in VEX and W = 1 in EVEX.
+    /// Maps 1, 2 and 3 are `0F`, `0F 38` and `0F 3A`.
     #[inline]
     pub(super) const fn new(pp: u8, map: u8, opcode: u8) -> Self {
         let (pp, map, opcode) = ((pp as u32) << 16, (map as u32) << 8, (opcode as u32) << 24);
@@ -49,14 +49,14 @@ impl Form {
         Self { vex, evex, memory: FULL, commutes: false }
     }
 
-    /// W = 1 under VEX too.
+    /// Sets W = 1 in VEX too.
     #[inline]
     pub(super) const fn w1(mut self) -> Self {
         self.vex |= W;
         self
     }
 
-    /// W = 0 under EVEX too.
+    /// Sets W = 0 in EVEX too.
     #[inline]
     pub(super) const fn evex_w0(mut self) -> Self {
         self.evex &= !W;
@@ -75,20 +75,20 @@ impl Form {
         self
     }
 
-    /// Takes so many bytes of memory at any vector length, as a power of two, and cannot broadcast.
+    /// Sets the size of the memory operand at any vector length, as a power of two, without broadcast.
     #[inline]
     pub(super) const fn bytes(mut self, power: u8) -> Self {
         self.memory = power;
         self
     }
 
-    /// The prefixes, for those who only write them.
+    /// Returns the prefixes.
     #[inline(always)]
     pub(super) const fn heads(self) -> Heads {
         Heads(self.vex as u64 | (self.evex as u64) << 32)
     }
 
-    /// The sources may be exchanged.
+    /// Sets whether the sources may be exchanged.
     #[inline]
     pub(super) const fn commutes(mut self, commutes: bool) -> Self {
         self.commutes = commutes;
@@ -96,7 +96,7 @@ impl Form {
     }
 }
 
-/// What follows the operands: a number of `len` bytes, 0 or 1.
+/// Immediate after the operands: a number of `len` bytes, 0 or 1.
 #[derive(Clone, Copy)]
 pub(super) struct Immediate {
     value: u8,
@@ -112,35 +112,35 @@ impl Immediate {
     }
 }
 
-/// Which lanes are written, under EVEX: the low bits are the mask, the high one zeroes the other lanes.
+/// Lanes to be written in EVEX: the low bits are the mask register, the high bit zeroes the other lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Masking(u8);
 
 impl Masking {
     pub(super) const NONE: Self = Self(0);
 
-    /// The other lanes stay.
+    /// Preserves the other lanes.
     #[inline]
     pub(super) const fn merging(mask: Mask) -> Self {
         Self(mask.0)
     }
 
-    /// The other lanes become zero.
+    /// Zeroes the other lanes.
     #[inline]
     pub(super) const fn zeroing(mask: Mask) -> Self {
         Self(mask.0 | 0x80)
     }
 }
 
-/// All of an instruction but its last operand, each field in a byte of one number: so that it travels in a
-/// register, which is several times as fast as through memory in pieces.
+/// All of an instruction except its last operand, with each field in a byte of one number, so that it is passed in a
+/// register, which is several times as fast as in memory.
 ///
-/// | byte | is |
+/// | byte | content |
 /// | --- | --- |
 /// | 0, 1 | the register in ModRM's `reg`, the one in `vvvv` or 0 |
 /// | 2 | the length: 0, 1, 2 for 16, 32, 64 bytes |
 /// | 3, 4 | [`Form::memory`], [`Form::commutes`] |
-/// | 5, 6 | the immediate, how many bytes it takes |
+/// | 5, 6 | the immediate, its number of bytes |
 /// | 7 | [`Masking`] |
 #[derive(Clone, Copy)]
 pub(super) struct Operands(u64);
@@ -178,7 +178,7 @@ impl Operands {
         self.byte(3)
     }
 
-    /// Bytes in memory, as a power of two.
+    /// Returns the size of the memory operand, as a power of two.
     #[inline(always)]
     fn shift(self) -> u8 {
         match self.memory() {
@@ -207,20 +207,20 @@ impl Operands {
         self.byte(7)
     }
 
-    /// Whether there are registers up to the 31st, no immediate, and no mask.
+    /// Returns whether there are only registers up to the 31st, no immediate, and no mask.
     #[inline(always)]
     fn is_plain(self) -> bool {
         self.0 & u64::from_le_bytes([0xE0, 0xE0, 0, 0, 0, 0xFF, 0xFF, 0xFF]) == 0
     }
 
-    /// Whether registers after the 15th, or 64 bytes, are among it.
+    /// Returns whether registers from the 16th on, or 64 bytes, are used.
     #[inline(always)]
     fn takes_evex(self) -> bool {
         self.0 & u64::from_le_bytes([0xF0, 0xF0, 2, 0, 0, 0, 0, 0]) != 0
     }
 }
 
-/// The prefixes of a [`Form`], VEX in the low half and EVEX in the high one; in a register like [`Operands`].
+/// The prefixes of a [`Form`], VEX in the low half and EVEX in the high one; passed in a register like [`Operands`].
 #[derive(Clone, Copy)]
 pub(super) struct Heads(u64);
 
@@ -237,8 +237,8 @@ impl Heads {
 }
 
 impl Assembler {
-    /// An instruction with its shortest prefix. `length` is 0, 1, 2 for 16, 32, 64 bytes; `reg` is the number
-    /// of the register in ModRM's `reg`, `a` of the one in `vvvv`, or 0.
+    /// Writes an instruction with its shortest prefix. `length` is 0, 1, 2 for 16, 32, 64 bytes; `reg` is the number of
+    /// the register in ModRM's `reg`, `a` of the one in `vvvv`, or 0.
     #[inline(always)]
     pub(super) fn vector(
         &mut self,
@@ -273,7 +273,7 @@ impl Assembler {
         }
     }
 
-    /// An instruction under a mask, which may not be k0.
+    /// Writes an instruction under a mask, which may not be k0.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
     pub(super) fn masked(
@@ -312,8 +312,8 @@ impl Assembler {
         self.emit(bytes, len + 1 + operands.immediate_len());
     }
 
-    /// Most instructions have a place without an index, and nothing after it: they are put together here, the others in
-    /// [`vector_memory_any`](Self::vector_memory_any).
+    /// Most instructions have a memory operand without an index and no immediate: these are assembled here, the others
+    /// in [`vector_memory_any`](Self::vector_memory_any).
     #[inline(never)]
     fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
         let must = operands.takes_evex() || heads.vex() == 0;
@@ -333,7 +333,7 @@ impl Assembler {
         let head = head | u64::from(modrm | (operands.reg() & 7) << 3) << (8 * head_len);
         let window = self.window();
         window[..8].copy_from_slice(&head.to_le_bytes());
-        // The mask changes nothing: it shows that all is inside of the window.
+        // The mask has no effect; it proves that indices are inside the window.
         window[(head_len + 1) & 15..][..4].copy_from_slice(&value.to_le_bytes());
         if place.is_constant() {
             self.refer(head_len + 1, end, value as u32);
@@ -367,7 +367,8 @@ impl Assembler {
         self.with_memory(head, len, operands.reg(), address, immediate, operands.immediate_len());
     }
 
-    /// Whether an instruction that takes EVEX may not; that is a fault. `highest` has all bits of its registers.
+    /// Returns whether an instruction that needs EVEX has no such form, which is a fault. `highest` is the union of its
+    /// register numbers.
     #[inline(always)]
     fn has_no_evex(&mut self, heads: Heads, highest: u8) -> bool {
         let fine = self.level == Level::Avx512 && heads.evex() != 0 && highest < 32;
@@ -384,19 +385,19 @@ impl Assembler {
     }
 }
 
-/// The VEX prefix and the opcode, and how many bytes they are: 3 or 4. `b` and `x` are high bits.
+/// Returns the VEX prefix and the opcode, and their number of bytes: 3 or 4. `b` and `x` are high bits.
 #[inline(always)]
 pub(super) fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64, usize) {
     let high = u32::from(operands.reg() & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13;
     let long = heads.vex() ^ (high | u32::from(a) << 19 | u32::from(operands.length()) << 18);
-    // The short prefix says the same without X, B, W and the map. Both are made, and one is taken without a
-    // branch, which would be hard to predict.
+    // The short prefix has no X, B, W and map. Both are made, and one is selected without a branch, which would be hard
+    // to predict.
     let short = 0xC5 | long & 0x8000 | long >> 8 & 0x7F00 | long >> 24 << 16;
     let is_short = long & (0x7F00 | W) == 0x6100;
     (u64::from(if is_short { short } else { long }), 4 - usize::from(is_short))
 }
 
-/// The EVEX prefix and the opcode, 5 bytes. `b` and `x` are high bits.
+/// Returns the EVEX prefix and the opcode, 5 bytes. `b` and `x` are high bits.
 #[inline(always)]
 pub(super) fn evex(heads: Heads, operands: Operands, b: u8, x: u8, broadcast: bool) -> u64 {
     let (reg, a) = (u32::from(operands.reg()), u32::from(operands.a()));

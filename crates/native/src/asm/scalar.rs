@@ -1,7 +1,7 @@
-//! Scalars: the instructions that most code for one point is made of, with their last operand in a register or in memory.
+//! Scalars: the instructions of most code for one point, with their last operand in a register or in memory.
 //!
-//! The same bytes as those of the other modules, in fewer steps: there is one length, and neither a mask nor an immediate. Which
-//! form comes next depends on data, so both are made and one is taken, without a branch.
+//! The bytes are those of the other modules, made in fewer steps: there is one length, and neither a mask nor an
+//! immediate. The form depends on data, so both are made and one is selected without a branch.
 
 use super::address::Place;
 use super::arithmetic::{fma_form, scalar_or_packed};
@@ -16,23 +16,23 @@ use crate::Level;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scalar(u64);
 
-/// In the highest byte, where no place has so much.
+/// A highest byte that no memory operand has.
 const IN_REGISTER: u64 = 0xFF << 56;
 
 impl Scalar {
-    /// So many bytes behind what a register points to.
+    /// Returns the memory `disp` bytes behind the address in a register.
     #[inline(always)]
     pub(crate) fn at(base: Gpr, disp: i32) -> Self {
         Self(Place::from(Mem::At { base, disp }).bits())
     }
 
-    /// So many bytes into the constants.
+    /// Returns the constant at this offset.
     #[inline(always)]
     pub(crate) fn constant(offset: u32) -> Self {
         Self(Place::from(Mem::Constant(offset)).bits())
     }
 
-    /// The register that it is.
+    /// Returns the register, if it is one.
     #[inline(always)]
     pub(crate) fn register(self) -> Option<Xmm> {
         (self.0 & IN_REGISTER == IN_REGISTER).then_some(Xmm(self.0 as u8))
@@ -54,7 +54,7 @@ impl Assembler {
         self.scalar(form, dst, a, source);
     }
 
-    /// `vfmadd132sd` and so on.
+    /// `vfmadd132sd` and so on: see [`Self::fma`].
     #[inline]
     pub(crate) fn fma_scalar(&mut self, op: Fma, order: FmaOrder, dst: Xmm, a: Xmm, source: Scalar) {
         self.scalar(fma_form(op, order, Shape::One), dst, a, source);
@@ -83,7 +83,7 @@ impl Assembler {
         }
     }
 
-    /// An instruction with both prefixes, of 8 bytes of memory.
+    /// Writes an instruction with both prefixes, of 8 bytes of memory.
     #[inline(never)]
     fn scalar_memory(&mut self, heads: Heads, reg: u8, a: u8, place: Place) {
         let operands = Operands::new(SCALAR, 0, reg, a, Immediate::NONE, Masking::NONE);
@@ -102,11 +102,11 @@ impl Assembler {
         let at = self.len + head_len + 1;
         let window = self.window();
         window[..8].copy_from_slice(&head.to_le_bytes());
-        // The mask changes nothing: it shows that all is inside of the window.
+        // The mask has no effect; it proves that indices are inside the window.
         window[(head_len + 1) & 15..][..4].copy_from_slice(&value.to_le_bytes());
         match u32::try_from(at) {
             Ok(at) => {
-                // Whether it is a constant is hard to predict, too.
+                // Branch-free, because it is hard to predict whether it is a constant.
                 let n = self.references.len();
                 self.references.push(Reference::new(at, value as u32, 0));
                 self.references.truncate(n + usize::from(place.is_constant()));
@@ -118,5 +118,5 @@ impl Assembler {
     }
 }
 
-/// What all scalar instructions take of memory.
+/// Form of the memory operand of all scalar instructions.
 const SCALAR: Form = Form::new(0, 0, 0).bytes(3);

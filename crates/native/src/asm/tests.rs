@@ -1,4 +1,4 @@
-//! What the encoder is held against: `iced-x86`'s decoder, the processor, and lengths by hand.
+//! References for the encoder: `iced-x86`'s decoder, the processor, and lengths by hand.
 
 mod append;
 mod constants;

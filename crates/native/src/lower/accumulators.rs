@@ -1,9 +1,9 @@
-//! Partial results of lanes that stay in vectors from block to block, and are put together there.
+//! Partial sums of lane loops that stay in vector registers between blocks, and their reduction.
 //!
-//! A loop cut for lanes keeps the partial results of a sum in eight elements of the workspace, which its blocks load and
-//! store, and which are added up after it: halves of a vector, then halves of what is left. Where all lanes are one vector,
-//! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors, of elements
-//! in memory too.
+//! A vectorised loop keeps the partial results of a sum in eight elements of the workspace, which its blocks load and
+//! store, and which are added up after the loop: halves of a vector, then halves of the rest. If all lanes are one
+//! vector and nothing else accesses these elements, they need no memory. The reduction uses halves of vectors, also for
+//! elements in memory.
 
 use super::copies;
 use super::homes::Homes;
@@ -18,65 +18,65 @@ use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Place, Reg}
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The operators that put [`LANES`] elements together.
+/// Number of operators that reduce [`LANES`] elements.
 const STEPS: usize = LANES as usize - 1;
 
-/// The instructions of a tree: loads, then operators.
+/// Number of instructions of a reduction tree: loads, then operators.
 pub(super) const TREE: usize = LANES as usize + STEPS;
 
-/// Elements that are put together to one.
+/// A reduction of elements to one.
 #[derive(Debug)]
 pub(super) struct Tree {
     op: Arith,
     /// Whether the instruction takes its arguments in the other order.
     is_exchanged: bool,
     buffer: BufferId,
-    /// The first of the elements.
+    /// First of the elements.
     first: Poly<Reg>,
     dst: Reg,
 }
 
 impl Tree {
-    /// The first of the elements, where they are a vector that may stay in a register.
+    /// Returns the first of the elements, if they are a vector that may stay in a register.
     fn vector(&self) -> Option<i64> {
         self.first.as_constant().filter(|first| first % LANES == 0)
     }
 }
 
-/// What stays in vectors.
+/// Partial sums in vector registers.
 #[derive(Default, Debug)]
 pub(super) struct Accumulators {
-    /// By buffer and first element.
+    /// Value location of each vector, by buffer and first element.
     vectors: BTreeMap<(BufferId, i64), Number>,
-    /// By number of the first event.
+    /// Reduction trees, by the number of the first event.
     pub trees: BTreeMap<u32, Tree>,
 }
 
 impl Accumulators {
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub(super) fn are_some(&self) -> bool {
         !self.vectors.is_empty()
     }
 
-    /// Whether all of a buffer stays in vectors.
+    /// Returns whether all of a buffer stays in vectors.
     pub(super) fn holds(&self, buffer: BufferId) -> bool {
         self.vectors.range((buffer, i64::MIN)..=(buffer, i64::MAX)).next().is_some()
     }
 }
 
-/// What is seen of a buffer.
+/// Accesses of a buffer.
 struct Seen {
     first: u32,
     last: u32,
-    /// The loop around the first access, and whether all others are in it too.
+    /// Loop around the first access, if all other accesses are inside it too.
     around: Option<u32>,
-    /// The loop around the last access.
+    /// Loop around the last access.
     around_last: Option<u32>,
     is_other: bool,
     weights: BTreeMap<i64, u64>,
 }
 
-/// Finds the buffers that only loops of `once` access, and trees of these and others.
+/// Finds the buffers that only the loops of `once` access, and the reductions of these and others.
 pub(super) fn plan(
     kernel: &Kernel,
     events: &[Event<'_>],
@@ -91,7 +91,7 @@ pub(super) fn plan(
     let mut seen: BTreeMap<BufferId, Seen> = BTreeMap::new();
     let mut open: Vec<u32> = Vec::new();
     let mut lane: Option<Reg> = None;
-    // How many calls came before that were not in lanes.
+    // Number of preceding calls outside lane loops.
     let mut calls_before = vec![0u32];
     let mut until = 0;
     for (at, event) in (1u32..).zip(events) {
@@ -155,14 +155,14 @@ pub(super) fn plan(
     found
 }
 
-/// The first of the elements that the lanes of the loop over `lane` access, one each, if they are a vector.
+/// Returns the first of the elements accessed by the lanes of the loop over `lane`, one each, if they are a vector.
 fn vector(address: &Poly<Reg>, lane: Reg) -> Option<i64> {
     let (slope, _) = address.split_linear(lane)?;
     let first = at_first(address, lane).as_constant()?;
     (slope.as_constant() == Some(1) && first % LANES == 0).then_some(first)
 }
 
-/// The tree that begins with event number `at`, if there is one whose parts nobody else reads.
+/// Returns the reduction tree that starts at event `at`, if nothing else reads its intermediate results.
 fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
     let instrs = events.get(at as usize - 1..at as usize - 1 + TREE)?;
     let instr = |i: usize| if let Event::Instr(instr) = instrs[i] { Some(instr) } else { None };
@@ -206,7 +206,7 @@ fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
 }
 
 impl Writer<'_> {
-    /// Where the vector lives that the lanes access at `at`.
+    /// Returns the location of the vector accessed by the lanes at `at`.
     pub(super) fn accumulator(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Home> {
         if !self.plan.accumulators.are_some() {
             return None;
@@ -258,11 +258,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Puts the elements of a tree together, from a register or from memory.
+    /// Reduces the elements of a tree, from a register or from memory.
     pub(super) fn put_together(&mut self, tree: &Tree) -> Result<()> {
         let vector = tree.vector().and_then(|first| self.plan.accumulators.vectors.get(&(tree.buffer, first)));
         let home = vector.map(|number| self.plan.home(*number));
-        // One of each load, three of each operator; the last is the result's.
+        // One next use of each load, three of each operator; the last one is that of the result.
         for _ in 0..LANES as usize + 3 * STEPS - 1 {
             self.next_use();
         }
@@ -271,7 +271,7 @@ impl Writer<'_> {
         match home {
             Some(home) => self.read_vector(x, home)?,
             None => {
-                // Both ends are looked at.
+                // Checks both ends.
                 let _ = self.address(tree.buffer, &tree.first.add(&Poly::constant(LANES - 1)))?;
                 let mem = self.address(tree.buffer, &tree.first)?;
                 self.asm.load(Shape::Eight, x, mem);
@@ -281,7 +281,7 @@ impl Writer<'_> {
         self.asm.half(Shape::Eight, y, x, true);
         self.asm.arith(tree.op, Shape::Four, x, a, b);
         self.asm.half(Shape::Four, y, x, true);
-        // Two lanes as four: nothing is read of the upper ones.
+        // Two lanes as four: the upper ones are ignored.
         self.asm.arith(tree.op, Shape::Four, x, a, b);
         self.asm.permute_pairs(Shape::One, y, x, 1);
         self.asm.arith(tree.op, Shape::One, x, a, b);

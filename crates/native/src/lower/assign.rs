@@ -1,10 +1,10 @@
-//! Hands out registers, and places in the frame, to what outlives its block.
+//! Assignment of registers and frame slots to values that outlive their block.
 //!
-//! In: the wishes of [`Homes`], each for a stretch of events. Out: [`Assigned`], a place for each.
+//! In: the requests of [`Homes`], each with a live interval. Out: [`Assigned`], a location for each.
 //!
-//! Registers go to what gains most for each event in which it keeps one: an address that an inner loop steps before a pointer
-//! that all loops use now and then. A pointer is in the frame anyway, so each loop may have it in a register of its own; where
-//! the loops inside have it in one register already, the loop around takes that.
+//! Registers go to the values with the largest gain for each event of their live intervals: the address stepped in an
+//! inner loop precedes a pointer that all loops use occasionally. A pointer is in the frame anyway, so each loop may
+//! have it in a register of its own; if inner loops already have it in one register, the outer loop takes that.
 
 use super::frame::Words;
 use super::homes::{Homes, Wish};
@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::successors;
 
-/// The general registers that globals may have, the first preferred: in code with calls those that survive them, and
-/// those with short names.
+/// General registers for globals in order of preference: in code with calls, the callee-saved ones and those with short
+/// encodings.
 const CALLING: [Gpr; 11] =
     [Gpr::RBX, Gpr::RSI, Gpr::RDI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
 
@@ -25,20 +25,20 @@ const CALLING: [Gpr; 11] =
 const LEAF: [Gpr; 11] =
     [Gpr::RSI, Gpr::RBX, Gpr::RBP, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
 
-/// The same where saving a register costs more than a longer name: those first that need not be saved.
+/// As above if saving a register costs more than a longer encoding: caller-saved registers first.
 const SHORT_LEAF: [Gpr; 11] =
     [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
 
-/// How many these are.
+/// Number of these registers.
 const N_GENERALS: usize = CALLING.len();
 
-/// So many general registers stay free for computed addresses: for a pointer, an offset, and another.
+/// General registers that stay free for computed addresses: a pointer, an offset, and another one.
 const SPARES: u32 = 3;
 
-/// Code of fewer events is short.
+/// Minimum number of events of code that is not short.
 const SHORT: usize = 512;
 
-/// The general registers that globals may have.
+/// Returns the general registers for globals.
 fn general_pool(has_calls: bool, n_events: usize) -> &'static [Gpr; N_GENERALS] {
     match (has_calls, n_events < SHORT) {
         (true, _) => &CALLING,
@@ -47,7 +47,7 @@ fn general_pool(has_calls: bool, n_events: usize) -> &'static [Gpr; N_GENERALS] 
     }
 }
 
-/// The vector registers that globals may have.
+/// Returns the vector registers for globals.
 fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
     let (from, to) = match level {
         Level::Avx2 => (8, 16),
@@ -60,54 +60,55 @@ pub(super) fn survives_calls(g: Gpr) -> bool {
     [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
 }
 
-/// The places, from the first wish on.
+/// Locations of all requests.
 pub(super) struct Assigned {
     pub homes: Vec<Home>,
     pub n_slots: u32,
-    /// The general registers that were to be had.
+    /// General registers for globals.
     pub generals: &'static [Gpr],
-    /// Where vector registers are taken; those that are.
+    /// Vector registers with their live intervals; only those in use.
     pub vectors: Vec<(Xmm, Taken)>,
-    /// Where registers are taken, by events: the bit of a general register is its number in `generals`.
+    /// General registers in use, by events: the bit of a register is its number in `generals`.
     pub spans: Option<Spans>,
 }
 
-/// Where a register is taken: spans of events that do not overlap, by their begin, with the wish that has it.
+/// Live intervals assigned to a register, disjoint, by their start, with the request.
 #[derive(Default)]
 pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
 
 impl Taken {
-    /// Whether what it holds before an event is needed after it.
+    /// Returns whether a value is live across an event.
     pub(super) fn is_over(&self, at: u32) -> bool {
         self.0.range(..at).next_back().is_some_and(|(_, (end, _))| *end > at)
     }
 
-    /// The wishes that have it in these events, the last one first.
+    /// Returns the requests assigned to the register in these events, the last one first.
     fn over(&self, from: u32, to: u32) -> impl Iterator<Item = usize> + '_ {
         self.0.range(..=to).rev().take_while(move |(_, (end, _))| *end >= from).map(|(_, (_, wish))| *wish)
     }
 }
 
-/// What is handed out so far.
+/// State of the assignment.
 struct Assignment<'a> {
     homes: Homes<'a>,
-    /// By wish.
+    /// Location of each request.
     places: Vec<Home>,
-    /// By wish: whether a loop inside has, or had, the same pointer in a register.
+    /// Whether an inner loop has, or had, the same pointer in a register, for each request.
     is_inside: Vec<bool>,
     pool: &'static [Gpr; N_GENERALS],
-    /// Where those of the pool are taken.
+    /// Live intervals of each register of the pool.
     generals: [Taken; N_GENERALS],
     vectors: Vec<(Xmm, Taken)>,
-    /// Both by events: the bit of a general register is its number, vector registers follow ([`N_GENERALS`]).
+    /// Registers in use, by events: the bit of a general register is its number, vector registers follow
+    /// ([`N_GENERALS`]).
     spans: Spans,
 }
 
-/// Places for the pointers of buffers, where no loop asks for one and nothing else for any: what
-/// [`Homes::assign`] hands out, for small code in a fraction of the time.
+/// Returns locations for the pointers of buffers if no loop and no other value requests any: the result of
+/// [`Homes::assign`], in a fraction of its time for small code.
 pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> Vec<Home> {
     let pool = general_pool(calls > 0, n_events);
-    // From the begin to the end.
+    // From the start to the end.
     let wish = |weight| Wish { from: 0, to: n_events as u32 + 1, weight, kind: Kind::Int, pointer: None };
     let urgency = |(i, accesses): (usize, &u64)| Some((Reverse(wish(*accesses).urgency()?), i));
     let mut open: Vec<(Reverse<u64>, usize)> = accesses.iter().enumerate().filter_map(urgency).collect();
@@ -125,7 +126,7 @@ pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> 
 }
 
 impl Homes<'_> {
-    /// Hands out places. `O(n log n)` for `n` wishes, but for how deep loops nest.
+    /// Assigns locations. `O(n log n)` for `n` requests, times the depth of loops.
     pub(super) fn assign(self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
         let mut this = Assignment {
             places: vec![Home::Local; self.wishes.len()],
@@ -142,14 +143,14 @@ impl Homes<'_> {
 }
 
 impl Assignment<'_> {
-    /// Hands out registers, what is most urgent first.
+    /// Assigns registers, the most urgent request first.
     fn registers(&mut self) {
         let urgency = |(i, wish): (usize, &Option<Wish>)| Some((wish.as_ref()?.urgency()?, Reverse(i)));
         let mut open: BinaryHeap<(u64, Reverse<usize>)> =
             self.homes.wishes.iter().enumerate().filter_map(urgency).collect();
         while let Some((urgency, Reverse(i))) = open.pop() {
             let Some(wish) = self.homes.wishes[i] else { continue };
-            // What has become more urgent has had its turn.
+            // A request whose urgency has risen was handled then.
             if wish.urgency() != Some(urgency) || self.places[i] != Home::Local {
                 continue;
             }
@@ -159,7 +160,7 @@ impl Assignment<'_> {
                     if is_there || self.general(i, wish) {
                         continue;
                     }
-                    // The loop around is asked for it all the more.
+                    // The request of the outer loop becomes more urgent.
                     let outer = self.around(i).next();
                     if let Some(outer) = outer
                         && let Some(of_outer) = &mut self.homes.wishes[outer]
@@ -174,13 +175,13 @@ impl Assignment<'_> {
         }
     }
 
-    /// The wishes for the same pointer in the loops around, the innermost first.
+    /// Returns the requests for the same pointer in the outer loops, the innermost first.
     fn around(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let around = |i: usize| self.homes.wishes[i]?.pointer?.around;
         successors(around(i), move |i| around(*i))
     }
 
-    /// A general register, if there is one; where loops inside have a pointer already it stays between them.
+    /// Assigns a general register, if there is one; a pointer of inner loops stays in its register between them.
     fn general(&mut self, i: usize, wish: Wish) -> bool {
         let (from, to) = (wish.from, wish.to);
         let taken = self.spans.taken(from, to);
@@ -212,7 +213,7 @@ impl Assignment<'_> {
         true
     }
 
-    /// A vector register, if there is one and it pays.
+    /// Assigns a vector register, if there is one and it pays.
     fn vector(&mut self, i: usize, wish: Wish) {
         let taken = self.spans.taken(wish.from, wish.to) >> N_GENERALS;
         let free = (0..self.vectors.len()).find(|x| taken >> x & 1 == 0);
@@ -224,7 +225,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// Places in the frame for the others; those that share one get it.
+    /// Assigns frame slots to the other requests; requests that share a location get the same one.
     fn frame(mut self, words: &mut Words) -> Assigned {
         let mut n_slots = 0;
         for (place, wish) in self.places.iter_mut().zip(&self.homes.wishes) {

@@ -1,7 +1,7 @@
-//! Calls: operators that are no instruction, integer operators, users' functions, copies.
+//! Calls: operators without an instruction, integer operators, user functions, copies.
 //!
-//! The System V convention preserves no vector register, so before a call all that is needed after it goes to
-//! memory. Functions are reached through the constants.
+//! The System V convention preserves no vector register, so all live values are stored before a call. Addresses of
+//! functions are constants.
 
 use super::frame::{Header, lanes};
 use super::plan::{Home, Kind, NEVER, Number};
@@ -13,24 +13,24 @@ use chainrule_kernel::{BufferId, Instr, Reg};
 use chainrule_mathfun::{Form, Function};
 use chainrule_ops::Op;
 
-/// The other one of sine and cosine.
+/// The sine of a cosine, or the cosine of a sine.
 #[derive(Clone, Copy)]
 struct Partner {
     at: u32,
-    /// When the argument is used next after it.
+    /// Next use of the argument after it.
     next: u32,
 }
 
 /// Vector registers of globals, one bit each.
 struct Soon {
-    /// Read or written.
+    /// Read or written registers.
     needed: u32,
     written: u32,
 }
 
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
-        // Code that knows only SSE is slow while the upper lanes hold something.
+        // SSE code is slow while the upper lanes are dirty.
         if self.shape == Shape::One && self.plan.is_wide() {
             self.asm.vzeroupper();
         }
@@ -38,8 +38,8 @@ impl Writer<'_> {
         self.asm.call_m(Mem::Constant(at));
     }
 
-    /// What the call of event `at` destroys and what follows needs goes to memory, if it is not there; the arguments, if in
-    /// registers, stay there too.
+    /// Stores live values that the call of event `at` destroys, unless they are in memory; arguments in registers also
+    /// stay there.
     fn before_call(&mut self, at: u32) -> Result<()> {
         let (asm, frame, shape) = (&mut self.asm, self.frame, self.shape);
         self.registers.spill_all(|x, slot| asm.store(shape, frame.slot(slot), x));
@@ -60,8 +60,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// After a call that gives `dst`, with what comes `after` it in the block: what is needed before the next call comes back
-    /// from memory.
+    /// Reloads the values needed before the next call, after a call with result `dst`; `after` are the following
+    /// instructions of the block.
     fn after_call(&mut self, dst: Option<Reg>, after: &[Instr]) {
         self.registers.clear();
         self.registers.end();
@@ -80,15 +80,15 @@ impl Writer<'_> {
         self.set_mask();
     }
 
-    /// What the instructions up to the next call do; all may be done where none comes.
+    /// Returns the registers used by the instructions up to the next call; all may be used if there is none.
     fn before_next_call(&self, after: &[Instr]) -> Soon {
         let mut soon = Soon { needed: 0, written: 0 };
         for instr in after {
             let is_known = match instr {
-                // One call gives both of sine and cosine.
+                // One call computes both sine and cosine.
                 Instr::Op { op: Op::Sin | Op::Cos, .. } => false,
                 Instr::Op { .. } | Instr::MulAdd { .. } | Instr::Const { .. } => true,
-                // Sums in lanes are read and written so.
+                // Partial sums in registers are read and written like this.
                 Instr::Load { .. } | Instr::Store { .. } => !self.plan.accumulators.are_some(),
                 _ => false,
             };
@@ -106,7 +106,7 @@ impl Writer<'_> {
         Soon { needed: u32::MAX, written: u32::MAX }
     }
 
-    /// Writes the arguments to slots one after the other; returns the first.
+    /// Stores the arguments in consecutive slots; returns the first.
     fn arguments_to_slots(&mut self, args: &[Reg]) -> Result<u32> {
         let first = self.call_slots(args.len().max(1) as u32);
         let left = self.left;
@@ -125,7 +125,7 @@ impl Writer<'_> {
         Ok(first)
     }
 
-    /// So many slots in a row for arguments, the same ones for all calls that need no more.
+    /// Returns `n` consecutive slots for arguments, shared by all calls that need no more.
     fn call_slots(&mut self, n: u32) -> u32 {
         if let Some((first, len)) = self.argument_slots
             && len >= n
@@ -137,7 +137,7 @@ impl Writer<'_> {
         first
     }
 
-    /// Takes a result from the slot where a call left it.
+    /// Loads a result from the slot in which a call left it.
     fn result_from_slot(&mut self, dst: Reg, slot: u32) -> Result<()> {
         let next = self.next_use();
         if self.plan.home(dst.index()) == Home::Local && next == NEVER {
@@ -150,10 +150,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// An operator that is a function: one of ours in this form, or by its row.
+    /// Emits an operator that is a function: one of ours in this form, or by its row.
     pub(super) fn call_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg], after: &[Instr]) -> Result<()> {
         if let Some((_, slot)) = self.pending.take_if(|(partner, _)| *partner == at) {
-            // It was computed together with its partner, which also gave the argument back if it was the last.
+            // It was computed with its partner, which also released the argument if that was the last use.
             let next = self.next_use();
             self.release(args[0], next);
             return self.result_from_slot(dst, slot);
@@ -205,8 +205,8 @@ impl Writer<'_> {
         self.result_from_slot(dst, first)
     }
 
-    /// The event of those `after` number `at` that asks for the other one of sine and cosine of `argument`, when nothing but stores
-    /// lies between, and the place of its next uses.
+    /// Returns the event among those `after` number `at` that computes the other one of sine and cosine of `argument`,
+    /// if there are only stores between, with its next uses.
     fn partner(&self, at: u32, op: Op, argument: Reg, after: &[Instr]) -> Option<Partner> {
         let other = if op == Op::Sin { Op::Cos } else { Op::Sin };
         // The uses of this argument and of this result.
@@ -225,8 +225,8 @@ impl Writer<'_> {
         None
     }
 
-    /// Sine and cosine of one argument in one call: the sine comes in the first vector register, the cosine in
-    /// memory. The one that is asked for later waits in a slot.
+    /// Computes sine and cosine of one argument in one call: the sine is returned in the first vector register, the
+    /// cosine in memory. The one needed later is kept in a slot.
     fn call_sin_cos(
         &mut self,
         (at, after): (u32, &[Instr]),
@@ -278,7 +278,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The arguments in registers, any.
+    /// Loads the arguments into any registers.
     fn arguments_to_registers(&mut self, args: &[Reg]) -> Result<Vec<Xmm>> {
         let mut next = Vec::new();
         let mut from = Vec::new();
@@ -300,7 +300,7 @@ impl Writer<'_> {
             [a, b] => {
                 let mut b = b;
                 if b == Xmm(0) && a != Xmm(0) {
-                    // All others are free: what they held is in memory.
+                    // All others are free: their values are in memory.
                     let spare = if a == Xmm(2) { Xmm(3) } else { Xmm(2) };
                     self.asm.mov(self.shape, spare, b);
                     b = spare;
@@ -316,7 +316,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A user's function.
+    /// Calls a user function.
     pub(super) fn call_external(&mut self, at: u32, dst: Reg, function: usize, args: &[Reg]) -> Result<()> {
         self.save_masks()?;
         let first = self.arguments_to_slots(args)?;
@@ -335,7 +335,7 @@ impl Writer<'_> {
         self.result_from_slot(dst, first)
     }
 
-    /// An integer operator by its row.
+    /// Calls an integer operator by its row.
     pub(super) fn call_int_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg], failure: usize) -> Result<()> {
         let [rax, ..] = SCRATCH;
         self.save_masks()?;
@@ -351,7 +351,7 @@ impl Writer<'_> {
         self.asm.lea(Gpr::RDX, numbers);
         self.leave_lanes();
         self.call_address(support::call_int as *const () as usize);
-        // The numbers stand already where the failure wants them.
+        // The numbers are already in the words for failures.
         let label = self.site(Site::NoResult { failure, op }, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
@@ -360,7 +360,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Copies what the numbers of the frame say: to, from, length.
+    /// Copies elements as described by the numbers of the frame: destination, source, length.
     pub(super) fn call_copy(&mut self, at: u32, to: BufferId, from: BufferId) -> Result<()> {
         self.before_call(at)?;
         let word = |this: &Self, word: u32| this.frame.word(word);
@@ -382,14 +382,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Code that knows only SSE is slow while the upper lanes hold something.
+    /// Clears the upper lanes: SSE code is slow while they are dirty.
     fn leave_lanes(&mut self) {
         if self.shape != Shape::One {
             self.asm.vzeroupper();
         }
     }
 
-    /// For stubs: numbers into the words of the frame that tell why it failed.
+    /// For stubs: writes numbers into the words of the frame for failures.
     pub(super) fn report(&mut self, numbers: &[Number]) {
         let [rax, ..] = SCRATCH;
         for (i, number) in (0..).zip(numbers) {
@@ -400,7 +400,7 @@ impl Writer<'_> {
     }
 }
 
-/// The vector registers of these bits.
+/// Returns the vector registers of these bits.
 fn each(mut bits: u32) -> impl Iterator<Item = Xmm> {
     std::iter::from_fn(move || {
         let x = (bits != 0).then(|| Xmm(bits.trailing_zeros() as u8))?;

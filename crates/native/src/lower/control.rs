@@ -1,8 +1,8 @@
 //! Loops and branches.
 //!
-//! At control nothing is in registers but globals that live there: a block starts with what the plan says.
-//! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
-//! another still reads go through a temporary.
+//! At control flow only globals are in registers: a block starts in the state defined by the plan. Loop-carried values
+//! and results of branches change in parallel: moves that would overwrite a value that another move reads use a
+//! temporary.
 
 use super::integers::holds;
 use super::plan::{Counted, Home, Kind, LoopPlan, Stretch};
@@ -12,7 +12,7 @@ use chainrule_base::{Id, Poly};
 use chainrule_kernel::{Event, LANES, Move, Reg, moves};
 
 impl<'k> Writer<'k> {
-    /// Returns whether what follows is only reached from what came before.
+    /// Emits a control event; returns whether the following code is only reached from the preceding code.
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<bool> {
         let mut goes_on = false;
         match event {
@@ -34,7 +34,7 @@ impl<'k> Writer<'k> {
                     self.asm.jcc(Condition::LessEqual, exit);
                     let more = Poly::constant(LANES - 1).sub(count);
                     if plan.lanes.is_some() && !self.ranges.is_at_least_zero(&more) {
-                        // More are not the rest of a round.
+                        // More iterations do not fit the round.
                         let label = self.site(Site::Outside, &[]);
                         self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
                         self.asm.jcc(Condition::GreaterEqual, label);
@@ -64,7 +64,7 @@ impl<'k> Writer<'k> {
                 let open = self.loops.pop().ok_or_else(unbalanced)?;
                 let by = self.leave_lane_loop(*index);
                 if by == LANES {
-                    // It was the only round.
+                    // It is the only round.
                     self.asm.bind(open.exit);
                     self.leave_pointers();
                     return Ok(matches!(open.plan.known_count, Some(1..)));
@@ -140,7 +140,7 @@ impl<'k> Writer<'k> {
         Ok(goes_on)
     }
 
-    /// Sets the flags by a condition; those under which it holds.
+    /// Sets the flags by a condition; returns the condition code under which it holds.
     fn flags(&mut self, condition: Reg) -> Condition {
         let [rax, rcx, _] = SCRATCH;
         match self.compared.take() {
@@ -152,7 +152,7 @@ impl<'k> Writer<'k> {
             Some(Compared::Doubles(holds)) => holds,
             Some(Compared::EqualDoubles) => Condition::Equal,
             None => {
-                // A truth value of this block was put there.
+                // The location of a truth value of this block.
                 let condition = match self.plan.kinds[condition.index()] {
                     Kind::Int => self.number(condition.index(), rax),
                     _ => rax,
@@ -163,8 +163,8 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Whether the control before stretch `i` begins a branch that does nothing but choose between integers, which is made of
-    /// moves then.
+    /// Returns whether the control event before stretch `i` starts a branch that only selects integers, which becomes
+    /// conditional moves.
     pub(super) fn is_choice_of_integers(&mut self, i: usize) -> bool {
         let control = |i: usize| match self.plan.stretches.get(i) {
             Some(Stretch::Control(_, event)) => Some(*event),
@@ -177,7 +177,7 @@ impl<'k> Writer<'k> {
         };
         let is_int = |r: Reg| self.plan.kinds[r.index()] == Kind::Int;
         let home = |r: Reg| self.plan.home(r.index());
-        // None overwrites what another one still reads.
+        // No move overwrites a value that another one still reads.
         let is_apart = |i: usize| {
             let later = &choices[i + 1..];
             later.iter().all(|c| ![c.then, c.otherwise].map(home).contains(&home(choices[i].var)))
@@ -192,7 +192,7 @@ impl<'k> Writer<'k> {
         }
         let [_, rcx, rdx] = SCRATCH;
         let holds = self.flags(condition);
-        // Moves leave the flags as they are.
+        // Moves preserve flags.
         for c in choices {
             self.number_into(rdx, c.otherwise.index());
             let then = self.number(c.then.index(), rcx);
@@ -202,7 +202,7 @@ impl<'k> Writer<'k> {
         true
     }
 
-    /// Where a loop ends that goes by an address, if it is not known before running.
+    /// Sets the end of a loop that is controlled by an address, if it is unknown at compile time.
     fn set_end(&mut self, plan: &LoopPlan) {
         let Some(Counted { step, end: None, .. }) = plan.counted else { return };
         let [rax, ..] = SCRATCH;
@@ -217,7 +217,8 @@ impl<'k> Writer<'k> {
         self.set_number(plan.count, rax);
     }
 
-    /// Counts iterations of a loop whose kept addresses have been stepped, and sets the flags; under which it goes on.
+    /// Counts iterations of a loop whose cached addresses have been stepped, and sets the flags; returns the condition
+    /// for another iteration.
     fn count(&mut self, index: Reg, by: i64, plan: &LoopPlan) -> Condition {
         let [rax, rcx, _] = SCRATCH;
         if let Some(Counted { place, end, .. }) = plan.counted {
@@ -256,7 +257,7 @@ impl<'k> Writer<'k> {
         self.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
     }
 
-    /// Moves values from place to place, all at once.
+    /// Performs parallel moves between locations.
     fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
         let home = |r: Reg| self.home_now(r);
         let pairs = pairs.map(|(to, from)| (home(to), home(from)));

@@ -1,4 +1,4 @@
-//! Copies: of few elements as moves, of rows as a loop of moves, of whatever else as a call.
+//! Copies: of few elements as moves, of rows as a loop of moves, of all others as a call.
 
 use super::frame::{Header, lanes};
 use super::{Result, SCRATCH, Site, Writer};
@@ -7,18 +7,19 @@ use crate::level::Level;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Place as In, Reg};
 
-/// Where elements are: the first in a buffer.
+/// A position of elements: the first one in a buffer.
 type Place = (BufferId, Poly<Reg>);
 
-/// Copies of more elements are calls.
+/// Maximum number of elements that are copied by moves; others are calls.
 const MAX_SHORT_COPY: i64 = 128;
 
-/// Whether so many elements are copied one by one.
+/// Returns whether so many elements are copied by moves.
 fn is_short(len: &Poly<Reg>) -> bool {
     len.as_constant().is_some_and(|n| (0..=MAX_SHORT_COPY).contains(&n))
 }
 
-/// Whether they are copied by a call. A row, as many as one number says, is not: it takes less than the call. In one buffer
+/// Returns whether elements are copied by a call. A row, whose length is a single integer, is not: a loop takes less
+/// time than the call. Within one buffer, source and destination may overlap.
 /// places may overlap.
 pub(super) fn is_call(to: &Place, from: &Place, len: &Poly<Reg>) -> bool {
     !is_short(len) && (to.0 == from.0 || len.as_var().is_none())
@@ -42,7 +43,7 @@ impl Writer<'_> {
     fn short_copy(&mut self, to: &Place, from: &Place, n: i64) -> Result<()> {
         let step = lanes(self.points) as i64;
         let widths = [(Shape::Eight, 8), (Shape::Four, 4), (Shape::One, 1)];
-        // Integers of the workspace are stored one by one, and what was just stored is not read at once by something wider.
+        // Integers of the workspace are stored one by one; a wider load of recent stores would stall.
         let source = &self.kernel.buffers[from.0];
         let is_just_stored = source.class == Class::Int && matches!(source.place, In::Workspace(_)) && step == 1;
         let usable = match self.level {
@@ -53,11 +54,11 @@ impl Writer<'_> {
         let x = self.temporary()?;
         let mut done = 0;
         let place = |this: &mut Self, (buffer, first): &Place, done: i64, last: i64| {
-            // Both ends are looked at.
+            // Checks both ends.
             let _ = this.address(*buffer, &first.add(&Poly::constant(last)))?;
             this.address(*buffer, &first.add(&Poly::constant(done)))
         };
-        // In doubles, of which an element has one for each point.
+        // In doubles; an element has one for each point.
         while done < n * step {
             let rest = n * step - done;
             let (shape, width) = usable.iter().copied().find(|(_, width)| *width <= rest).unwrap_or((Shape::One, 1));
@@ -74,8 +75,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Copies as many elements as `len` says, by the widest vectors, what is left over by narrower ones. The frame holds
-    /// where to, where from and how many.
+    /// Copies `len` elements by the widest vectors, the remainder by narrower ones. The frame holds destination, source
+    /// and number.
     fn row_copy(&mut self, to: &Place, from: &Place, len: &Poly<Reg>) -> Result<()> {
         let [source, target, n] = SCRATCH;
         let x = self.temporary()?;
@@ -105,7 +106,7 @@ impl Writer<'_> {
             self.asm.shift_ri(Shift::Left, first, 3);
             self.asm.alu_rm(Alu::Add, first, self.frame.word(self.plan.words.pointer(place.0)));
         }
-        // Of batches nothing is left over.
+        // Batches have no remainder.
         let widest = super::lanes::shape(self.level);
         let width = lanes(widest) as i32;
         let (top, rest) = (self.asm.new_label(), self.asm.new_label());
@@ -134,20 +135,20 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether the elements of a copy are certainly in their buffer.
+    /// Returns whether the elements of a copy are proved to be in their buffer.
     fn is_row_inside(&mut self, (buffer, first): &Place, len: &Poly<Reg>) -> bool {
         let after = self.kernel.buffers[*buffer].len.sub(first).sub(len);
         self.in_range.is_some() || (self.ranges.is_at_least_zero(first) && self.ranges.is_at_least_zero(&after))
     }
 
-    /// From elements to words: nothing to do for one point.
+    /// Converts elements to words; emits nothing for one point.
     fn scale(&mut self, g: Gpr, bits: u8) {
         if bits > 0 {
             self.asm.shift_ri(Shift::Left, g, bits);
         }
     }
 
-    /// Fails where `place`, in words, is negative or past the end of `buffer`.
+    /// Fails if `place`, in words, is negative or past the end of `buffer`.
     fn fail_above(&mut self, place: Gpr, buffer: BufferId) {
         let label = self.site(Site::Outside, &[]);
         let len = self.frame.word(self.plan.words.length(buffer));
@@ -155,7 +156,7 @@ impl Writer<'_> {
         self.asm.jcc(Condition::Above, label);
     }
 
-    /// Copies as many words as `shape` has, a pair where there is none, and steps over them.
+    /// Copies as many words as `shape` has, or a pair, and advances past them.
     fn move_on(&mut self, shape: Option<Shape>, words: i32, x: Xmm) {
         let [source, target, _] = SCRATCH;
         let [from, to] = [source, target].map(|base| Mem::At { base, disp: 0 });

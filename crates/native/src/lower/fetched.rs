@@ -1,9 +1,9 @@
-//! Integers that lanes fetch from memory, and elements at addresses that are made of them.
+//! Gathered indices: integers that lanes load from memory, and elements at addresses that depend on them.
 //!
-//! Each has a word of the frame for each lane, and so has what addresses have in common that differ by a constant: the fields of
-//! a record whose number is fetched. It is computed once in a block. Elements are then loaded one by one, or several beside
-//! each other together ([`rows`](super::rows)), which takes no longer than the instructions for it, and works at all levels. Words
-//! of lanes that are not active are those of the last one that is.
+//! Each gathered index has a word of the frame for each lane, and so has the common part of addresses that only differ
+//! by a constant, such as the fields of a record with a gathered number. That part is computed once for each block.
+//! Elements are then loaded one by one, or several adjacent ones together ([`rows`](super::rows)), which works at all
+//! levels and takes no longer than gather instructions. Words of inactive lanes repeat that of the last active one.
 
 use super::frame::Words;
 use super::lanes::Across;
@@ -15,28 +15,28 @@ use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, LANES, Reg};
 use std::collections::BTreeMap;
 
-/// What a loop that runs in lanes fetches, with the first of the words that each has.
+/// Gathered integers of a lane loop, with the first word of each.
 #[derive(Default, Debug)]
 pub(super) struct Fetched {
     integers: BTreeMap<Reg, u32>,
-    /// Parts of addresses, but for those that are an integer.
+    /// Parts of addresses, except single integers.
     parts: BTreeMap<Poly<Reg>, u32>,
 }
 
 impl Fetched {
-    /// Asks for words for an integer.
+    /// Reserves words for an integer.
     pub(super) fn integer(&mut self, r: Reg, words: &mut Words) {
         self.integers.entry(r).or_insert_with(|| words.take_all(LANES as u32));
     }
 
-    /// Asks for words for a part of addresses.
+    /// Reserves words for a part of addresses.
     pub(super) fn part(&mut self, part: Poly<Reg>, words: &mut Words) {
         if part.as_var().is_none() {
             self.parts.entry(part).or_insert_with(|| words.take_all(LANES as u32));
         }
     }
 
-    /// The integers that are fetched.
+    /// Returns the gathered integers.
     pub(super) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
         self.integers.keys().copied()
     }
@@ -47,23 +47,23 @@ impl Fetched {
 }
 
 impl Writer<'_> {
-    /// The first of the words of an integer, if it is fetched for each lane.
+    /// Returns the first word of an integer, if it is gathered.
     fn words_of(&self, r: Reg) -> Option<u32> {
         self.lane.as_ref()?.fetched.integers.get(&r).copied()
     }
 
-    /// The word of a number in the lane that is looked at, if it is fetched.
+    /// Returns the word of an integer in the current lane, if it is gathered.
     pub(super) fn fetched_word(&self, number: Number) -> Option<Mem> {
         let first = self.words_of(Reg::new(number))?;
         Some(self.frame.word(first + self.fetching))
     }
 
-    /// Whether an integer is fetched for each lane.
+    /// Returns whether an integer is gathered.
     pub(super) fn is_fetched(&self, r: Reg) -> bool {
         self.words_of(r).is_some()
     }
 
-    /// Fetches an integer for each lane.
+    /// Loads an integer for each lane.
     pub(super) fn load_fetched(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
         let Some(first) = self.words_of(dst) else { return Err(super::bug("an integer is not fetched")) };
@@ -96,7 +96,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Fails unless the index of each lane is in range; with that of the first lane that is not.
+    /// Fails unless the index of each lane is in range, with the index of the first failing lane.
     pub(super) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, _] = SCRATCH;
         let is_length = self.ranges.is_at_least_zero(len);
@@ -110,13 +110,13 @@ impl Writer<'_> {
                 self.asm.jcc(Condition::Negative, label);
             }
             self.asm.alu_rr(Alu::Cmp, rcx, rax);
-            // A negative number is larger than any length, read as one without a sign.
+            // As an unsigned number, a negative number exceeds any length.
             self.asm.jcc(if is_length { Condition::AboveEqual } else { Condition::GreaterEqual }, label);
         }
         Ok(())
     }
 
-    /// Elements at an address that is fetched into `d`.
+    /// Gathers elements at gathered addresses into `d`.
     pub(super) fn gather_fetched(&mut self, buffer: BufferId, at: &Poly<Reg>, d: Xmm) -> Result<()> {
         let mut places = self.fetched_places(buffer, &[at])?;
         self.collect(d, &mut |this, x| {
@@ -125,8 +125,8 @@ impl Writer<'_> {
         })
     }
 
-    /// The places of the first of some elements at addresses that are fetched, which differ by a constant; all are looked at.
-    /// Takes the first and the second scratch register.
+    /// Returns the locations of the first of some elements at gathered addresses that differ by constants; checks all
+    /// of them. Uses the first and the second scratch register.
     pub(super) fn fetched_places(&mut self, buffer: BufferId, ats: &[&Poly<Reg>]) -> Result<FetchedPlaces> {
         let [rax, rcx, _] = SCRATCH;
         let Some((part, offset)) = ats.first().map(|at| split_constant(at)) else {
@@ -160,7 +160,7 @@ impl Writer<'_> {
         Ok(FetchedPlaces { word: first, mem: Mem::Indexed { base, index: rax, scale: 8, disp } })
     }
 
-    /// An integer that is fetched, as doubles.
+    /// Converts a gathered integer to doubles.
     pub(super) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let [rax, ..] = SCRATCH;
         let mut lane = 0;
@@ -177,15 +177,15 @@ impl Writer<'_> {
     }
 }
 
-/// Places that are fetched, lane after lane.
+/// Locations of gathered elements, lane by lane.
 pub(super) struct FetchedPlaces {
-    /// The word of the next one.
+    /// Word of the next lane.
     word: u32,
     mem: Mem,
 }
 
 impl FetchedPlaces {
-    /// That of the next lane.
+    /// Returns the location for the next lane.
     pub(super) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
         let [rax, ..] = SCRATCH;
         writer.word_into(rax, self.word);

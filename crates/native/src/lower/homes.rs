@@ -1,11 +1,10 @@
-//! Where values live that outlive their block: globals.
+//! Value locations of globals, which outlive their block.
 //!
-//! In: what uses what, from where to where it lives. Out: wishes of places, for [`assign`](super::assign) to hand out: a
-//! register or a part of the frame for a whole life.
+//! In: uses and live intervals. Out: requests for locations that [`assign`](super::assign) fulfils: a register or a
+//! part of the frame for a whole live interval.
 //!
-//! Globals compete for registers by their weight, the number of accesses with each level of loops counted
-//! eightfold. What a loop carries shares its place with what it becomes next, where the old value is not needed any more
-//! when the new one is made.
+//! Globals compete for registers by their weight, the number of accesses, multiplied by eight for each level of loops.
+//! A loop-carried value is coalesced with its next value if it is dead when the next value is computed.
 
 use super::lanes::LanePlan;
 use super::plan::{Counted, Kept, KeptAt, Kind, LoopPlan, Number, Step};
@@ -15,7 +14,7 @@ use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};
 use std::collections::BTreeMap;
 
-/// One place that is wanted.
+/// A request for a location.
 #[derive(Clone, Copy)]
 pub(super) struct Wish {
     /// From the first definition to the last use.
@@ -23,19 +22,19 @@ pub(super) struct Wish {
     pub to: u32,
     pub weight: u64,
     pub kind: Kind,
-    /// A pointer can be had again after a call.
+    /// A pointer can be reloaded after a call.
     pub pointer: Option<Pointer>,
 }
 
-/// That of a buffer in a loop.
+/// The pointer of a buffer in a loop.
 #[derive(Clone, Copy)]
 pub(super) struct Pointer {
-    /// The same in the loop around it.
+    /// The same pointer in the outer loop.
     pub around: Option<Number>,
 }
 
 impl Wish {
-    /// How much is gained by a register, of integers for each event in which one is kept; none where nothing is.
+    /// Returns the gain of a register for each event of its live interval, for integers; `None` if there is no gain.
     pub(super) fn urgency(&self) -> Option<u64> {
         let urgency = match self.kind {
             Kind::Int => (self.weight << 16) / u64::from(self.to - self.from + 1),
@@ -45,20 +44,20 @@ impl Wish {
     }
 }
 
-/// The places that are wanted, and by whom.
+/// Requests for locations, by value.
 pub(super) struct Homes<'a> {
     pub n_events: usize,
     pub wishes: Vec<Option<Wish>>,
-    /// Union-find: what shares a place.
+    /// Union-find of coalesced requests.
     leader: Vec<usize>,
     /// Weight of the calls before each event.
     calls: &'a [u64],
-    /// How many addresses come before each event that want spare registers.
+    /// Number of addresses before each event that need spare registers.
     computed_addresses: Vec<u32>,
 }
 
 impl<'a> Homes<'a> {
-    /// The wishes of registers.
+    /// Returns the requests of registers.
     pub(super) fn new(n_regs: usize, n_events: usize, kinds: &[Kind], lives: &Liveness, survey: &'a Survey) -> Self {
         let mut wishes: Vec<Option<Wish>> = Vec::with_capacity(n_regs);
         for (i, kind) in kinds.iter().enumerate() {
@@ -76,7 +75,7 @@ impl<'a> Homes<'a> {
         this
     }
 
-    /// The wish whose place this one shares.
+    /// Returns the request that this one is coalesced with.
     pub(super) fn find(&mut self, mut i: usize) -> usize {
         while self.leader[i] != i {
             self.leader[i] = self.leader[self.leader[i]];
@@ -99,27 +98,27 @@ impl<'a> Homes<'a> {
         self.leader[a] = b;
     }
 
-    /// A place for an integer.
+    /// Requests a location for an integer.
     pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: None })
     }
 
-    /// Nobody asks for a place for `r`.
+    /// Removes the request for `r`.
     pub(super) fn forget(&mut self, r: Reg) {
         self.wishes[r.index()] = None;
     }
 
-    /// A place for a pointer; `around` is that in the loop around, if it has one.
+    /// Requests a location for a pointer; `around` is that in the outer loop, if any.
     pub(super) fn pointer(&mut self, from: u32, to: u32, weight: u64, around: Option<Number>) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: Some(Pointer { around }) })
     }
 
-    /// A place for a vector.
+    /// Requests a location for a vector.
     pub(super) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Real, pointer: None })
     }
 
-    /// A place in lanes for what `of` is outside of a loop, which then needs its own less.
+    /// Requests a location for the broadcast of `of` in a lane loop, which reduces the weight of the scalar.
     pub(super) fn copy_for(&mut self, of: Reg, from: u32, to: u32, weight: u64) -> Number {
         let leader = self.find(of.index());
         let Some(outer) = &mut self.wishes[leader] else { return self.number(from, to, 0) };
@@ -128,7 +127,7 @@ impl<'a> Homes<'a> {
         self.wish(Wish { from, to, weight, kind, pointer: None })
     }
 
-    /// Has one place in lanes live from one event to another, and stand for another one too.
+    /// Extends the live interval of a vector to these events, and coalesces it with another one.
     pub(super) fn keep_over(&mut self, place: Number, other: Number, from: u32, to: u32) {
         self.unite(other, place);
         let leader = self.find(place);
@@ -137,19 +136,19 @@ impl<'a> Homes<'a> {
         }
     }
 
-    /// Whether nothing is called from one event to another but within a stretch of them.
+    /// Returns whether these events have calls only in the given stretch.
     pub(super) fn call_nowhere_but(&self, from: u32, to: u32, begin: u32, end: u32) -> bool {
         let before = |event: u32| self.calls[(event as usize + 1).min(self.calls.len() - 1)];
         before(to) - before(from) == before(end) - before(begin)
     }
 
-    /// The weight of the calls while it lives.
+    /// Returns the weight of the calls during its live interval.
     pub(super) fn calls(&self, wish: &Wish) -> u64 {
         let to = (wish.to as usize + 1).min(self.calls.len() - 1);
         self.calls[to] - self.calls[wish.from as usize]
     }
 
-    /// Whether addresses are computed while it lives.
+    /// Returns whether addresses are computed during its live interval.
     pub(super) fn computes_addresses(&self, wish: &Wish) -> bool {
         let to = (wish.to as usize + 1).min(self.computed_addresses.len() - 1);
         self.computed_addresses[to] > self.computed_addresses[wish.from as usize]
@@ -161,7 +160,7 @@ impl<'a> Homes<'a> {
         self.wishes.len() - 1
     }
 
-    /// The plans of all loops; addresses of one buffer are pointers in them.
+    /// Returns the plans of all loops; addresses of a single buffer are pointers in them.
     pub(super) fn loops(
         &mut self,
         events: &[Event<'_>],
@@ -213,31 +212,33 @@ impl<'a> Homes<'a> {
     }
 }
 
-/// The loops that run in lanes, by their opening events.
+/// Lane loops, by their opening events.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes<'a> {
-    /// Those that run in one round, with their indices.
+    /// Loops of one round, with their indices.
     pub once: &'a BTreeMap<u32, Reg>,
-    /// All.
+    /// All lane loops.
     pub all: &'a BTreeMap<u32, LanePlan>,
 }
 
-/// So many accesses do not pay for making a pointer where a loop begins, which may have one iteration.
+/// Maximum number of accesses that do not pay for computing a pointer at the start of a loop, which may have one
+/// iteration.
 const FEW_ACCESSES: u64 = 2;
 
-/// An address that a loop can go by in place of its index.
+/// An address that replaces the index of a loop (linear function test replacement).
 struct Counting {
     address: Poly<Reg>,
     step: i64,
     end: Option<i32>,
 }
 
-/// Constant terms and ends of addresses that are larger may not fit into an instruction, in bytes for all points.
+/// Maximum constant term and end of addresses that fit into an instruction, in bytes for all points.
 const SMALL: i64 = 1 << 22;
 
 impl Counting {
-    /// The address that is accessed most of those that begin at 0, if this index, which is used so often, is used in addresses
-    /// only that are kept and step by a number. Others would have to be added to where they end, for each loop.
+    /// Returns the most frequently accessed address that starts at 0, if this index, with this number of uses, only
+    /// occurs in cached addresses with constant steps. Other addresses would have to be added to their end for each
+    /// loop.
     fn new(
         index: Reg,
         n_uses: u32,
@@ -269,20 +270,20 @@ impl Counting {
     }
 }
 
-/// Where addresses occur.
+/// Occurrences of addresses.
 struct AddressUses {
-    /// Those of each, without constant terms, directly in each loop.
+    /// Uses of each address, without constant terms, directly in each loop.
     in_loop: BTreeMap<(u32, Poly<Reg>), Uses>,
-    /// How many come before each event that are neither kept nor one integer.
+    /// Number of addresses before each event that are neither cached nor a single integer.
     computed: Vec<u32>,
 }
 
-/// The uses of an address in a loop.
+/// Uses of an address in a loop.
 #[derive(Clone, Copy, Default)]
 struct Uses {
-    /// How many.
+    /// Number of accesses.
     accesses: u64,
-    /// The buffer, if it is one only.
+    /// The buffer, if there is only one.
     buffer: Option<BufferId>,
 }
 
@@ -293,13 +294,13 @@ impl Uses {
     }
 }
 
-/// The addresses in loops. Loops in lanes that run in one round are none.
+/// Collects the addresses in loops; lane loops of one round do not count as loops.
 fn address_uses(events: &[Event<'_>], lanes: Lanes<'_>, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> AddressUses {
     let mut in_loop: BTreeMap<(u32, Poly<Reg>), Uses> = BTreeMap::new();
     let mut computed = vec![0];
     let mut n_computed = 0;
     let mut open: Vec<u32> = Vec::new();
-    // The index of the loop in lanes around; the same where it runs in one round.
+    // Index of the enclosing lane loop, also if it is a single round.
     let mut lane: Option<Reg> = None;
     let mut first: Option<Reg> = None;
     for (at, event) in (1u32..).zip(events) {
@@ -330,7 +331,7 @@ fn address_uses(events: &[Event<'_>], lanes: Lanes<'_>, kept: &BTreeMap<u32, Vec
                     };
                     let is_kept = kept.get(begin).is_some_and(|kept| kept.contains(&rest));
                     n_computed += u32::from(!is_kept && rest.as_var().is_none() && rest.as_constant().is_none());
-                    // Others may be put together anew where they are tested.
+                    // Others may be recomputed for their checks.
                     let slope = lane.and_then(|lane| address.split_linear(lane)).map(|(slope, _)| slope);
                     let is_plain = slope.is_none_or(|slope| slope.as_constant().is_some());
                     if is_plain && (-SMALL..SMALL).contains(&i64::from(offset)) {
@@ -362,7 +363,7 @@ mod tests {
         for n_events in [5u32, 600] {
             for calls in [0, 1, 3] {
                 for n in 0..20 {
-                    // Some are not accessed, some as often as others.
+                    // Some values are never accessed, some equally often.
                     let accesses: Vec<u64> = (0..n).map(|i| (i * i * 7 + i) % 11).collect();
                     let (calls_before, computed_addresses) = ([0, calls], vec![0, 0]);
                     let (wishes, leader) = (vec![], vec![]);

@@ -1,7 +1,7 @@
 //! Scalar operators that are instructions.
 //!
-//! They compute what the operators' rows say, bit for bit: `min(a, b)` is `b < a ? b : a`, which is the
-//! instruction with its arguments exchanged; comparisons with NaN are false.
+//! They agree with the operators' rows bit for bit: `min(a, b)` is `b < a ? b : a`, which is the instruction with
+//! exchanged arguments; comparisons with NaN are false.
 
 use super::masks::mask_logic;
 use super::plan::{Home, Kind, NEVER};
@@ -14,11 +14,11 @@ use chainrule_ops::Op;
 
 const SIGN: u64 = 1 << 63;
 
-/// How an operator is made.
+/// Instruction of an operator.
 enum Form {
-    /// An arithmetic instruction; whether its arguments may be exchanged, or must be.
+    /// An arithmetic instruction, and the order of its arguments.
     Arith(Arith, Order),
-    /// A bitwise one with a constant.
+    /// A bitwise instruction with a constant.
     Bits(Logic, u64),
     Sqrt,
     Round(Rounding),
@@ -59,7 +59,8 @@ fn form(op: Op) -> Option<Form> {
     })
 }
 
-/// What most instructions are, looked up: which of them comes next is hard to predict. The same as their [`form`].
+/// Table of arithmetic instructions, which are most; a branch on the operator would be hard to predict. Agrees with
+/// [`form`].
 static ARITH: [Option<(Arith, Order)>; 64] = {
     let mut table = [None; 64];
     table[Op::Add as usize] = Some((Arith::Add, Order::Free));
@@ -69,7 +70,7 @@ static ARITH: [Option<(Arith, Order)>; 64] = {
     table
 };
 
-/// Whether `op` is made without a call, which is asked for each instruction: those that have a [`form`].
+/// Returns whether `op` needs no call; those that have a [`form`]. Called for each instruction.
 #[inline]
 pub(super) const fn is_inline(op: Op) -> bool {
     const INLINE: u64 = {
@@ -104,7 +105,7 @@ pub(super) const fn is_inline(op: Op) -> bool {
 }
 
 impl Writer<'_> {
-    /// What most instructions are: whether `op` is that.
+    /// Emits an arithmetic instruction; returns whether `op` is one.
     #[inline]
     pub(super) fn plain_op(&mut self, dst: Reg, op: Op, [a, b, _]: &[Reg; 3]) -> Result<bool> {
         let Some((arith, order)) = ARITH.get(op as usize).copied().flatten() else { return Ok(false) };
@@ -143,7 +144,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what defines `dst`, whose operands were read and released.
+    /// Emits the definition of `dst`, whose operands were read and released.
     #[inline]
     pub(super) fn finish(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
         let next = self.next_use();
@@ -160,7 +161,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The same for a truth value in a vector; where it is read as a number it becomes one.
+    /// As [`Self::finish`], for a truth value in a vector, which is converted if it is read as a number.
     fn finish_truth(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
         if self.plan.kinds[dst.index()] == Kind::Truth {
             return self.finish(dst, write);
@@ -175,7 +176,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The same for a truth value in a mask register.
+    /// As [`Self::finish`], for a truth value in a mask register.
     fn finish_mask(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Mask)) -> Result<()> {
         if self.plan.kinds[dst.index()] == Kind::Truth {
             let next = self.next_use();
@@ -208,8 +209,8 @@ impl Writer<'_> {
         self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
     }
 
-    /// Whether `b` is the first operand: where the order is free what is in a register, so that the other may come from memory.
-    /// Without a branch on where they are: that is hard to predict.
+    /// Returns whether `b` is the first operand: if the order is free, the one in a register, so that the other may be
+    /// in memory. Branch-free, because locations are hard to predict.
     #[inline]
     pub(super) fn is_exchanged(&self, order: Order, a: Reg, b: Reg) -> bool {
         match order {
@@ -219,7 +220,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same where not all operands are in registers.
+    /// Emits an arithmetic instruction whose operands are not all in registers.
     #[inline(never)]
     fn arith_elsewhere(
         &mut self,
@@ -240,11 +241,11 @@ impl Writer<'_> {
         self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, source))
     }
 
-    /// One operand is overwritten: one that is not needed any more, if there is such a one.
+    /// Emits a fused multiply-add, which overwrites one operand: a dead one, if there is one.
     pub(super) fn mul_add(&mut self, dst: Reg, signs: Signs, args: &[Reg; 3]) -> Result<()> {
         let (next_a, next_b) = self.next_two();
         let next = [next_a, next_b, self.next_use()];
-        // Looked up, as which it is is hard to predict.
+        // A table, because the choice is hard to predict.
         let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize - Signs::Plus as usize];
         if !self.plan.has_globals()
             && let Some(registers) = self.registers.use_all(*args, next)
@@ -257,7 +258,7 @@ impl Writer<'_> {
         self.mul_add_elsewhere(op, dst, args, next)
     }
 
-    /// The same where all operands are in registers, and no value outlives the block.
+    /// As [`Self::mul_add`], if all operands are in registers and no value outlives the block.
     #[inline]
     fn mul_add_registers(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3], at: [Xmm; 3]) -> Result<()> {
         let [a, b, c] = at;
@@ -277,7 +278,7 @@ impl Writer<'_> {
             self.registers.take_this(x, dst, after);
             self.asm.fma(op, order, self.shape, x, y, z);
         } else {
-            // All operands stay where they are until they are read.
+            // All operands stay in place until they are read.
             at.into_iter().for_each(|x| self.registers.lock(x));
             let d = self.take(dst, after)?;
             self.asm.mov(self.shape, d, x);
@@ -289,15 +290,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The same where they need not be.
+    /// As [`Self::mul_add`], for operands anywhere.
     #[inline(never)]
     fn mul_add_elsewhere(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3]) -> Result<()> {
         let held = args.map(|r| self.registers.register(r).is_some());
-        // What is written over; what stays in a register; what may come from memory.
+        // The overwritten operand, the one in a register, and the one that may be in memory.
         let [a, b, c] = [0, 1, 2];
         let ends = |i: &usize| next[*i] == NEVER;
         let is_local = |i: &usize| matches!(self.plan.home(args[*i].index()), Home::Local | Home::Slot(_));
-        // What a loop carries is most often added to where it is: what it becomes has its place, so nobody wants it any more.
+        // A loop-carried value is mostly accumulated in place: its next value has the same location, so it is dead.
         let is_in_place = |i: &usize| match (self.plan.home(dst.index()), self.registers.register(args[*i])) {
             (Home::Xmm(pinned), Some(x)) => pinned == x,
             _ => false,
@@ -332,13 +333,13 @@ impl Writer<'_> {
         let after = self.next_use();
         let d = match self.plan.home(dst.index()) {
             Home::Xmm(pinned) => pinned,
-            // The register of what is overwritten, when it is free now.
+            // The register of the overwritten operand, if it is free now.
             _ if self.registers.is_free(x) => {
                 self.registers.take_this(x, dst, after);
                 x
             }
             _ => {
-                // All operands stay where they are until they are read.
+                // All operands stay in place until they are read.
                 self.registers.lock(x);
                 self.registers.lock(y);
                 if let Source::Reg(z) = source {
@@ -349,7 +350,7 @@ impl Writer<'_> {
         };
         if d != x {
             if d == y || source == Source::Reg(d) {
-                // A pinned register that is an operand too: by way of another one.
+                // A pinned register that is also an operand needs a temporary.
                 let t = self.temporary_apart(&[x, y], source)?;
                 self.asm.mov(self.shape, t, x);
                 self.asm.fma(op, order, self.shape, t, y, source);
@@ -365,7 +366,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A register that is none of these.
+    /// Returns a temporary register other than these.
     fn temporary_apart(&mut self, not: &[Xmm], nor: Source) -> Result<Xmm> {
         not.iter().for_each(|x| self.registers.lock(*x));
         if let Source::Reg(x) = nor {
@@ -374,10 +375,10 @@ impl Writer<'_> {
         self.temporary()
     }
 
-    /// Flags for the branch that follows.
+    /// Sets the flags for the following branch.
     pub(super) fn compare_doubles(&mut self, op: Op, a: Reg, b: Reg) -> Result<Compared> {
         let (next_a, next_b, _) = (self.next_use(), self.next_use(), self.next_use());
-        // With an argument that is not a number, the carry flag is set, so "less" is asked as "above" of the other.
+        // For NaN the carry flag is set, so "less" is tested as "above" with exchanged operands.
         let ((x, next_x), (y, next_y)) = match op {
             Op::Eq => ((a, next_a), (b, next_b)),
             _ => ((b, next_b), (a, next_a)),
@@ -399,7 +400,8 @@ impl Writer<'_> {
         let x = self.in_register(a, next_a)?;
         let source = if a == b { Source::Reg(x) } else { self.source(b, next_b)? };
         if self.level == Level::Avx512 {
-            // A mask that gives way goes into a vector before the arguments are read, and may not take their places.
+            // A mask that is evicted moves to a vector before the arguments are read, and must not take their
+            // registers.
             self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.shape, k, x, source))?;
             self.release(a, next_a);
             self.release(b, next_b);
@@ -430,7 +432,7 @@ impl Writer<'_> {
         self.finish_truth(dst, |this, d| this.asm.logic(logic, this.shape, d, x, y))
     }
 
-    /// Makes 0 or 1 of `a`, which is so, too.
+    /// Combines `a`, which is 0 or 1, into another 0 or 1.
     fn connect_bits(&mut self, dst: Reg, a: Reg, write: impl FnOnce(&mut Self, Gpr)) {
         let [rax, ..] = super::SCRATCH;
         self.number_into(rax, a.index());
@@ -466,7 +468,7 @@ impl Writer<'_> {
         let mask = self.truth(condition)?;
         let (next_then, next_otherwise) = (self.next_use(), self.next_use());
         let x = self.in_register(otherwise, next_otherwise)?;
-        // The instruction reads 16 bytes for a scalar, so memory will not do.
+        // The instruction reads 16 bytes for a scalar, so the operand must be in a register.
         let y = self.in_register(then, next_then)?;
         self.release_truths();
         self.release(then, next_then);
@@ -474,7 +476,7 @@ impl Writer<'_> {
         self.finish(dst, |this, d| this.asm.blend(this.shape, d, x, y, mask))
     }
 
-    /// An integer, or a truth value, as a double.
+    /// Converts an integer, or a truth value, to a double.
     pub(super) fn int_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let one = 1f64.to_bits();
         if let Some(step) = self.steps(src) {
@@ -509,7 +511,8 @@ impl Writer<'_> {
         self.finish(dst, |this, d| this.asm.logic(Logic::And, this.shape, d, x, pattern))
     }
 
-    /// A register with the truth value of `r`, AVX2: all bits or none. Takes the next uses of vector operands.
+    /// Returns a register with the truth value of `r` for AVX2: all bits or none. Consumes the next uses of vector
+    /// operands.
     fn truth(&mut self, r: Reg) -> Result<Xmm> {
         if self.plan.kinds[r.index()] == Kind::Truth {
             let next = self.next_use();
@@ -522,7 +525,7 @@ impl Writer<'_> {
         Ok(x)
     }
 
-    /// 1 or 0 in the first scratch register, by the truth value of `r` in the first lane.
+    /// Puts 1 or 0 into the first scratch register, by the truth value of `r` in the first lane.
     pub(super) fn truth_number(&mut self, r: Reg) -> Result<()> {
         if self.level == Level::Avx512 {
             let k = self.truth_mask(r)?;
@@ -537,7 +540,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Gives back what [`Self::truth`] took.
+    /// Releases the registers of [`Self::truth`].
     fn release_truths(&mut self) {
         while let Some((r, next)) = self.truth_next.pop() {
             self.release(r, next);
@@ -548,7 +551,7 @@ impl Writer<'_> {
         }
     }
 
-    /// All bits of the first scratch register where the number is not 0, none where it is.
+    /// Sets all bits of the first scratch register if the number is not 0, none otherwise.
     pub(super) fn all_bits(&mut self, number: usize) {
         let [rax, rcx, _] = super::SCRATCH;
         if self.plan.facts.is_bit(number) {
@@ -562,7 +565,7 @@ impl Writer<'_> {
         self.asm.neg(rax);
     }
 
-    /// All bits of all lanes of `x` where the number is not 0, none where it is.
+    /// Sets all bits of all lanes of `x` if the number is not 0, none otherwise.
     pub(super) fn spread_number(&mut self, x: Xmm, number: usize) {
         let [rax, ..] = super::SCRATCH;
         self.all_bits(number);

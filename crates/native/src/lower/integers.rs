@@ -1,7 +1,7 @@
-//! Integers: polynomials, operators in integer form, checks of indices, addresses.
+//! Integers: polynomials, operators in integer form, index checks, addresses.
 //!
-//! Each integer lives in a general register or a word of the frame; three registers are scratch. What
-//! is computed may share its place with what it is computed from, so it is written at the end.
+//! Each integer is in a general register or a word of the frame; three registers are scratch. A result may share its
+//! location with an operand, so it is written last.
 
 use super::lanes::Last;
 use super::plan::{Home, Kept, KeptAt, LoopPlan, Number, Step};
@@ -13,7 +13,7 @@ use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, Instr, Reg};
 use chainrule_ops::Op;
 
-/// Whether `op` is made without a call in its integer form.
+/// Returns whether the integer form of `op` needs no call.
 pub(super) fn is_inline(op: Op) -> bool {
     matches!(
         op,
@@ -21,7 +21,7 @@ pub(super) fn is_inline(op: Op) -> bool {
     )
 }
 
-/// The flags of a comparison of integers under which it holds.
+/// Returns the condition code under which a comparison of integers holds.
 pub(super) fn holds(op: Op) -> Condition {
     match op {
         Op::Lt => Condition::Less,
@@ -31,7 +31,7 @@ pub(super) fn holds(op: Op) -> Condition {
 }
 
 impl Writer<'_> {
-    /// A register with a number: its own, or `scratch`.
+    /// Returns a register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
         let number = self.instead.filter(|(this, _)| *this == number).map_or(number, |(_, other)| other);
         match self.plan.home(number) {
@@ -51,7 +51,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Puts a number into `dst`.
+    /// Loads a number into `dst`.
     pub(super) fn number_into(&mut self, dst: Gpr, number: Number) {
         let from = self.number(number, dst);
         if from != dst {
@@ -66,20 +66,20 @@ impl Writer<'_> {
                 let mem = self.frame.word(word);
                 self.asm.mov_mr(mem, from);
             }
-            // What nobody reads has no place.
+            // Unused values have no location.
             _ => {}
         }
     }
 
-    /// `scale * poly` into the first scratch register; the second is used. `checked`: fails on overflow, exactly
-    /// where [`Poly::eval`] has no value.
+    /// Computes `scale * poly` in the first scratch register, using the second. `checked`: fails on overflow, exactly
+    /// if [`Poly::eval`] has no value.
     pub(super) fn poly(&mut self, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
         self.poly_into(rax, poly, scale, checked)?;
         Ok(rax)
     }
 
-    /// The same into `dst`, in which none of the numbers lives.
+    /// As [`Self::poly`], in `dst`, which holds none of the variables.
     fn poly_into(&mut self, dst: Gpr, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
         if let Some(value) = poly.as_constant() {
@@ -141,7 +141,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The register in which `dst` is made: its own, unless an operand lives there too, or the first scratch one.
+    /// Returns the register in which `dst` is computed: its own, unless an operand is there too, or the first scratch
+    /// register.
     fn target(&self, dst: Reg, operands: &[Number]) -> Gpr {
         let home = self.plan.home(dst.index());
         match home {
@@ -166,7 +167,7 @@ impl Writer<'_> {
             None => rcx,
         };
         if let Op::Lt | Op::Le | Op::Eq = op {
-            // All of the register is written, so that it waits for nothing before.
+            // The whole register is written, so it has no dependency.
             self.asm.mov_ri(rdx, 0);
             let a = self.number(args[0].index(), rax);
             self.asm.alu_rr(Alu::Cmp, a, b);
@@ -196,7 +197,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The quotient or the remainder, rounded down. Fails on a division by zero, and where the quotient does not fit.
+    /// Computes the quotient or the remainder, rounded down. Fails on a division by zero, and if the quotient does not
+    /// fit.
     fn divide(&mut self, dst: Reg, op: Op, args: &[Reg], failure: usize) {
         let [rax, rcx, rdx] = SCRATCH;
         self.number_into(rax, args[0].index());
@@ -217,7 +219,7 @@ impl Writer<'_> {
         let (plain, done) = (self.asm.new_label(), self.asm.new_label());
         self.asm.test_rr(b, b);
         self.asm.jcc(Condition::Equal, fails);
-        // The one quotient that does not fit traps.
+        // The only quotient that does not fit traps.
         self.asm.alu_ri(Alu::Cmp, b, -1);
         self.asm.jcc(Condition::NotEqual, plain);
         self.asm.neg(rax);
@@ -231,7 +233,7 @@ impl Writer<'_> {
         self.asm.idiv(b);
         match op {
             Op::Quot => {
-                // One less where the remainder is not 0 and has the other sign than the divisor.
+                // One less if the remainder is not 0 and its sign differs from the divisor's.
                 self.asm.test_rr(rdx, rdx);
                 self.asm.jcc(Condition::Equal, done);
                 self.asm.alu_rr(Alu::Xor, rdx, b);
@@ -251,7 +253,7 @@ impl Writer<'_> {
         self.set_number(dst.index(), rax);
     }
 
-    /// The exponent where `reg` is known to be a power of two.
+    /// Returns the exponent if `reg` is a known power of two.
     fn power_of_two(&self, reg: Reg) -> Option<u8> {
         let value = *self.constants.get(&reg)?;
         (value > 0 && value.count_ones() == 1).then_some(value.trailing_zeros() as u8)
@@ -266,7 +268,7 @@ impl Writer<'_> {
         if self.is_fetched(index) {
             return self.check_fetched(index, len, failure);
         }
-        // A negative number is larger than any length, read as one without a sign.
+        // As an unsigned number, a negative number exceeds any length.
         let is_length = self.ranges.is_at_least_zero(len);
         if let Some(known) = len.as_constant().and_then(|n| i32::try_from(n).ok()).filter(|_| is_length) {
             let index = self.number(index.index(), rcx);
@@ -280,7 +282,7 @@ impl Writer<'_> {
             None => self.poly(len, 1, true)?,
         };
         let index = self.number(index.index(), rcx);
-        // The site finds both where they are now.
+        // The failure finds both in their current locations.
         let label = self.site_with(Site::Index { failure }, vec![Here::In(index), Here::In(len)]);
         if is_length {
             self.asm.alu_rr(Alu::Cmp, index, len);
@@ -313,8 +315,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The place of an element, by the first two scratch registers at most; for the next instruction. The third
-    /// is free again.
+    /// Returns the memory operand of an element, for the next instruction; uses at most the first two scratch
+    /// registers. The third one is free again.
     #[inline]
     pub(super) fn address(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
         match self.known_element(buffer, at) {
@@ -323,7 +325,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same where the element or its pointer have to be looked for.
+    /// As [`Self::address`], if the element or its pointer must be computed.
     #[inline(never)]
     fn address_elsewhere(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
         let [rax, rcx, rdx] = SCRATCH;
@@ -398,8 +400,8 @@ impl Writer<'_> {
         Ok(Mem::Indexed { base, index, scale: 8, disp })
     }
 
-    /// How many bytes into the buffer an element is, if that is known before running and an instruction can say it. A length
-    /// that is not known is compared now.
+    /// Returns the offset of an element in its buffer in bytes, if it is known at compile time and fits into an
+    /// instruction. Emits a check if the length is not known.
     pub(super) fn element(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Option<i32>> {
         let [.., rdx] = SCRATCH;
         let Some(element) = at.as_constant() else { return Ok(None) };
@@ -418,7 +420,7 @@ impl Writer<'_> {
         Ok(element.checked_mul(bytes).and_then(|d| i32::try_from(d).ok()))
     }
 
-    /// Whether an address has the same value in the whole block, without being computed for each use.
+    /// Returns whether an address has the same value in the whole block, without recomputation for each use.
     pub(super) fn is_stable(&self, at: &Poly<Reg>) -> bool {
         let first = self.first_lane(at);
         let first = first.as_ref().unwrap_or(at);
@@ -430,7 +432,7 @@ impl Writer<'_> {
         open.kept.get(rest).copied()
     }
 
-    /// `scale` times an offset, in a register that keeps it or the first scratch one.
+    /// Returns a register with `scale` times an offset: one that caches it, or the first scratch one.
     fn offset(&mut self, rest: &Poly<Reg>, scale: i64) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
         let number = match (self.kept(rest), rest.as_var()) {
@@ -452,12 +454,12 @@ impl Writer<'_> {
         Ok(g)
     }
 
-    /// Whether an address need not be tested.
+    /// Returns whether an address needs no check.
     pub(super) fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
         self.in_range.is_some() || self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
     }
 
-    /// Fails unless the element in `index`, times the number of lanes, is one of the buffer.
+    /// Fails unless the element in `index`, times the number of lanes, is in the buffer.
     pub(super) fn check_inside(&mut self, buffer: BufferId, index: Gpr) {
         let label = self.site(Site::Outside, &[]);
         let len = self.frame.word(self.plan.words.length(buffer));
@@ -465,7 +467,7 @@ impl Writer<'_> {
         self.asm.jcc(Condition::AboveEqual, label);
     }
 
-    /// A spare register for a part of an address, and whether it holds it.
+    /// Returns a spare register for a part of an address, and whether it already holds it.
     pub(super) fn spare(&mut self, part: Part) -> Option<(Gpr, bool)> {
         if let Some(g) = self.spares.find(&part) {
             return Some((g, true));
@@ -473,7 +475,7 @@ impl Writer<'_> {
         Some((self.spares.take(part)?, false))
     }
 
-    /// Sets the addresses that a loop keeps, to be stepped by so many iterations.
+    /// Initialises a loop's cached addresses, to be stepped by so many iterations.
     pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>, iterations: i64) -> Result<()> {
         let scale = self.element_bytes() / 8;
         let [rax, rcx, _] = SCRATCH;
@@ -482,7 +484,7 @@ impl Writer<'_> {
             let (rest, offset) = split_constant(&base);
             let (mut from, mut within) = (rax, None);
             match self.kept(&rest) {
-                // The loop around keeps where this one begins.
+                // The outer loop caches the start of this one.
                 Some(around) => {
                     self.number_into(rax, around.place);
                     let disp = match i32::try_from(i64::from(offset) * scale * around.unit()) {
@@ -515,14 +517,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// From a pointer to an element of a buffer to its number, times the number of points.
+    /// Converts a pointer to an element of a buffer to the element's number, times the number of points.
     fn elements(&mut self, pointer: Gpr, buffer: BufferId) {
         let mem = self.frame.word(self.plan.words.pointer(buffer));
         self.asm.alu_rm(Alu::Sub, pointer, mem);
         self.asm.shift_ri(Shift::RightSigned, pointer, 3);
     }
 
-    /// Steps them by so many iterations: of numbers by as many as they were made for.
+    /// Steps the cached addresses by so many iterations; steps in registers were computed for that number.
     pub(super) fn step_kept(&mut self, plan: &LoopPlan, iterations: i64) {
         let [_, rcx, _] = SCRATCH;
         let scale = self.element_bytes() / 8;

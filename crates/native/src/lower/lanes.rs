@@ -1,19 +1,19 @@
-//! Loops of one point whose iterations run at once: their bodies in vectors, all else as before.
+//! Lane loops of one point: their bodies run in vectors.
 //!
-//! Such a loop has eight iterations; it is one round of eight lanes, or two of four. In its body reals and truth
-//! values are vectors, integers are those of the first lane of the round. One of fewer iterations is a round in which only
-//! so many lanes are active, where there are masks for that: the others compute something, but touch no memory.
+//! A lane loop has eight iterations; it is one round of eight lanes, or two of four. In its body reals and truth values
+//! are vectors, integers are those of the first lane of the round. A loop of fewer iterations is a round with only that
+//! many active lanes, if there are masks for it: the others compute arbitrary values, but access no memory.
 //!
-//! | what | is |
+//! | kernel | code |
 //! | --- | --- |
-//! | an element next to the one of the lane before | a vector of memory |
-//! | the same element in all lanes | one number, spread |
-//! | elements that are apart | fetched and stored one by one, or several beside each other together (`rows`) |
-//! | a real from outside | spread before the loop, into a place of its own |
-//! | an integer that steps from lane to lane | known in the first lane, with its step; so are addresses that are made of it |
-//! | an integer from memory, other in each lane | in a word for each lane (`fetched`) |
+//! | an element next to that of the previous lane | a vector in memory |
+//! | the same element in all lanes | one number, broadcast |
+//! | strided elements | loaded and stored one by one, or several adjacent ones together (`rows`) |
+//! | a real from outside the loop | broadcast before the loop, into a location of its own |
+//! | an integer that is linear in the lane | known in the first lane, with its step; also addresses that depend on it |
+//! | an integer from memory, different in each lane | in a word for each lane (`fetched`) |
 //!
-//! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
+//! The kernel guarantees that iterations are independent; addresses are checked in all lanes.
 
 use super::fetched::Fetched;
 use super::frame::Words;
@@ -31,55 +31,55 @@ use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
 use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a loop that runs in lanes needs.
+/// Plan of a lane loop.
 #[derive(Debug)]
 pub(super) struct LanePlan {
     index: Reg,
-    /// Reals and truth values from outside, with their places in lanes.
+    /// Reals and truth values from outside the loop, with the locations of their broadcasts.
     pub(super) uniform: BTreeMap<Reg, Uniform>,
-    /// Steps of integers from lane to lane, the index's among them.
+    /// Steps of integers between lanes, including the index.
     steps: BTreeMap<Reg, i64>,
-    /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
+    /// Bytes between the elements of two lanes, if not constant, by slope in elements.
     apart: BTreeMap<Poly<Reg>, Number>,
     active: Active,
-    /// A place for the index of the last active lane, where an integer is made of the index.
+    /// Location of the index of the last active lane, if an integer depends on the index.
     last: Option<Number>,
     pub(super) fetched: Fetched,
 }
 
-/// Which lanes of a round do something.
+/// Active lanes of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Active {
     All,
-    /// So many, the first ones.
+    /// A constant number of leading lanes.
     First(i64),
-    /// As many as the loop has iterations, fewer than [`LANES`]: in the place of that number, once it is known.
+    /// The number of iterations, fewer than [`LANES`]: in the location of that number, once it is known.
     Counted(Option<Number>),
 }
 
-/// The mask register of the active lanes.
+/// Mask register of the active lanes.
 pub(super) const ACTIVE: Mask = Mask(7);
 
-/// How far the last active lane is from the first, in elements.
+/// Distance of the last active lane from the first, in elements.
 pub(super) enum Last {
     Known(Poly<Reg>),
-    /// One less than this number, times how far one lane is from the next.
+    /// This number minus one, times the distance of adjacent lanes.
     Counted(Number, Poly<Reg>),
 }
 
-/// Where an element is in the next lane.
+/// Position of an element in the next lane, relative to the current one.
 pub(super) enum Across {
-    /// The next element. Of several points too.
+    /// The next element, also for several points.
     Next,
-    /// The same one.
+    /// The same element.
     Same,
-    /// So many further.
+    /// So many elements further.
     Far(Poly<Reg>),
-    /// Where an integer says that is fetched for each lane.
+    /// At a gathered index.
     Fetched,
 }
 
-/// The vectors of a level.
+/// Returns the vectors of a level.
 pub(super) fn shape(level: Level) -> Shape {
     match level {
         Level::Avx2 => Shape::Four,
@@ -87,7 +87,8 @@ pub(super) fn shape(level: Level) -> Shape {
     }
 }
 
-/// Which lanes a loop of so many iterations takes at a level; none where it takes masks that the level does not have.
+/// Returns the active lanes of a loop with this count at a level; `None` if it needs masks that the level does not
+/// have.
 fn active(level: Level, count: &Poly<Reg>) -> Option<Active> {
     let width = n_lanes(shape(level)) as i64;
     match (count.as_constant(), level) {
@@ -99,8 +100,8 @@ fn active(level: Level, count: &Poly<Reg>) -> Option<Active> {
     }
 }
 
-/// Plans the loops that may run in lanes and whose bodies can, by their opening events, and what the loops right around them
-/// spread.
+/// Plans the lane loops whose bodies can run in vectors, by their opening events, and the broadcasts of the loops
+/// directly around them.
 pub(super) fn plan_lanes(
     kernel: &Kernel,
     level: Level,
@@ -114,10 +115,10 @@ pub(super) fn plan_lanes(
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
     let mut around: Vec<Around> = Vec::new();
-    // Branches by data that can be choices are.
+    // Branches on data are if-converted where possible.
     let none = BTreeSet::new();
     for (at, event) in (1u32..).zip(events) {
-        // One that runs at once already runs the loops in it as they are.
+        // The loops inside a lane loop are run as they are.
         if at < last_end {
             continue;
         }
@@ -136,7 +137,7 @@ pub(super) fn plan_lanes(
             && lanes.fits(kernel, *index, body, &none)
             && let Some(mut plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
         {
-            // A call outside of lanes keeps one of them.
+            // A call outside lanes preserves only one of them.
             if let Some(outer) = around.last()
                 && homes.call_nowhere_but(outer.begin, outer.end, at, end)
             {
@@ -150,12 +151,12 @@ pub(super) fn plan_lanes(
 }
 
 impl LanePlan {
-    /// The index of the loop.
+    /// Returns the index of the loop.
     pub(super) fn index(&self) -> Reg {
         self.index
     }
 
-    /// The place of the number of iterations, for those of which some lanes are not active.
+    /// Sets the location of the count, for loops with inactive lanes.
     pub(super) fn counted_by(&mut self, count: Number) {
         if let Active::Counted(number) = &mut self.active {
             *number = Some(count);
@@ -163,19 +164,19 @@ impl LanePlan {
     }
 }
 
-/// How often each occurs in a body.
+/// Number of accesses of each kind in a body.
 #[derive(Default)]
 struct Work {
     near: u64,
-    /// Elements that are apart.
+    /// Accesses of strided elements.
     far: u64,
     operators: u64,
     calls: u64,
 }
 
 impl Work {
-    /// Whether a round of which few lanes are active takes less time than these one after the other: elements that are apart
-    /// cost all lanes. By estimate.
+    /// Returns whether a round with few active lanes takes less time than sequential iterations, by estimate: strided
+    /// elements cost all lanes.
     fn pays_under_a_mask(&self) -> bool {
         let alone = self.near + self.far + self.operators + 20 * self.calls;
         let round = 2 * self.near + 20 * self.far + self.operators + 30 * self.calls;
@@ -216,7 +217,7 @@ fn plan(
                     Instr::Op { .. } | Instr::MulAdd { .. } => work.operators += 1,
                     _ => {}
                 }
-                // Lanes that are not active have no arguments to call for.
+                // Inactive lanes have no arguments to call with.
                 if matches!(instr, Instr::External { .. }) && active != Active::All {
                     return None;
                 }
@@ -281,7 +282,7 @@ fn plan(
 }
 
 impl<'k> Writer<'k> {
-    /// Begins a loop: so many of its iterations are done in a round.
+    /// Begins a loop; returns the number of iterations of a round.
     pub(super) fn enter_lanes(&mut self, lanes: Option<&'k LanePlan>) -> Result<i64> {
         let Some(lanes) = lanes else { return Ok(1) };
         for (slope, number) in &lanes.apart {
@@ -308,12 +309,12 @@ impl<'k> Writer<'k> {
         Ok(n_lanes(self.shape) as i64)
     }
 
-    /// Whether some lanes of the loop are not active.
+    /// Returns whether some lanes of the loop are inactive.
     pub(super) fn has_mask(&self) -> bool {
         self.lane.as_ref().is_some_and(|lane| lane.active != Active::All)
     }
 
-    /// Puts the mask of the active lanes where it belongs, if there is one.
+    /// Initialises the mask of active lanes, if there is one.
     pub(super) fn set_mask(&mut self) {
         let [rax, rcx, _] = SCRATCH;
         match self.lane.as_ref().map(|lane| lane.active) {
@@ -329,7 +330,7 @@ impl<'k> Writer<'k> {
         self.asm.mask_from(ACTIVE, rax);
     }
 
-    /// Ends a loop: so many iterations were done in a round.
+    /// Ends a loop; returns the number of iterations of a round.
     pub(super) fn leave_lane_loop(&mut self, index: Reg) -> i64 {
         let Some(lanes) = self.lane.take_if(|lanes| lanes.index == index) else { return 1 };
         for r in lanes.uniform.keys() {
@@ -348,19 +349,19 @@ impl<'k> Writer<'k> {
         by
     }
 
-    /// Where a value lives as the current code sees it.
+    /// Returns the location of a value in the current code.
     pub(super) fn home_now(&self, r: Reg) -> Home {
         let uniform = self.lane.as_ref().and_then(|lane| lane.uniform.get(&r));
         self.plan.home(uniform.map_or(r.index(), |uniform| uniform.place))
     }
 
-    /// The address of the first lane, where all lanes are one round.
+    /// Returns the address of the first lane, if all lanes are one round.
     pub(super) fn first_lane(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
         let lane = self.lane.as_ref().filter(|_| n_lanes(self.shape) as i64 == LANES)?;
         Some(at_first(at, lane.index))
     }
 
-    /// Where an element is in the next lane, or at the next point.
+    /// Returns the position of an element in the next lane, or at the next point.
     pub(super) fn across(&self, at: &Poly<Reg>) -> Across {
         let Some(lane) = &self.lane else { return Across::Next };
         if at.vars().iter().any(|r| self.is_fetched(*r)) {
@@ -372,18 +373,18 @@ impl<'k> Writer<'k> {
                 Some(1) => Across::Next,
                 _ => Across::Far(slope),
             },
-            // The plan has looked.
+            // Checked by the plan.
             None => Across::Same,
         }
     }
 
-    /// How far an integer steps from lane to lane.
+    /// Returns the step of an integer between lanes.
     pub(super) fn steps(&self, r: Reg) -> Option<i64> {
         self.lane.as_ref().and_then(|lane| lane.steps.get(&r)).copied()
     }
 
-    /// Fails where an integer that steps from lane to lane does not fit in the last one. Sums of its terms are linear in the
-    /// lane, so that all fit which lie between.
+    /// Fails if an integer that is linear in the lane does not fit in the last one. Its terms are linear in the lane,
+    /// so those between fit as well.
     pub(super) fn last_fits(&mut self, value: &Poly<Reg>) -> Result<()> {
         let [rax, ..] = SCRATCH;
         let Some((index, Some(last), active)) = self.lane.as_ref().map(|lane| (lane.index, lane.last, lane.active))
@@ -408,7 +409,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// How far the element of the last lane is from that of the first, if it is another one.
+    /// Returns the distance between the elements of the first and the last lane, if they differ.
     pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Last> {
         let slope = match self.across(at) {
             Across::Same | Across::Fetched => return None,
@@ -422,7 +423,8 @@ impl<'k> Writer<'k> {
         })
     }
 
-    /// How far the last of so many lanes is from the first, into the second scratch register; the third one is used.
+    /// Computes the distance of the last of so many lanes from the first in the second scratch register; uses the third
+    /// one.
     pub(super) fn counted_last(&mut self, count: Number, slope: &Poly<Reg>) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
         self.number_into(rcx, count);
@@ -440,13 +442,13 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The number that says how many bytes lie between elements of two lanes.
+    /// Returns the number with the bytes between the elements of two lanes.
     fn apart(&self, slope: &Poly<Reg>) -> Result<Number> {
         let apart = self.lane.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
         apart.ok_or_else(|| super::bug("the distance of elements is not known"))
     }
 
-    /// The vector at `mem` into `d`, of active lanes.
+    /// Loads the active lanes of the vector at `mem` into `d`.
     pub(super) fn load_lanes(&mut self, d: Xmm, mem: Mem) {
         if self.has_mask() {
             self.asm.load_zeroing(self.shape, d, ACTIVE, mem);
@@ -455,8 +457,8 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// `x` to the vector at `mem`, of active lanes: four of them, two, one. A store under a mask would hold up all that is
-    /// read soon of the memory that it leaves alone.
+    /// Stores the active lanes of `x` to the vector at `mem`: four of them, two, one. A masked store would delay later
+    /// loads of the memory that it does not write.
     pub(super) fn store_lanes(&mut self, mem: Mem, x: Xmm) -> Result<()> {
         let [rax, _, rdx] = SCRATCH;
         let count = match self.lane.as_ref().map(|lane| lane.active) {
@@ -476,7 +478,7 @@ impl<'k> Writer<'k> {
         };
         let t = self.temporary()?;
         let mut from = x;
-        // The bit that asks goes into the carry flag.
+        // Moves the tested bit into the carry flag.
         for (bit, shift) in [(4, 62), (2, 1), (1, 1)] {
             let skip = match count {
                 Ok(n) if n & bit == 0 => continue,
@@ -508,7 +510,7 @@ impl<'k> Writer<'k> {
                 from = t;
             }
             if let Some(skip) = skip {
-                // Flags are gone, but what is left to ask is in the register.
+                // The flags are lost, but the register holds the remaining bits.
                 self.asm.bind(skip);
             }
         }
@@ -517,7 +519,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// How many lanes at most touch memory.
+    /// Returns the maximum number of lanes that access memory.
     pub(super) fn n_active(&self) -> usize {
         match self.lane.as_ref().map(|lane| lane.active) {
             Some(Active::First(n)) => n as usize,
@@ -525,12 +527,12 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// The number of active lanes, where only running tells.
+    /// Returns the number of active lanes if it is only known at run time.
     fn counted(&self) -> Option<Number> {
         if let Active::Counted(count) = self.lane.as_ref()?.active { count } else { None }
     }
 
-    /// Sets the flags: greater, if more than so many lanes are active.
+    /// Sets the flags: greater, if more than `n` lanes are active.
     fn compare_count(&mut self, count: Number, n: i32) {
         match self.plan.home(count) {
             Home::Word(word) => {
@@ -542,7 +544,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Fails unless the index of each lane is in range; with that of the first lane that is not.
+    /// Fails unless the index of each lane is in range, with the index of the first failing lane.
     pub(super) fn check_all(&mut self, index: Reg, step: i64, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, rdx] = SCRATCH;
         let last = self.n_active() as i32 - 1;
@@ -580,7 +582,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// An integer that steps from lane to lane, as doubles.
+    /// Converts an integer that is linear in the lane to doubles.
     pub(super) fn stepping_to_real(&mut self, dst: Reg, src: Reg, step: i64) -> Result<()> {
         let [rax, ..] = SCRATCH;
         self.number_into(rax, src.index());
@@ -592,7 +594,7 @@ impl<'k> Writer<'k> {
         })
     }
 
-    /// The integers that `next` puts into the first scratch register, lane after lane, as doubles.
+    /// Converts to doubles the integers that `next` puts into the first scratch register, lane by lane.
     pub(super) fn integers_to_reals(&mut self, dst: Reg, next: &mut dyn FnMut(&mut Self)) -> Result<()> {
         let [rax, ..] = SCRATCH;
         let mut element = |this: &mut Self, x: Xmm| {
@@ -607,7 +609,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// Elements that are apart, the first of them at `mem`, into `d`.
+    /// Loads strided elements, the first of them at `mem`, into `d`.
     pub(super) fn gather(&mut self, mem: Mem, slope: &Poly<Reg>, d: Xmm) -> Result<()> {
         let mut places = self.places(mem, slope)?;
         let mut left = self.n_active();
@@ -620,7 +622,7 @@ impl<'k> Writer<'k> {
         })
     }
 
-    /// The lanes of `x` to elements that are apart, the first of them at `mem`.
+    /// Stores the lanes of `x` to strided elements, the first of them at `mem`.
     pub(super) fn scatter(&mut self, mem: Mem, across: &Across, x: Xmm) -> Result<()> {
         let Across::Far(slope) = across else { return Err(super::bug("all lanes write one element")) };
         let mut places = self.places(mem, slope)?;
@@ -654,7 +656,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// Puts a vector together of what `element` writes to the first lane of a register, lane after lane.
+    /// Builds a vector from the results of `element`, which writes the first lane of a register, lane by lane.
     pub(super) fn collect(&mut self, d: Xmm, element: &mut dyn FnMut(&mut Self, Xmm)) -> Result<()> {
         let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
         let mut four = |this: &mut Self, d: Xmm| {
@@ -678,7 +680,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The places of elements so many apart, the first at `mem`. Takes the first and the third scratch register.
+    /// Returns the locations of strided elements, the first at `mem`. Uses the first and the third scratch register.
     pub(super) fn places(&mut self, mem: Mem, slope: &Poly<Reg>) -> Result<Places> {
         let [rax, _, rdx] = SCRATCH;
         let counted = self.counted();
@@ -703,26 +705,26 @@ impl<'k> Writer<'k> {
     }
 }
 
-/// Places one after the other.
+/// Locations of strided elements.
 pub(super) struct Places {
     mem: Mem,
     step: i32,
-    /// What to add to the base instead.
+    /// Register to add to the base instead.
     by: Option<Gpr>,
-    /// The number of active lanes, where only running tells.
+    /// The number of active lanes, if only known at run time.
     counted: Option<Number>,
-    /// The next one.
+    /// Next lane.
     lane: i32,
 }
 
 impl Places {
-    /// Whether the third scratch register is taken while they are asked for; otherwise the second one may be.
+    /// Returns whether the third scratch register is used during the iteration; otherwise the second one may be.
     pub(super) fn is_stepped(&self) -> bool {
         self.by.is_some()
     }
 
-    /// That of the next lane, for reading: where it is not active, that of the last one that is. Where only running tells,
-    /// the second scratch register is used.
+    /// Returns the location for the next lane, for loading: for an inactive lane, that of the last active one. If their
+    /// number is only known at run time, the second scratch register is used.
     pub(super) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
         let [_, rcx, _] = SCRATCH;
         let lane = self.lane;
@@ -742,7 +744,7 @@ impl Places {
         self.mem
     }
 
-    /// That of the next lane, for writing: goes to `done` where it is not active.
+    /// Returns the location for the next lane, for storing; jumps to `done` if the lane is inactive.
     pub(super) fn next_active(&mut self, writer: &mut Writer<'_>, done: Label) -> Mem {
         if let Some(count) = self.counted.filter(|_| self.lane > 0) {
             writer.compare_count(count, self.lane);

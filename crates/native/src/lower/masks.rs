@@ -1,7 +1,7 @@
 //! Truth values in the mask registers of AVX-512.
 //!
-//! A truth value is born in a mask register. When those run out, or a call destroys them, it goes into a
-//! vector, all bits of a lane or none, and is a value as any other; where it is needed again it comes back.
+//! A truth value is defined in a mask register. If those run out, or a call destroys them, it moves to a vector, with
+//! all bits of a lane or none, and is a value like others; where it is used again, it moves back.
 
 use super::plan::{Home, Kind, NEVER};
 use super::registers::Copy;
@@ -11,18 +11,18 @@ use crate::asm::{Alu, Logic, Mask, MaskLogic, Shape};
 use chainrule_base::Id;
 use chainrule_kernel::Reg;
 
-/// `k0` means "no mask" where a mask is optional, so it is left alone.
+/// `k0` means "no mask" for optional masks, so it is not used.
 const FIRST: usize = 1;
 
-/// What the mask registers hold.
+/// Contents of the mask registers.
 #[derive(Default)]
 pub(super) struct Masks {
     held: [Option<Reg>; 8],
     next: [u32; 8],
     locked: u8,
-    /// Not needed after the current instruction.
+    /// Registers that are dead after the current instruction.
     ended: u8,
-    /// One that is not handed out.
+    /// A register that is not allocated.
     kept: Option<Mask>,
 }
 
@@ -31,7 +31,7 @@ impl Masks {
         (FIRST..8).find(|k| self.held[*k] == Some(r))
     }
 
-    /// After an instruction.
+    /// Ends an instruction.
     #[inline]
     pub(super) fn end(&mut self) {
         if self.locked | self.ended != 0 {
@@ -49,7 +49,7 @@ impl Masks {
         *self = Self { kept: self.kept, ..Self::default() };
     }
 
-    /// Hands out all from now on but this one; nothing is held.
+    /// Reserves this register; no register holds a value.
     pub(super) fn keep(&mut self, kept: Option<Mask>) {
         *self = Self { kept, ..Self::default() };
     }
@@ -69,7 +69,7 @@ pub(super) fn mask_logic(logic: Logic) -> MaskLogic {
 }
 
 impl Writer<'_> {
-    /// A mask register, for `r` if it has a name.
+    /// Allocates a mask register, for `r` if it has a name.
     pub(super) fn take_mask(&mut self, r: Option<Reg>, next: u32) -> Result<Mask> {
         let free = (FIRST..8).find(|k| self.masks.is_usable(*k) && self.masks.held[*k].is_none());
         let k = match free {
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(Mask(k as u8))
     }
 
-    /// Sees to it that what a mask register holds is in a vector as well.
+    /// Ensures that the value of a mask register is also in a vector.
     fn save_mask(&mut self, k: usize) -> Result<()> {
         let Some(r) = self.masks.held[k] else { return Ok(()) };
         if self.registers.register(r).is_none() && self.registers.copy(r) == Copy::None {
@@ -101,14 +101,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Before a call.
+    /// Saves all mask registers before a call.
     pub(super) fn save_masks(&mut self) -> Result<()> {
         (FIRST..8).try_for_each(|k| self.save_mask(k))?;
         self.masks.clear();
         Ok(())
     }
 
-    /// After writing `r` to `k`.
+    /// Records that `r` was written to `k`.
     pub(super) fn defined_mask(&mut self, r: Reg, k: Mask, next: u32) -> Result<()> {
         if let Home::Slot(slot) = self.plan.home(r.index()) {
             let x = self.temporary()?;
@@ -123,7 +123,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A mask register with the truth value of `r`. Takes the next use, if `r` is a truth value.
+    /// Returns a mask register with the truth value of `r`. Consumes the next use if `r` is a truth value.
     pub(super) fn truth_mask(&mut self, r: Reg) -> Result<Mask> {
         if self.plan.kinds[r.index()] == Kind::Int {
             let k = self.take_mask(None, NEVER)?;
@@ -158,7 +158,7 @@ impl Writer<'_> {
         Ok(k)
     }
 
-    /// 1 or 0 in the first scratch register, by the first lane.
+    /// Puts 1 or 0 into the first scratch register, by the first lane.
     pub(super) fn mask_number(&mut self, k: Mask) {
         let [rax, ..] = SCRATCH;
         self.asm.mask_to(rax, k);

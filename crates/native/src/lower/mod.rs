@@ -1,41 +1,41 @@
-//! From a kernel to machine code.
+//! Lowering of a kernel to machine code.
 //!
-//! In: a kernel, a level of instructions, how many points run at once. Out: [`Lowered`], code with what its
-//! caller must know of the frame.
+//! In: a kernel, a level of instructions, the number of points in lanes. Out: [`Lowered`], code with the layout of its
+//! frame.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `plan` | what is decided before: kinds of values, when each is used next |
-//! | `straight` | the same for straight lines of numbers |
-//! | `pieces` | long ones of these in pieces, by several threads |
-//! | `survey` | what uses what, and how much |
-//! | `homes` | where values live that outlive their block |
-//! | `assign` | registers for them |
-//! | `frame` | the memory beside the arguments |
-//! | `registers` | vector registers of a block: what is used soonest stays |
+//! | `plan` | decisions before emission: kinds of values, next uses |
+//! | `straight` | the plan of straight-line code on numbers |
+//! | `pieces` | chunks of long straight-line code, written by several threads |
+//! | `survey` | uses of values, with weights |
+//! | `homes` | value locations of globals |
+//! | `assign` | register assignment of globals |
+//! | `frame` | memory besides the arguments |
+//! | `registers` | vector registers of a block: furthest next use is spilled |
 //! | `pointers` | pointers of buffers in general registers |
-//! | `spares` | general registers that hold parts of addresses |
+//! | `spares` | cached addresses in spare general registers |
 //! | `values` | values into registers, to memory and back |
 //! | `inline` | operators that are instructions |
-//! | `plain` | arithmetic of one point where no value outlives its block |
+//! | `plain` | scalar straight-line emission |
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
-//! | `lanes` | loops of one point whose iterations run at once |
-//! | `rows` | elements beside each other that lanes read and write at places that are apart |
-//! | `fetched` | integers that lanes fetch from memory, and elements where they say |
-//! | `accumulators` | partial results of lanes that stay in vectors |
+//! | `lanes` | lane loops of one point |
+//! | `rows` | strided records: adjacent elements of each lane |
+//! | `fetched` | gathered indices, and elements at them |
+//! | `accumulators` | partial sums in vector registers |
 //! | `control` | loops and branches |
 //! | `copies` | copies of elements |
 //! | `call` | calls |
-//! | `zeros` | results that are zero, in few stores |
-//! | `pairs` | two numbers in one store |
+//! | `zeros` | zero results, in wide stores |
+//! | `pairs` | store pairs: two numbers in one store |
 //!
-//! Two walks: one backwards for the next uses, one forwards that writes. Time is linear in the kernel's
-//! size but for sorting the values that outlive their block. The code of one point and that of several
-//! in lanes come from the same walk; only the width of vectors differs, and the step from element to element.
+//! There are two walks: one backwards for the next uses, one forwards that emits code. Time is linear in the kernel's
+//! size, except for sorting the values that outlive their block. The same walk emits code for one point and for several
+//! in lanes; only the width of vectors and the stride of elements differ.
 //!
-//! Every address is either proven to be inside its buffer or checked while running, so no kernel that the
-//! verifier accepts can touch other memory; unless the caller has promised that none does ([`InRange`]).
+//! Every address is either proved to be inside its buffer or checked at run time, so no kernel that the verifier
+//! accepts can access other memory, unless the caller has promised that indices are in range ([`InRange`]).
 
 mod accumulators;
 mod assign;
@@ -83,60 +83,60 @@ use spares::Spares;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Boxed, so that what is asked for each operand comes back in registers.
+/// Boxed, so that results of operand look-ups are returned in registers.
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// General registers without a value of their own.
+/// General registers without values.
 const SCRATCH: [Gpr; 3] = [Gpr::RAX, Gpr::RCX, Gpr::RDX];
 
-/// The registers that belong to the caller, in the order in which they are pushed, if they are used.
+/// Callee-saved registers, in the order in which they are pushed, if they are used.
 const SAVED: [Gpr; 6] = [Gpr::RBP, Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15];
 
-/// Bytes of code to make room for, for each event. More than most take: what is not used costs little.
+/// Estimated code bytes of an event. More than most take: an unused reserve costs little.
 const CODE_BYTES: usize = 14;
 
-/// Machine code and what its caller must know.
+/// Machine code and the layout of its frame.
 pub(crate) struct Lowered {
     pub code: Code,
     pub words: Words,
     pub frame: FrameLayout,
     pub n_slots: u32,
-    /// What a failure with this number, from 1, is.
+    /// Failure of each site number, from 1.
     pub sites: Vec<Site>,
-    /// Into how many pieces it was cut.
+    /// Number of chunks.
     pub n_pieces: usize,
 }
 
-/// Why code may stop.
+/// Reason for a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Site {
-    /// An index is out of range; the numbers are the index and the length.
+    /// An index out of range; the numbers are the index and the length.
     Index { failure: usize },
-    /// A loop ran too often; the number is the limit.
+    /// Too many iterations of a loop; the number is the limit.
     Limit { failure: usize },
-    /// An integer operator has no result; the numbers are its arguments.
+    /// An integer operator without a result; the numbers are its arguments.
     NoResult { failure: usize, op: Op },
-    /// An integer does not fit.
+    /// An integer overflow.
     Overflow,
-    /// An element outside of its buffer: a bug of the kernel, or an index out of range where the checks were left out.
+    /// An element outside its buffer: a bug of the kernel, or an index out of range if checks are omitted.
     Outside,
-    /// A user's function panicked.
+    /// A panic of a user function.
     Panic,
 }
 
-/// Room for so many is made at once where it is not known how many there will be.
+/// Initial capacity of lists of unknown length.
 const FEW: usize = 64;
 
-/// Whether a batch of `kernel` can run in lanes.
+/// Returns whether a batch of `kernel` can run in lanes.
 pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
     plan::fits_lanes(kernel)
 }
 
-/// Code for `kernel` at a level, which is that of the options where they name one. `shape` is one point, or as many as a vector of
-/// this level has lanes.
+/// Returns code for `kernel` at a level, which is that of the options if they name one. `shape` is one point, or as
+/// many points as a vector of this level has lanes.
 ///
 /// # Errors
-/// A kernel that breaks its rules; one that is too large for 32-bit displacements.
+/// A kernel that violates its invariants; one that is too large for 32-bit displacements.
 pub(crate) fn lower(
     kernel: &Kernel,
     level: Level,
@@ -163,7 +163,7 @@ pub(crate) fn lower(
     Ok(Lowered { code: asm.finish()?, words: plan.words, frame, n_slots, sites, n_pieces })
 }
 
-/// The code of a piece.
+/// Code of a chunk.
 struct Written {
     asm: Assembler,
     n_slots: u32,
@@ -171,7 +171,7 @@ struct Written {
 }
 
 impl Written {
-    /// The code of all pieces, one behind the other; nothing where one of them may fail, since each numbers its sites alone.
+    /// Concatenates the code of all chunks; `None` if one of them may fail, because each numbers its sites separately.
     fn of_pieces(pieces: Vec<std::result::Result<Self, Diagnostic>>) -> std::result::Result<Option<Self>, Diagnostic> {
         let mut all: Option<Self> = None;
         for piece in pieces {
@@ -191,7 +191,7 @@ impl Written {
     }
 }
 
-/// Writes a piece by its number; the only one is the kernel as a whole.
+/// Writes a chunk by its number; a single chunk is the whole kernel.
 fn write<'k>(
     kernel: &'k Kernel,
     plan: &'k Plan<'k>,
@@ -204,7 +204,7 @@ fn write<'k>(
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.taken_slots());
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
     let of_piece = plan.pieces.get(piece);
-    // The others come behind the first one.
+    // Later chunks only have their own instructions.
     let n_events = of_piece.filter(|_| piece > 0).map_or(plan.n_events, |piece| piece.instrs.len());
     let n_constants = plan.facts.n_constants;
     let asm = Assembler::with_room(level, CODE_BYTES * n_events + 512, n_constants);
@@ -282,14 +282,14 @@ struct OpenLoop<'k> {
     is_one_round: bool,
 }
 
-/// Where a value comes from that need not be in a register.
+/// Source of a value that need not be in a register.
 #[derive(Clone, Copy)]
 enum Origin<'k> {
-    /// A known element, so many bytes into a buffer.
+    /// An element at a constant offset in bytes in a buffer.
     Element(BufferId, i32),
-    /// An element whose place is computed.
+    /// An element at a computed address.
     Load(BufferId, &'k Poly<Reg>),
-    /// Elements in lanes, with others of a row.
+    /// Elements in lanes, loaded with others of a strided record.
     Row(usize),
 }
 
@@ -297,39 +297,39 @@ enum Origin<'k> {
 #[derive(Clone, Copy)]
 struct Literal {
     bits: u64,
-    /// Its place in the pool, or [`NOWHERE`].
+    /// Its offset in the constant pool, or [`NOWHERE`].
     offset: u32,
 }
 
-/// The place in the pool of a constant that was not asked for yet.
+/// Offset of a constant that was not requested yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// Code out of the way that reports a failure.
+/// Cold code that reports a failure.
 struct Stub {
     label: Label,
     site: usize,
     numbers: Vec<Number>,
-    /// Numbers that are not in their places.
+    /// Numbers that are not in their locations.
     here: Vec<Here>,
 }
 
-/// A number at a place in the code.
+/// Location of a number at a position in the code.
 #[derive(Clone, Copy)]
 enum Here {
     /// In a register.
     In(Gpr),
-    /// A known one.
+    /// A constant.
     Known(i32),
 }
 
-/// A comparison that the branch after it makes itself.
+/// A comparison that is fused with the following branch.
 #[derive(Clone, Copy)]
 enum Compared {
-    /// Of integers, to be made.
+    /// A comparison of integers, not emitted yet.
     Integers(Op, Reg, Reg),
-    /// Of doubles: it made the flags, by which it holds.
+    /// A comparison of doubles whose flags are set, with its condition code.
     Doubles(Condition),
-    /// An equality of doubles: it made the flags.
+    /// An equality of doubles: the flags are set.
     EqualDoubles,
 }
 
@@ -337,73 +337,74 @@ struct Writer<'k> {
     kernel: &'k Kernel,
     plan: &'k Plan<'k>,
     frame: FrameLayout,
-    /// The caller's registers that are used, in the order in which they are pushed.
+    /// Callee-saved registers in use, in the order in which they are pushed.
     saved: Vec<Gpr>,
     registers: Registers,
     pointers: Pointers,
     spares: Spares,
-    /// The event since which spare registers keep what they hold.
+    /// Event since which spare registers keep their contents.
     spares_since: Option<u32>,
     masks: Masks,
     ranges: Ranges,
-    /// Whether it is promised that no address need be tested.
+    /// Promise that no address needs a check.
     in_range: Option<InRange>,
     asm: Assembler,
     level: Level,
-    /// How many points it is for.
+    /// Number of points.
     points: Shape,
-    /// The same, but in loops of one point that run in lanes.
+    /// As `points`, except in lane loops of one point.
     shape: Shape,
-    /// The loop that runs in lanes.
+    /// Current lane loop.
     lane: Option<&'k lanes::LanePlan>,
-    /// The lane whose integers are looked at, of those that are fetched.
+    /// Current lane, for gathered integers.
     fetching: u32,
     /// Parts of addresses whose words have been computed in this block.
     fetched_parts: Vec<Poly<Reg>>,
-    /// A number that is read instead of another one.
+    /// A number that is replaced by another one when it is read.
     instead: Option<(Number, Number)>,
-    /// See [`Plan::next`], and how many of these were not asked for yet.
+    /// See [`Plan::next`], and the number of entries left.
     next: &'k [u32],
     left: usize,
     /// Whether no value outlives its block, and all are scalars.
     is_plain: bool,
-    /// The same where there is one block, so that all addresses are known.
+    /// As `is_plain`, with a single block, so that all addresses are known.
     is_line: bool,
     /// By the number of a [`Copy::Constant`].
     literals: Vec<Literal>,
-    /// Integers that are known.
+    /// Integers with known values.
     constants: HashMap<Reg, i64>,
     /// By the number of a [`Copy::Load`].
     origins: Vec<Origin<'k>>,
     rows: Rows<'k>,
     loops: Vec<OpenLoop<'k>>,
     branches: Vec<Label>,
-    /// What the branch that follows goes by.
+    /// Condition of the following branch.
     compared: Option<Compared>,
     sites: Vec<Site>,
     stubs: Vec<Stub>,
-    /// Stubs of failures without numbers, each made once.
+    /// Stubs of failures without numbers, shared.
     shared_sites: HashMap<Site, Label>,
     /// Truth values in vectors that the current instruction reads, with their next uses.
     truth_next: Vec<(Reg, u32)>,
     truth_temporaries: Vec<crate::asm::Xmm>,
-    /// Where vector registers of globals go over calls.
+    /// Slots of vector registers of globals during calls.
     pinned_slots: [Option<u32>; 32],
-    /// The vector registers, one bit each, that outlive the call that is written.
+    /// Vector registers that are live across the current call, one bit each.
     over_call: u32,
-    /// Those that are in their places as they are at the next call of this block.
+    /// Those whose values are already in memory at the next call of this block.
     kept: u32,
-    /// Slots for arguments of calls: the first, and how many.
+    /// Slots for arguments of calls: the first, and their number.
     argument_slots: Option<(u32, u32)>,
     /// A slot for a sine and one for a cosine.
     sin_cos_slots: Option<u32>,
-    /// The event whose result a call before has left in a slot.
+    /// Event whose result a previous call has left in a slot.
     pending: Option<(u32, u32)>,
     fault: Option<&'static str>,
 }
 
 impl<'k> Writer<'k> {
-    /// `extern "sysv64" fn(frame: *mut u8) -> u32`, `frame` pointing where [`FrameLayout`] says; 0 is success.
+    /// Emits the prologue of `extern "sysv64" fn(frame: *mut u8) -> u32`, where `frame` is the base defined by
+    /// [`FrameLayout`] and 0 is success.
     fn entry(&mut self) {
         for g in &self.saved {
             self.asm.push(*g);
@@ -444,7 +445,7 @@ impl<'k> Writer<'k> {
                         && self.plan.kinds[condition.index()] == Kind::Truth
                     {
                         match self.compared {
-                            // Its next use was laid down too.
+                            // Its next use was recorded too.
                             Some(_) => drop(self.next_use()),
                             None => self.truth_number(condition)?,
                         }
@@ -473,7 +474,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The spare registers of these events; what they hold already stays, if nothing comes between.
+    /// Finds the spare registers of these events; their contents stay valid if nothing comes between.
     fn find_spares(&mut self, first: u32, last: u32) {
         self.spares.set(self.plan.spares(self.spares_since.unwrap_or(first), last));
         self.spares_since = Some(last);
@@ -496,8 +497,7 @@ impl<'k> Writer<'k> {
         self.instrs(first, instrs, done..instrs.len())
     }
 
-    /// Writes these instructions of a block. What the last one does ends with it: others that do the same, which go together, are
-    /// not behind it.
+    /// Emits these instructions of a block. Groups of instructions, such as adjacent stores, end at the last one.
     fn instrs(&mut self, first: u32, instrs: &'k [Instr], which: Range<usize>) -> Result<()> {
         let mut done = which.start;
         while done < which.end {
@@ -577,7 +577,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// Writes the stores that `instrs` begin with, if some go together: how many they are, or 0.
+    /// Emits a group of stores at the start of `instrs`; returns their number, or 0.
     fn several_stores(&mut self, instrs: &[Instr]) -> Result<usize> {
         let row = self.store_row(instrs)?;
         if row > 0 { Ok(row) } else { self.pair(instrs) }
@@ -650,13 +650,13 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Whether one word is missing to a multiple of 16, where that matters to who is called.
+    /// Returns whether the stack is misaligned by a word, if the code calls functions.
     fn is_stack_odd(&self) -> bool {
-        // With the return address.
+        // Including the return address.
         self.plan.has_calls && (self.saved.len() + 1) % 2 == 1
     }
 
-    /// The place to jump to when something fails by these numbers.
+    /// Returns the label of a failure with these numbers.
     fn site(&mut self, site: Site, numbers: &[Number]) -> Label {
         if !numbers.is_empty() {
             return self.stub(site, numbers.to_vec(), Vec::new());
@@ -669,7 +669,7 @@ impl<'k> Writer<'k> {
         label
     }
 
-    /// The same by numbers at the jump.
+    /// As [`Self::site`], with the locations of the numbers at the jump.
     fn site_with(&mut self, site: Site, here: Vec<Here>) -> Label {
         self.stub(site, Vec::new(), here)
     }

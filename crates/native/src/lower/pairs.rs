@@ -1,14 +1,14 @@
-//! Two numbers that lie beside each other in memory, in one store.
+//! Store pairs: two adjacent numbers in one store.
 //!
-//! Processors store one vector a step, or one number: code whose results are many is bound by that.
+//! Processors store one vector or one number in each cycle; code with many results is bound by that.
 
 use super::{Result, Writer};
 use crate::asm::{Mem, Shape, Xmm};
 use chainrule_kernel::{Class, Instr};
 
 impl Writer<'_> {
-    /// Writes the two stores that `instrs` begin with, if they are of elements beside each other of one buffer: how many these
-    /// are, or 0.
+    /// Emits the first two stores of `instrs`, if they are to adjacent elements of one buffer; returns their number, or
+    /// 0.
     pub(super) fn pair(&mut self, instrs: &[Instr]) -> Result<usize> {
         let [Instr::Store { buffer, at, value }, Instr::Store { buffer: b, at: second, value: other }, ..] = instrs
         else {
@@ -32,7 +32,7 @@ impl Writer<'_> {
         let y = self.in_register(*other, second_next)?;
         let both = self.temporary()?;
         let ((low, first), (high, last)) = if step == 1 { ((x, at), (y, second)) } else { ((y, second), (x, at)) };
-        // Both ends are looked at.
+        // Checks both ends.
         let _ = self.address(*buffer, last)?;
         let mem = self.address(*buffer, first)?;
         self.store_both(mem, both, low, high);
@@ -41,7 +41,7 @@ impl Writer<'_> {
         Ok(2)
     }
 
-    /// Stores `low` and `high` by way of the [temporary](Self::temporary) `both`, which is given back.
+    /// Stores `low` and `high` through the [temporary](Self::temporary) `both`, which is released.
     pub(super) fn store_both(&mut self, mem: Mem, both: Xmm, low: Xmm, high: Xmm) {
         self.asm.unpack_low(Shape::One, both, low, high);
         self.asm.store_pair(mem, both);

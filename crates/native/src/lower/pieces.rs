@@ -1,13 +1,13 @@
-//! Long straight lines in pieces, which threads write at the same time.
+//! Chunks of long straight-line code, written by threads in parallel.
 //!
-//! In: a line, which is one block of numbers. Out: its [`Piece`]s, each written by itself; their code stands one behind the
-//! other and runs from the first to the last.
+//! In: straight-line code, which is one block of numbers. Out: its [`Piece`]s, each emitted independently; their code
+//! is concatenated and runs from the first to the last.
 //!
-//! Invariant: between two pieces all values are in memory. What one piece defines and a later one reads, a [`Crossing`], is
-//! stored as soon as it is computed, to a slot of its own, unless it can be had again from where it came. So a piece begins
-//! with registers that hold nothing, and need not know how the one before ends.
+//! Invariant: all values are in memory between two chunks. A value that one chunk defines and a later one reads, a
+//! [`Crossing`], is stored to a slot of its own as soon as it is computed, unless it can be rematerialised. So a chunk
+//! starts with empty registers, and does not depend on the state at the end of the previous one.
 //!
-//! How a line is cut depends on its length alone, so that its code is the same on any number of processors.
+//! The chunks only depend on the length of the code, so the code is the same on any number of processors.
 
 use super::plan::Stretch;
 use super::registers::Copy;
@@ -18,35 +18,35 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A line of so many instructions for each piece is cut: to write as many takes five times as long as a thread does to begin.
+/// Minimum number of instructions of a chunk: emitting them takes five times as long as starting a thread.
 const LONG: usize = 1 << 14;
 
-/// Into so many pieces at most: each has registers for the values of all, and what it writes is copied.
+/// Maximum number of chunks: each has registers for all values, and its code is copied.
 const MOST: usize = 2;
 
-/// The first slot of a crossing value. Those before, which instructions reach in fewer bytes, are for values that come and go.
+/// First slot of a crossing value. The slots before, which have shorter encodings, are for short-lived values.
 pub(super) const FIRST_SLOT: u32 = 32;
 
-/// A piece of a line.
+/// A chunk of straight-line code.
 pub(super) struct Piece<'k> {
-    /// The number of its first event.
+    /// Number of its first event.
     pub first: u32,
     pub instrs: &'k [Instr],
-    /// How many of [`Plan::next`](super::plan::Plan::next) are its own and those of the pieces after it.
+    /// Number of entries of [`Plan::next`](super::plan::Plan::next) of this chunk and the following ones.
     pub left: usize,
 }
 
-/// A value that a piece defines and a later one reads.
+/// A value that a chunk defines and a later one reads.
 #[derive(Clone, Copy)]
 pub(super) struct Crossing {
-    /// The event that defines it.
+    /// Event that defines it.
     pub at: u32,
     pub value: Reg,
-    /// Its slot, unless it can be had again from where it came: a constant, or an element that waits in memory.
+    /// Slot, unless it can be rematerialised: a constant, or an element in memory.
     pub slot: Option<u32>,
 }
 
-/// Into how many pieces a line of so many instructions is cut; of at most so many each, where that is said.
+/// Returns the number of chunks of so many instructions, of at most `piece_len` each if given.
 pub(super) fn n_pieces(n_instrs: usize, piece_len: Option<usize>) -> usize {
     match piece_len {
         Some(len) => n_instrs.div_ceil(len.max(1)).max(1),
@@ -54,8 +54,8 @@ pub(super) fn n_pieces(n_instrs: usize, piece_len: Option<usize>) -> usize {
     }
 }
 
-/// What `write` makes of each of `n` pieces, in order, by so many threads at most; by as many as there are processors where
-/// nothing is said.
+/// Returns the results of `write` for each of `n` chunks, in order, by at most `n_threads` threads; default: the number
+/// of processors.
 pub(super) fn write_all<T: Send>(n: usize, n_threads: Option<usize>, write: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let n_threads = n_threads.unwrap_or_else(n_processors);
     let next = AtomicUsize::new(0);
@@ -64,7 +64,7 @@ pub(super) fn write_all<T: Send>(n: usize, n_threads: Option<usize>, write: impl
         mine.map(|i| (i, write(i))).collect()
     };
     let mut all = thread::scope(|scope| {
-        // Where the system gives no thread, the others do its part.
+        // If the system gives no thread, the others take over its work.
         let helper = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let helpers: Vec<_> = (1..n.min(n_threads)).filter_map(helper).collect();
         let mut all = work();
@@ -77,14 +77,14 @@ pub(super) fn write_all<T: Send>(n: usize, n_threads: Option<usize>, write: impl
     all.into_iter().map(|(_, written)| written).collect()
 }
 
-/// How many processors there are for this process. Asking the system takes as long as writing a thousand instructions.
+/// Returns the number of processors for this process. The system call takes as long as writing a thousand instructions.
 fn n_processors() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 impl Writer<'_> {
-    /// Begins a piece of a line that comes after others.
+    /// Starts a chunk that follows others.
     pub(super) fn resume(&mut self, piece: usize) -> Result<()> {
         let plan = self.plan;
         self.know_all_pointers();
@@ -109,7 +109,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Stores a value that was just computed for the pieces after this one.
+    /// Stores a new value for later chunks.
     pub(super) fn cross(&mut self, value: Reg, slot: u32) -> Result<()> {
         let Some(x) = self.registers.register(value) else {
             return Err(bug("a value is gone before the next piece"));

@@ -1,8 +1,9 @@
-//! Arithmetic of one point where no value outlives its block: most of what large functions are made of.
+//! Scalar straight-line emission: arithmetic of one point without values that outlive their block, most of large
+//! functions.
 //!
-//! The same as in `inline` and `values`, and the same code comes out, in fewer steps: an operand is a register or
-//! a place in memory, in one number ([`Scalar`]), and which operand of a fused product is what is looked up. Whatever is rarer is
-//! handed to the general form.
+//! The same code as by `inline` and `values`, emitted in fewer steps: an operand is a register or a memory operand in
+//! one number ([`Scalar`]), and the roles of a fused product's operands come from a table. Rare cases use the general
+//! form.
 
 use super::inline::Order;
 use super::plan::NEVER;
@@ -12,8 +13,8 @@ use crate::asm::{Arith, Fma, FmaOrder, Gpr, Mem, Scalar, Shape, Source, Xmm};
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Instr, Place, Reg};
 
-/// Of a fused product `a * b + c`, with its operands numbered from 0: the one that is overwritten, the one that is in a register,
-/// the one that may come from memory, and the order of the instruction.
+/// Roles of the operands of a fused product `a * b + c`, numbered from 0: the overwritten one, the one in a register,
+/// the one that may be in memory, and the order of the instruction.
 #[derive(Clone, Copy)]
 struct Roles {
     over: u8,
@@ -22,7 +23,7 @@ struct Roles {
     order: FmaOrder,
 }
 
-/// By which operands are in registers, a bit for each, and above these by which are not used any more.
+/// Index: a bit for each operand in a register, and above these a bit for each dead operand.
 static ROLES: [Roles; 64] = {
     let mut table = [Roles::of(0, 0); 64];
     let mut i = 0;
@@ -36,7 +37,7 @@ static ROLES: [Roles; 64] = {
 impl Roles {
     const fn of(held: usize, ends: usize) -> Self {
         const C: usize = 2;
-        // One that is not needed any more and in a register, or else one that is not needed any more, or else the summand.
+        // A dead operand in a register, or else a dead operand, or else the addend.
         let order = [C, 0, 1];
         let (mut over, mut found, mut round) = (C, false, 0);
         while round < 2 {
@@ -68,7 +69,7 @@ impl Roles {
 }
 
 impl Writer<'_> {
-    /// A register that holds `r`, locked until the end of the instruction.
+    /// Returns a register that holds `r`, locked until the end of the instruction.
     #[inline]
     fn plain_register(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         match self.registers.use_at(r, next) {
@@ -77,7 +78,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same for what is in no register.
+    /// As [`Self::plain_register`], for a value in no register.
     #[inline(never)]
     fn plain_fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let (number, _, is_constant) = self.registers.slot_or_constant(r);
@@ -92,7 +93,8 @@ impl Writer<'_> {
         Ok(x)
     }
 
-    /// Of a straight line: whether `dst` waits in memory, where nothing is written, until it is read.
+    /// In straight-line code: returns whether the load of `dst` can be delayed to its use, because the memory is not
+    /// written.
     #[inline]
     pub(super) fn plain_load(&mut self, at: u32, dst: Reg, buffer: BufferId, address: &Poly<Reg>) -> bool {
         let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
@@ -107,7 +109,7 @@ impl Writer<'_> {
         true
     }
 
-    /// Where an instruction can read `r`: a register, or memory when that is no worse.
+    /// Returns an operand for `r`: a register, or memory if that is no worse.
     #[inline]
     fn plain_source(&mut self, r: Reg, next: u32) -> Result<Scalar> {
         match self.registers.use_at(r, next) {
@@ -116,7 +118,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same for what is in no register.
+    /// As [`Self::plain_source`], for a value in no register.
     #[inline(never)]
     fn plain_source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Scalar> {
         if next != NEVER && self.registers.is_worth(next) {
@@ -128,13 +130,14 @@ impl Writer<'_> {
         Ok(match self.source_elsewhere(r, next)? {
             Source::Reg(x) => x.into(),
             Source::Mem(Mem::At { base, disp }) => Scalar::at(base, disp),
-            // Addresses are known in straight lines; whatever else there may be goes by way of a register.
+            // Straight-line code has constant addresses; other operands go through a register.
             Source::Mem(_) | Source::Broadcast(_) => self.fetch(r, next)?.into(),
         })
     }
 
-    /// Of a straight line: writes the store to a known element that `instrs` begin with, and the one after it if that is of the
-    /// element beside; how many these are. Zeros are left to others, for many of them may go together.
+    /// In straight-line code: emits the store to a constant address at the start of `instrs`, with the next one if it
+    /// is to the adjacent element; returns their number. Zeros are stored elsewhere, because many of them may be
+    /// combined.
     #[inline]
     pub(super) fn plain_stores(&mut self, instrs: &[Instr]) -> Result<usize> {
         let Some((value, buffer, base, first)) = self.plain_target(instrs.first()) else { return Ok(0) };
@@ -161,7 +164,7 @@ impl Writer<'_> {
         Ok(2)
     }
 
-    /// What a store of a straight line writes, and to which known element.
+    /// Returns the value and the constant address of a store in straight-line code.
     #[inline]
     fn plain_target(&self, instr: Option<&Instr>) -> Option<(Reg, BufferId, Gpr, i32)> {
         let Some(Instr::Store { buffer, at, value }) = instr else { return None };
@@ -174,7 +177,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The place of a slot, a constant or a known element. Without a branch on which of the first two it is: that is hard to predict.
+    /// Returns the operand of a slot, a constant or an element at a constant address. Branch-free for the first two,
+    /// because the choice is hard to predict.
     #[inline]
     fn plain_place(&mut self, r: Reg) -> Option<Scalar> {
         let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
@@ -193,13 +197,13 @@ impl Writer<'_> {
         Some(if is_constant { constant } else { slot })
     }
 
-    /// [`Self::release`] of what is local.
+    /// [`Self::release`] of a local value.
     #[inline]
     fn plain_release(&mut self, r: Reg, next: u32) {
         self.registers.release_where(next == NEVER, r);
     }
 
-    /// `dst = a op b`, not both of them in registers.
+    /// Emits `dst = a op b` whose operands are not both in registers.
     #[inline(never)]
     pub(super) fn plain_arith(
         &mut self,
@@ -225,7 +229,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A fused product, not all operands of which are in registers: one is overwritten.
+    /// Emits a fused product whose operands are not all in registers; overwrites one of them.
     #[inline(never)]
     pub(super) fn plain_mul_add(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3]) -> Result<()> {
         let (mut held, mut ends) = (0, 0);
@@ -246,12 +250,12 @@ impl Writer<'_> {
         };
         (0..3).for_each(|i| self.plain_release(args[i], next[i]));
         let after = self.next_use();
-        // The register of what is overwritten, when it is free now.
+        // The register of the overwritten operand, if it is free now.
         let d = if self.registers.is_free(x) {
             self.registers.take_this(x, dst, after);
             x
         } else {
-            // All operands stay where they are until they are read.
+            // All operands stay in place until they are read.
             [Some(x), Some(y), source.register()].into_iter().flatten().for_each(|x| self.registers.lock(x));
             let d = self.take(dst, after)?;
             self.asm.mov(Shape::One, d, x);

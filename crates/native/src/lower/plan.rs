@@ -1,17 +1,15 @@
-//! What is decided before the first instruction is written: where each value lives, and when it is used next.
+//! Decisions before emission: the location of each value, and its next uses.
 //!
 //! In: a kernel. Out: a [`Plan`].
 //!
-//! **Blocks.** A block is a run of instructions without control between them. A value that is defined and
-//! used in one block is *local*: block by block, [`registers`](super::registers) hands out what is free to
-//! what is used soonest. All others are *global*: each has one place for its whole life, a register
-//! or a place in the frame.
+//! **Blocks.** A block is a sequence of instructions without control flow. A value that is defined and used in one
+//! block is *local*: in each block, [`registers`](super::registers) allocates registers by next use. All other values
+//! are *global*: each has one location for its whole live interval, a register or a part of the frame.
 //!
-//! **Straight lines** without integers have no globals but the pointers of buffers; for them one walk backwards over the
-//! instructions is all there is ([`straight`](super::straight)), where there are no truth values either.
+//! **Straight-line code** without integers has no globals except the pointers of buffers. If it also has no truth
+//! values, a single backward walk over its instructions suffices ([`straight`](super::straight)).
 //!
-//! **Next uses** are found in one walk backwards, and laid down in the order opposite to that in which the walk forwards
-//! asks.
+//! **Next uses** are found in a backward walk, and stored in reverse order of the forward walk that reads them.
 
 use super::accumulators::{self, Accumulators};
 use super::assign::{Assigned, Taken, assign_pointers};
@@ -33,10 +31,10 @@ use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// No use any more.
+/// No further use.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// What a register holds.
+/// Kind of a register's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A double in each lane.
@@ -47,14 +45,14 @@ pub(super) enum Kind {
     Int,
 }
 
-/// Where a value lives.
+/// Location of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Home {
-    /// In its block only.
+    /// Local to its block.
     Local,
     /// In a vector register.
     Xmm(Xmm),
-    /// In a place of the frame for reals.
+    /// In a slot of the frame for reals.
     Slot(u32),
     /// In a general register.
     Gpr(Gpr),
@@ -62,160 +60,161 @@ pub(super) enum Home {
     Word(u32),
 }
 
-/// An integer that the plan adds to those of the kernel; an index into [`Plan::homes`] too.
+/// An integer added by the plan; also an index into [`Plan::homes`].
 pub(super) type Number = usize;
 
-/// What a loop keeps.
+/// Plan of a loop.
 #[derive(Default, Debug)]
 pub(super) struct LoopPlan {
-    /// The number of iterations, or their limit; has no place where it is known and small.
+    /// Number of iterations, or their limit; has no location if it is a small constant.
     pub count: Number,
-    /// The number of iterations where it is known and small.
+    /// Number of iterations if it is a small constant.
     pub known_count: Option<i32>,
-    /// Counts the iterations of a conditional loop.
+    /// Counter of the iterations of a conditional loop.
     pub counter: Number,
-    /// What goes by one of `kept` needs no index.
+    /// Address that replaces the index, one of `kept`.
     pub counted: Option<Counted>,
     pub kept: Vec<Kept>,
-    /// Where the iterations run at once.
+    /// Plan of a lane loop.
     pub lanes: Option<LanePlan>,
-    /// What is put into lanes before the loop, for loops in it: values and their places.
+    /// Values broadcast before the loop for lane loops in it, with their locations.
     pub spread: BTreeMap<Reg, Number>,
 }
 
-/// A loop that ends where an address does, which begins at 0, since its index stands in addresses only, which are kept.
+/// A loop that is controlled by an address that starts at 0, because its index only occurs in cached addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
-    /// The address.
+    /// Location of the address.
     pub place: Number,
-    /// By how many elements it steps.
+    /// Step in elements.
     pub step: i64,
-    /// Where it ends, in elements, where that is known and small; otherwise that is put where the number of iterations is.
+    /// End in elements, if it is a small constant; otherwise it is in the location of the number of iterations.
     pub end: Option<i32>,
 }
 
-/// An address that goes along with a loop.
+/// A cached address of a loop.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Without constant terms.
+    /// The address without constant terms.
     pub address: Poly<Reg>,
     pub at: KeptAt,
     pub step: Step,
 }
 
-/// Where an address is that is kept.
+/// Location of a cached address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct KeptAt {
     pub place: Number,
-    /// The buffer in which it points to an element; otherwise it is a number of elements, times the number of points.
+    /// Buffer that the pointer points into; `None` if it is a number of elements, times the number of points.
     pub within: Option<BufferId>,
 }
 
 impl KeptAt {
-    /// What an element is, of one point.
+    /// Returns the size of an element in its unit, for one point.
     pub(super) fn unit(self) -> i64 {
         if self.within.is_some() { 8 } else { 1 }
     }
 }
 
-/// How far a kept address goes in one iteration.
+/// Step of a cached address in one iteration.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// By so many elements.
+    /// A constant number of elements.
     Constant(i64),
-    /// By a number that is computed before the loop.
+    /// A number that is computed before the loop.
     Number(Number, Poly<Reg>),
 }
 
-/// A stretch of the kernel. Its events are numbered from 1, an instruction being one.
+/// A stretch of the kernel. Its events are numbered from 1; each instruction is one.
 #[derive(Clone, Copy)]
 pub(super) enum Stretch<'k> {
     /// Instructions, and the number of the first.
     Block(u32, &'k [Instr]),
-    /// Control, and its number.
+    /// A control event, and its number.
     Control(u32, Event<'k>),
 }
 
-/// The plan.
+/// Plan of a kernel.
 pub(super) struct Plan<'k> {
     pub stretches: Vec<Stretch<'k>>,
     pub n_events: usize,
     pub kinds: Vec<Kind>,
-    /// By register; then the numbers that the plan adds; then the pointers of buffers. The first ones are left out
-    /// where all are local.
+    /// Locations by register, then of the numbers added by the plan, then of the pointers of buffers. The first ones
+    /// are omitted if all are local.
     homes: Vec<Home>,
-    /// How many are left out.
+    /// Number of omitted entries.
     first_home: usize,
-    /// For each instruction: the next use in the block of each operand, in the order of [`operands`], and of
-    /// what it defines. Backwards.
+    /// Next use in the block of each operand of each instruction, in the order of [`operands`], and of its result. In
+    /// reverse order.
     pub next: Vec<u32>,
-    /// Loads, but for those of inputs, that may wait until their first use, by number of event; empty where there are none.
+    /// Whether each load that is not of an input may be delayed to its first use, by number of event; empty if there is
+    /// none.
     lazy: Vec<bool>,
     pub facts: Facts,
-    /// Comparisons of integers that nobody reads but the branch that follows, by number of event.
+    /// Comparisons of integers that only the following branch reads, by number of event.
     pub fused: BTreeSet<u32>,
     pub accumulators: Accumulators,
-    /// By number of the opening event.
+    /// Plans of loops, by number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
-    /// Pointers with places of their own, by number of the opening event of the loop in which they have them; in straight lines
-    /// all have places, everywhere.
+    /// Pointers with locations of their own, by number of the opening event of their loop; in straight-line code all
+    /// have locations, everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
-    /// The general registers that values which outlive their block may have, and where they do.
+    /// General registers for globals, with their live intervals.
     generals: &'static [Gpr],
     spans: Option<Spans>,
-    /// Where vector registers hold globals.
+    /// Vector registers with their globals.
     vectors: Vec<(Xmm, Taken)>,
-    /// How many slots have values of their own.
+    /// Number of slots of globals.
     n_slots: u32,
     pub words: Words,
     /// Whether a function is called.
     pub has_calls: bool,
-    /// Whether a loop runs in lanes.
+    /// Whether there is a lane loop.
     pub has_lanes: bool,
-    /// Whether there is neither control nor an integer.
+    /// Whether there is neither control flow nor an integer.
     pub is_straight: bool,
-    /// The pieces of a line that is cut; otherwise none.
+    /// Chunks of straight-line code that is cut; otherwise empty.
     pub pieces: Vec<Piece<'k>>,
-    /// What goes from piece to piece, in the order in which it is defined.
+    /// Values that cross chunks, in the order of their definitions.
     pub crossings: Vec<Crossing>,
 }
 
 impl Plan<'_> {
-    /// Where a register, a number or a pointer lives.
+    /// Returns the location of a register, a number or a pointer.
     #[inline]
     pub(super) fn home(&self, number: Number) -> Home {
         self.homes.get(number.wrapping_sub(self.first_home)).copied().unwrap_or(Home::Local)
     }
 
-    /// Whether there are values that outlive their block.
+    /// Returns whether there are values that outlive their block.
     #[inline]
     pub(super) fn has_globals(&self) -> bool {
         self.first_home == 0
     }
 
-    /// The slots that have values of their own.
+    /// Returns the slots of globals.
     pub(super) fn taken_slots(&self) -> Range<u32> {
         let first = if self.crossings.is_empty() { 0 } else { pieces::FIRST_SLOT };
         first..first + self.n_slots
     }
 
-    /// What these events define for later pieces.
+    /// Returns the definitions in these events that later chunks read.
     pub(super) fn crossings_of(&self, first: u32, last: u32) -> &[Crossing] {
         let [from, to] = [first, last + 1].map(|at| self.crossings.partition_point(|crossing| crossing.at < at));
         &self.crossings[from..to]
     }
 
-    /// Vector registers that hold globals somewhere, one bit each.
+    /// Returns the vector registers that hold globals anywhere, one bit each.
     pub(super) fn pinned(&self) -> u32 {
         self.vectors.iter().map(|(x, _)| 1 << x.0).sum()
     }
 
-    /// Vector registers whose globals are there before event `at` and needed after it.
+    /// Returns the vector registers whose globals are live across event `at`.
     pub(super) fn vectors_over(&self, at: u32) -> u32 {
         self.vectors.iter().filter(|(_, taken)| taken.is_over(at)).map(|(x, _)| 1 << x.0).sum()
     }
 
-    /// The vector register that `r` has for itself, as a bit.
+    /// Returns the vector register of global `r`, as a bit.
     pub(super) fn vector_of(&self, r: Reg) -> u32 {
         match self.home(r.index()) {
             Home::Xmm(x) => 1 << x.0,
@@ -223,40 +222,40 @@ impl Plan<'_> {
         }
     }
 
-    /// The registers that may have places.
+    /// Returns the registers that may have locations.
     pub(super) fn globals(&self) -> std::ops::Range<usize> {
         if self.has_globals() { 0..self.kinds.len() } else { 0..0 }
     }
 
-    /// Whether a general register holds something, or may.
+    /// Returns whether a general register is in use, or may be.
     pub(super) fn uses(&self, g: Gpr) -> bool {
         self.homes.contains(&Home::Gpr(g)) || self.generals.contains(&g)
     }
 
-    /// Whether code for one point leaves something in the upper lanes.
+    /// Returns whether code for one point uses the upper lanes.
     pub(super) fn is_wide(&self) -> bool {
         self.has_lanes || self.facts.has_copies
     }
 
-    /// The general registers in which nothing lives from one event to another.
+    /// Returns the general registers that hold no global in these events.
     pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
         let taken = self.spans.as_ref().map_or(0, |spans| spans.taken(from, to));
         self.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, g)| *g)
     }
 
-    /// Whether the load of this number, which is not of an input, may wait until its first use.
+    /// Returns whether the load of this event, which is not of an input, may be delayed to its first use.
     pub(super) fn is_lazy(&self, at: u32) -> bool {
         self.lazy.get(at as usize).copied().unwrap_or(false)
     }
 
-    /// The next use that is asked for when so many are left.
+    /// Returns the next use if so many entries are left.
     #[inline]
     pub(super) fn next_when(&self, left: usize) -> Option<u32> {
         self.next.get(left.checked_sub(1)?).copied()
     }
 }
 
-/// What an instruction takes from vector registers.
+/// Visits the operands of an instruction in vector registers.
 pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)) {
     match instr {
         Instr::Op { op, args, .. } => {
@@ -270,25 +269,25 @@ pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)
     }
 }
 
-/// What one walk forwards over all instructions finds.
+/// Results of one forward walk over all instructions.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// How many instructions call a function, copies among them.
+    /// Number of instructions that call a function, including copies.
     pub calls: u64,
-    /// How many constants there are.
+    /// Number of constants.
     pub n_constants: usize,
-    /// About how many next uses there are.
+    /// Approximate number of next uses.
     n_next: usize,
-    /// How often each buffer is accessed.
+    /// Number of accesses of each buffer.
     pub accesses: Vec<u64>,
-    /// Whether something is copied.
+    /// Whether there is a copy.
     has_copies: bool,
-    /// Integers that are 0 or 1; empty where there are none.
+    /// Whether each integer is 0 or 1; empty if there are none.
     bits: Vec<bool>,
 }
 
 impl Facts {
-    /// Nothing found yet.
+    /// Returns empty results.
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut accesses = vec![0; kernel.buffers.len()];
         for zeros in &kernel.zeros {
@@ -297,7 +296,7 @@ impl Facts {
         Self { accesses, ..Self::default() }
     }
 
-    /// Whether an integer is 0 or 1.
+    /// Returns whether an integer is 0 or 1.
     pub(super) fn is_bit(&self, number: Number) -> bool {
         self.bits.get(number).is_some_and(|is_bit| *is_bit)
     }
@@ -310,12 +309,12 @@ impl Facts {
     }
 }
 
-/// Truth values that only scalar operators read stay in vectors; those that are looked at as a number are one.
+/// Determines kinds. Truth values read only by scalar operators stay in vectors; those read as a number are one.
 fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let class = |class: &Class| if *class == Class::Real { Kind::Real } else { Kind::Int };
     let mut kinds: Vec<Kind> = kernel.regs.as_slice().iter().map(class).collect();
     let mut facts = Facts::new(kernel);
-    // A use comes after the definition that makes the kind.
+    // A use comes after the definition that determines the kind.
     let number = |kinds: &mut Vec<Kind>, r: Reg| {
         if kinds[r.index()] == Kind::Truth {
             kinds[r.index()] = Kind::Int;
@@ -332,7 +331,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
             Stretch::Block(_, instrs) => {
                 before = instrs;
                 for instr in *instrs {
-                    // A sum stands for what has no operator, for it is no call and gives a number.
+                    // A sum stands for instructions without an operator, because it is no call and yields a number.
                     let alike = match instr {
                         Instr::Op { dst, op, .. } => Some((dst, *op, op.arity() + 1)),
                         Instr::MulAdd { dst, .. } | Instr::ToReal { dst, .. } => Some((dst, Op::Add, 4)),
@@ -378,7 +377,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
             }
             Stretch::Control(_, event) => match event {
                 Event::Instr(_) => {}
-                // One of the block before is looked at where it is.
+                // One of the previous block is tested in its location.
                 Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
                 Event::Copy { to, from, len } => {
                     facts.calls += u64::from(copies::is_call(to, from, len));
@@ -402,7 +401,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     (kinds, facts)
 }
 
-/// Whether `op` makes a truth value of others that are integers, and so makes an integer.
+/// Returns whether `op` combines truth values that are integers, and so yields an integer.
 fn connects_bits(op: Op, args: &[Reg; 3], facts: &Facts) -> bool {
     matches!(op, Op::And | Op::Or | Op::Not) && args[..op.arity()].iter().all(|r| facts.is_bit(r.index()))
 }
@@ -411,7 +410,7 @@ fn is_defined_in(block: &[Instr], r: Reg) -> bool {
     block.iter().rev().any(|instr| instr.dst() == Some(r))
 }
 
-/// Whether an instruction calls a function, which destroys most registers.
+/// Returns whether an instruction calls a function, which destroys most registers.
 pub(super) fn calls(instr: &Instr) -> bool {
     match instr {
         Instr::Op { op, .. } => !super::inline::is_inline(*op),
@@ -421,7 +420,7 @@ pub(super) fn calls(instr: &Instr) -> bool {
     }
 }
 
-/// The stretches of a kernel, and how many events there are.
+/// Returns the stretches of a kernel, and the number of events.
 fn stretches(kernel: &Kernel) -> (Vec<Stretch<'_>>, usize) {
     let mut n_events = 0;
     let number = |n_events: usize| u32::try_from(n_events + 1).unwrap_or(NEVER);
@@ -468,7 +467,7 @@ impl<'k> Plan<'k> {
         let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
         let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
-            // Each address is known, so pointers are all there is.
+            // All addresses are constant, so there are only pointers.
             let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
             let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
             (BTreeMap::new(), n_regs, Assigned { homes, n_slots, generals, vectors, spans })
@@ -534,15 +533,15 @@ impl<'k> Plan<'k> {
     }
 }
 
-/// Whether there is no control, and no integer: then all values are local, and nothing differs from point to point but
-/// numbers and truth values.
+/// Returns whether there is neither control flow nor an integer: then all values are local, and only numbers and truth
+/// values differ between points.
 fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
     stretches.iter().all(|s| matches!(s, Stretch::Block(..))) && !kinds.contains(&Kind::Int)
 }
 
-/// For each buffer the first one that lies where it lies, nothing for inputs, where nothing is stored: those that take turns in
-/// one place of the workspace begin there all. A load that waits must not meet what is stored to another one, which lives when
-/// nothing reads this one any more.
+/// Returns, for each buffer, the first one at its address; `None` for inputs, which are never stored to. All buffers
+/// that share memory of the workspace have the same address. A delayed load must not cross a store to another buffer of
+/// the same memory, which is live when this one is dead.
 pub(super) fn places(kernel: &Kernel) -> impl Iterator<Item = Option<usize>> {
     let mut first: BTreeMap<(bool, &Poly<Reg>), usize> = BTreeMap::new();
     kernel.buffers.as_slice().iter().enumerate().map(move |(i, buffer)| match &buffer.place {
@@ -552,7 +551,7 @@ pub(super) fn places(kernel: &Kernel) -> impl Iterator<Item = Option<usize>> {
     })
 }
 
-/// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.
+/// Computes [`Plan::next`] and [`Plan::lazy`] in one backward walk.
 fn next_uses(
     kernel: &Kernel,
     n_events: usize,
@@ -560,14 +559,14 @@ fn next_uses(
     kinds: &[Kind],
     n_next: usize,
 ) -> (Vec<u32>, Vec<bool>) {
-    // What is written at once: an instruction has at most so many operands on numbers, with what it defines.
+    // Maximum number of entries written at a time: operands of an instruction on numbers, and its result.
     const MOST: usize = 4;
     let mut found: Vec<u32> = Vec::with_capacity(n_next + MOST);
     let mut lazy = Vec::new();
     let mut next = vec![NEVER; kernel.regs.len()];
-    // The end of the block, beyond which a use does not count.
+    // End of the block, beyond which uses do not count.
     let mut end = NEVER;
-    // Where the place of a buffer is written next.
+    // Next store to the memory of each buffer.
     let places: Vec<Option<usize>> = places(kernel).collect();
     let mut written = vec![NEVER; kernel.buffers.len()];
     let mut seen: Vec<Reg> = Vec::new();
@@ -589,7 +588,7 @@ fn next_uses(
         let mut at = first + instrs.len() as u32;
         for instr in instrs.iter().rev() {
             at -= 1;
-            // Most instructions alike, whatever they do: which comes next is hard to predict.
+            // Uniform code for most instructions: the kind of the next one is hard to predict.
             let of_numbers = match instr {
                 Instr::Op { dst, op, args } if op.is_numeric() => Some((dst, args, op.arity())),
                 Instr::MulAdd { dst, args, .. } => Some((dst, args, 3)),
@@ -598,7 +597,7 @@ fn next_uses(
             if let Some((dst, args, n)) = of_numbers
                 && n > 0
             {
-                // Unused places repeat the first argument.
+                // Unused operands repeat the first argument.
                 let backwards = [*dst, args[(n - 1).min(2)], args[n.saturating_sub(2).min(2)], args[0]];
                 let len = found.len();
                 found.extend_from_slice(&backwards.map(|r| inside(next[r.index()])));
@@ -607,7 +606,7 @@ fn next_uses(
                 continue;
             }
             match instr {
-                // Nothing is read, and what is asked for is the next use of a number.
+                // Nothing is read; the only entry is the next use of a number.
                 Instr::Const { dst, .. } => {
                     found.push(inside(next[dst.index()]));
                     continue;
@@ -650,8 +649,8 @@ fn next_uses(
     (found, lazy)
 }
 
-/// Whether a batch can run in lanes: all integers are the same for all points, and none is in memory; truth
-/// values need not be.
+/// Returns whether a batch can run in lanes: all integers are equal for all points, and none is in memory; truth values
+/// may differ.
 pub(super) fn fits_lanes(kernel: &Kernel) -> bool {
     let (stretches, _) = stretches(kernel);
     let (kinds, _) = kinds(kernel, &stretches);
@@ -661,7 +660,7 @@ pub(super) fn fits_lanes(kernel: &Kernel) -> bool {
     let events = events(&kernel.body);
     let Some(varying) = chainrule_kernel::liveness::varying(kernel.regs.len(), &events) else { return false };
     let real = |b: BufferId| kernel.buffers[b].class == Class::Real;
-    // What control, addresses and integer operators read are integers, so nothing else has to be asked of it.
+    // Operands of control, addresses and integer operators are integers, so no other check is needed.
     (0..kinds.len()).all(|i| kinds[i] != Kind::Int || !varying[i])
         && events.iter().all(|event| match event {
             Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => real(*buffer),

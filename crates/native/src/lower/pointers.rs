@@ -1,7 +1,7 @@
 //! Pointers of buffers in general registers.
 //!
-//! Each is in the frame; a loop that needs it often has it in a register of its own, which is loaded before it begins. The
-//! loops inside use that one; where it has none, they may have theirs.
+//! Each pointer is in the frame. A loop that uses it often has it in a register of its own, which is loaded before the
+//! loop. Inner loops use that register; if the outer loop has none, they may have theirs.
 
 use super::Writer;
 use super::accumulators::Accumulators;
@@ -15,8 +15,8 @@ use chainrule_base::Id;
 use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};
 use std::collections::BTreeMap;
 
-/// Asks for places for the pointers of buffers in the loops that access them, by their opening events. Those of `once` are
-/// none; what stays in vectors needs no pointer.
+/// Requests locations for the pointers of buffers in the loops that access them, by their opening events. The loops of
+/// `once` do not count as loops; partial sums in vectors need no pointer.
 pub(super) fn wishes(
     events: &[Event<'_>],
     n_buffers: usize,
@@ -25,13 +25,13 @@ pub(super) fn wishes(
     accumulators: &Accumulators,
     homes: &mut Homes<'_>,
 ) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
-    // How often blocks directly in each loop need each.
+    // Number of uses of each pointer by blocks directly in each loop.
     let mut uses: BTreeMap<(u32, BufferId), u64> = BTreeMap::new();
     let mut block = 0;
     let mut accessed = vec![NEVER; n_buffers];
     let mut open: Vec<u32> = Vec::new();
     let mut lane: Option<Reg> = None;
-    // By the opening event of each loop the one around it, and how deep it is.
+    // Outer loop and depth of each loop, by its opening event.
     let mut around: BTreeMap<u32, (Option<u32>, u8)> = BTreeMap::new();
     for (at, event) in (1u32..).zip(events) {
         match event {
@@ -56,7 +56,7 @@ pub(super) fn wishes(
         }
         block += 1;
     }
-    // Loops around loops need it where these begin.
+    // Outer loops need it at the start of inner loops.
     for (at, (outer, _)) in around.iter().rev() {
         let inner: Vec<BufferId> =
             uses.range((*at, BufferId::new(0))..(*at + 1, BufferId::new(0))).map(|((_, b), _)| *b).collect();
@@ -75,15 +75,15 @@ pub(super) fn wishes(
     wishes
 }
 
-/// Has addresses that `loops` keep be numbers of elements where the pointers of their buffers are in registers, which costs
-/// nothing then, and others pointers themselves.
+/// Makes cached addresses of `loops` numbers of elements if the pointers of their buffers are in registers, which costs
+/// nothing then, and pointers otherwise.
 pub(super) fn spared(
     loops: &mut BTreeMap<u32, LoopPlan>,
     pointers: &BTreeMap<u32, Vec<(BufferId, Number)>>,
     lives: &Liveness,
     homes: &[Home],
 ) {
-    // The ends of the loops around, and how many pointers there were before each.
+    // Ends of the enclosing loops, and the number of pointers before each.
     let mut open: Vec<(u32, usize)> = Vec::new();
     let mut held: Vec<BufferId> = Vec::new();
     for (at, plan) in loops {
@@ -99,12 +99,12 @@ pub(super) fn spared(
     }
 }
 
-/// Where pointers are now, but in the frame.
+/// Pointers in registers.
 pub(super) struct Pointers {
     now: Vec<Option<Gpr>>,
-    /// Those that loops have put there, the last opened loop's last.
+    /// Pointers loaded by loops; the last opened loop's are last.
     taken: Vec<(BufferId, Gpr)>,
-    /// How many were there when each open loop began.
+    /// Number of pointers at the start of each open loop.
     begins: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Pointers {
         Self { now: vec![None; n_buffers], taken: Vec::new(), begins: Vec::new() }
     }
 
-    /// The register in which that of a buffer is.
+    /// Returns the register with the pointer of a buffer.
     #[inline]
     pub(super) fn of(&self, buffer: BufferId) -> Option<Gpr> {
         self.now[buffer.index()]
@@ -121,7 +121,7 @@ impl Pointers {
 }
 
 impl Writer<'_> {
-    /// A register with the address of a buffer's first element: one that keeps it, or `scratch`.
+    /// Returns a register with the address of a buffer's first element: one that caches it, or `scratch`.
     pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
         if let Some(g) = self.pointers.of(buffer) {
             return g;
@@ -133,7 +133,7 @@ impl Writer<'_> {
         g
     }
 
-    /// The same between blocks, where nothing is spare.
+    /// As [`Self::pointer`], between blocks, where no register is spare.
     pub(super) fn pointer_now(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
         if let Some(g) = self.pointers.of(buffer) {
             return g;
@@ -147,7 +147,7 @@ impl Writer<'_> {
         self.asm.mov_rm(g, mem);
     }
 
-    /// Pointers into the registers that are theirs in the loop that this event opens, but for those that are in one already.
+    /// Loads pointers into their registers in the loop opened by this event, unless they are in one already.
     pub(super) fn take_pointers(&mut self, at: u32) {
         self.pointers.begins.push(self.pointers.taken.len());
         for (buffer, number) in self.plan.pointers.get(&at).into_iter().flatten() {
@@ -155,7 +155,7 @@ impl Writer<'_> {
         }
     }
 
-    /// All pointers of straight lines into the registers that are theirs.
+    /// Loads all pointers of straight-line code into their registers.
     pub(super) fn take_all_pointers(&mut self) {
         self.know_all_pointers();
         for i in 0..self.pointers.taken.len() {
@@ -164,7 +164,7 @@ impl Writer<'_> {
         }
     }
 
-    /// All pointers of straight lines are in the registers that are theirs.
+    /// Records that all pointers of straight-line code are in their registers.
     pub(super) fn know_all_pointers(&mut self) {
         for (buffer, number) in self.kernel.buffers.ids().zip(self.kernel.regs.len()..) {
             self.know_pointer(buffer, number);
@@ -177,7 +177,7 @@ impl Writer<'_> {
         }
     }
 
-    /// From now on a pointer is in the register that is its own, if it has one and is in none yet: that register.
+    /// Records that a pointer is in its register, if it has one and is in none yet; returns the register.
     fn know_pointer(&mut self, buffer: BufferId, number: Number) -> Option<Gpr> {
         match self.plan.home(number) {
             Home::Gpr(g) if self.pointers.of(buffer).is_none() => {
@@ -189,7 +189,7 @@ impl Writer<'_> {
         }
     }
 
-    /// After a loop: ends what [`Self::take_pointers`] began.
+    /// Ends the effect of [`Self::take_pointers`] after a loop.
     pub(super) fn leave_pointers(&mut self) {
         let before = self.pointers.begins.pop().unwrap_or(0);
         for (buffer, _) in self.pointers.taken.drain(before..) {
@@ -197,7 +197,7 @@ impl Writer<'_> {
         }
     }
 
-    /// After a call: the pointers that it has destroyed.
+    /// Reloads pointers destroyed by a call.
     pub(super) fn pointers_again(&mut self) {
         for i in 0..self.pointers.taken.len() {
             let (buffer, g) = self.pointers.taken[i];

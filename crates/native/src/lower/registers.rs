@@ -1,9 +1,9 @@
-//! Vector registers for the values of one block: what is free goes to what is used soonest.
+//! Vector registers of the values of one block, allocated by next use.
 //!
-//! When all are taken, the value that is used furthest in the future gives way (Belady, "A study of replacement
-//! algorithms for a virtual-storage computer", 1966), to a slot of the frame unless it can be had again
-//! from where it came: an input, a constant, its place as a global. A slot is given back after the last
-//! instruction that reads it, not before: what that instruction writes must not take it.
+//! If all are in use, the value with the furthest next use is spilled (Belady, "A study of replacement algorithms for a
+//! virtual-storage computer", 1966), to a slot of the frame unless it can be rematerialised: an input, a constant, a
+//! global with a location. A slot is released after the last instruction that reads it, not before, because the result
+//! of that instruction must not reuse it.
 
 use super::plan::NEVER;
 use crate::asm::Xmm;
@@ -11,22 +11,22 @@ use chainrule_base::{Id, large};
 use chainrule_kernel::Reg;
 use std::ops::Range;
 
-/// Where a value can be read but for a register.
+/// Location of a value other than a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Copy {
     /// Nowhere.
     None,
     /// In a slot of its own.
     Slot(u32),
-    /// In its place as a global.
+    /// In its location as a global.
     Home(u32),
-    /// In the constants, by a number that the writer knows.
+    /// In the constants, by the writer's number.
     Constant(u32),
-    /// Where a load reads, by a number that the writer knows.
+    /// At the address of a load, by the writer's number.
     Load(u32),
 }
 
-/// In 8 bytes, of which large code takes many.
+/// State of a value, in 8 bytes, because large code has many values.
 #[derive(Clone, Copy)]
 struct State {
     register: u8,
@@ -62,33 +62,33 @@ impl State {
 
 const NOWHERE: u8 = u8::MAX;
 
-/// The kinds of a [`Copy::Slot`] and a [`Copy::Constant`].
+/// Tags of a [`Copy::Slot`] and a [`Copy::Constant`].
 const SLOT: u8 = 1;
 const CONSTANT: u8 = 3;
 
-/// A use as far away as is told apart.
+/// Maximum distance of a next use; further ones are equal.
 const FAR: u32 = (1 << 26) - 1;
 
-/// The registers and what they hold.
+/// Registers and their contents.
 pub(super) struct Registers {
     state: Vec<State>,
-    /// What each register holds; stale where it is free.
+    /// Value of each register; stale if it is free.
     held: [Reg; 32],
-    /// When it is used next.
+    /// Next use of each register's value.
     next: [u32; 32],
-    /// Those that may be handed out, and those of them that are free.
+    /// Registers that may be allocated, and the free ones.
     pool: u32,
     free: u32,
-    /// Those that the current instruction reads.
+    /// Registers that the current instruction reads.
     locked: u32,
-    /// Slots to take, the last one first, and behind them those that are given back after the current instruction.
+    /// Free slots, the next one last; behind them those to be released after the current instruction.
     free_slots: Vec<u32>,
     n_free_slots: usize,
     n_slots: u32,
 }
 
-/// The register among `candidates`, of which there is one at least, whose next use is furthest away; of equals the last.
-/// Uses so far away that they do not fit are alike.
+/// Returns the register among `candidates`, which are not empty, with the furthest next use; the last one on ties. Next
+/// uses beyond the range are equal.
 #[inline]
 fn furthest(next: &[u32; 32], candidates: u32) -> u8 {
     if is_x86_feature_detected!("avx2") {
@@ -99,7 +99,8 @@ fn furthest(next: &[u32; 32], candidates: u32) -> u8 {
     }
 }
 
-/// The same: what is asked for with most operands of code that is short of registers takes a sixth of the instructions.
+/// Vectorised version, because it runs for most operands of code with high register pressure: a sixth of the
+/// instructions.
 #[target_feature(enable = "avx2")]
 fn furthest_in_lanes(next: &[u32; 32], candidates: u32) -> u8 {
     furthest_of(next, candidates)
@@ -107,7 +108,7 @@ fn furthest_in_lanes(next: &[u32; 32], candidates: u32) -> u8 {
 
 #[inline(always)]
 fn furthest_of(next: &[u32; 32], candidates: u32) -> u8 {
-    // Without a branch, which compilers make lanes of.
+    // Branch-free, so that compilers vectorise it.
     let mut best = 0;
     for (x, next) in next.iter().enumerate() {
         let key = ((*next).min(FAR) << 5) as i32 | x as i32;
@@ -116,11 +117,11 @@ fn furthest_of(next: &[u32; 32], candidates: u32) -> u8 {
     (best & 31) as u8
 }
 
-/// What must be written to make room: a register and the slot that takes it.
+/// Spill before an allocation: a register, and the slot to store it to.
 pub(super) type Spill = Option<(Xmm, u32)>;
 
 impl Registers {
-    /// `pinned` are not handed out, nor are the slots `taken`.
+    /// Returns registers in which `pinned` ones and the slots `taken` are not allocated.
     pub(super) fn new(n_regs: usize, n_registers: u32, pinned: u32, taken: Range<u32>) -> Self {
         let all = if n_registers == 32 { u32::MAX } else { (1 << n_registers) - 1 };
         let pool = all & !pinned;
@@ -147,17 +148,17 @@ impl Registers {
         (register != NOWHERE).then_some(Xmm(register))
     }
 
-    /// The register that holds `r`, which is used now and then at `next`: it is locked.
+    /// Returns the register that holds `r`, whose next use after this one is `next`; locks it.
     #[inline]
     pub(super) fn use_at(&mut self, r: Reg, next: u32) -> Option<Xmm> {
         self.use_all([r], [next]).map(|[x]| x)
     }
 
-    /// The same for several at once, where all are in registers; otherwise nothing happens.
+    /// As [`Self::use_at`] for several values, if all are in registers; otherwise does nothing.
     #[inline]
     pub(super) fn use_all<const N: usize>(&mut self, all: [Reg; N], next: [u32; N]) -> Option<[Xmm; N]> {
         let registers = all.map(|r| self.state[r.index()].register);
-        // All are looked at: a search that ends with the first one ends where nobody can predict.
+        // Checks all of them: an early exit would be hard to predict.
         if registers.iter().fold(false, |any, x| any | (*x == NOWHERE)) {
             return None;
         }
@@ -173,7 +174,7 @@ impl Registers {
         self.state[r.index()].copy()
     }
 
-    /// The number of a copy; whether it is a [`Copy::Slot`], or a [`Copy::Constant`].
+    /// Returns the number of a copy, and whether it is a [`Copy::Slot`] or a [`Copy::Constant`].
     #[inline]
     pub(super) fn slot_or_constant(&self, r: Reg) -> (u32, bool, bool) {
         let State { kind, number, .. } = self.state[r.index()];
@@ -185,7 +186,7 @@ impl Registers {
         self.state[r.index()].set_copy(copy);
     }
 
-    /// Keeps a register until [`Self::end`].
+    /// Locks a register until [`Self::end`].
     #[inline]
     pub(super) fn lock(&mut self, x: Xmm) {
         self.locked |= 1 << x.0;
@@ -195,21 +196,21 @@ impl Registers {
         self.locked &= !(1 << x.0);
     }
 
-    /// Whether the value that would give way is used later than `next`, or nothing has to.
+    /// Returns whether no value has to be spilled, or the spilled value would have a later next use than `next`.
     #[inline]
     pub(super) fn is_worth(&self, next: u32) -> bool {
         self.free != 0 || self.victim().is_some_and(|v| self.next[v as usize] > next)
     }
 
-    /// The register whose value would give way.
+    /// Returns the register whose value would be spilled.
     #[inline]
     pub(super) fn victim(&self) -> Option<u8> {
         let candidates = self.pool & !self.free & !self.locked;
         (candidates != 0).then(|| furthest(&self.next, candidates))
     }
 
-    /// The register `x` for `r`, which is used next at `next`, in place of what is in it, locked; the slot that this goes to,
-    /// if it is nowhere else.
+    /// Replaces the value of register `x` by `r`, whose next use is `next`, and locks it; returns the slot for the old
+    /// value if it has no other location.
     #[inline]
     pub(super) fn take_taken(&mut self, x: u8, r: Reg, next: u32) -> Option<u32> {
         let i = usize::from(x & 31);
@@ -221,7 +222,7 @@ impl Registers {
         slot
     }
 
-    /// Takes its register from a value; the slot that it goes to, if it is nowhere else.
+    /// Evicts a value; returns its slot if it has no other location.
     #[inline]
     fn evict(&mut self, old: Reg) -> Option<u32> {
         let state = &mut self.state[old.index()];
@@ -234,7 +235,7 @@ impl Registers {
         Some(slot)
     }
 
-    /// The same where nothing has to give way, locked.
+    /// Allocates a free register and locks it; `None` if there is none.
     #[inline]
     pub(super) fn take_free(&mut self, r: Reg, next: u32) -> Option<Xmm> {
         let available = self.free & !self.locked;
@@ -250,7 +251,7 @@ impl Registers {
         Some(Xmm(x))
     }
 
-    /// How many the current instruction may take.
+    /// Returns the number of registers available to the current instruction.
     pub(super) fn n_usable(&self) -> usize {
         (self.pool & !self.locked).count_ones() as usize
     }
@@ -259,14 +260,14 @@ impl Registers {
         self.free & (1 << x.0) != 0
     }
 
-    /// This register, which is free, for `r`.
+    /// Allocates this register, which is free, for `r`.
     pub(super) fn take_this(&mut self, x: Xmm, r: Reg, next: u32) {
         self.free &= !(1 << x.0);
         self.name(x, r, next);
         self.lock(x);
     }
 
-    /// A register for nothing that has a name; [`Self::give_back`] frees it.
+    /// Allocates a register without a value; [`Self::give_back`] releases it.
     #[inline]
     pub(super) fn take_unnamed(&mut self) -> Option<(Xmm, Spill)> {
         let available = self.free & !self.locked;
@@ -280,7 +281,7 @@ impl Registers {
         Some((Xmm(x), slot.map(|slot| (Xmm(x), slot))))
     }
 
-    /// Puts `r` into `x`, which is not of the pool or was taken without a name.
+    /// Assigns `r` to `x`, which is not in the pool or was allocated without a value.
     #[inline]
     pub(super) fn name(&mut self, x: Xmm, r: Reg, next: u32) {
         self.held[x.0 as usize] = r;
@@ -288,19 +289,19 @@ impl Registers {
         self.state[r.index()].register = x.0;
     }
 
-    /// `r` is in no register from now on.
+    /// Records that `r` is in no register.
     pub(super) fn forget(&mut self, r: Reg) {
         self.state[r.index()].register = NOWHERE;
     }
 
-    /// Frees a register without a name.
+    /// Releases a register without a value.
     pub(super) fn give_back(&mut self, x: Xmm) {
         if self.pool & (1 << x.0) != 0 {
             self.free |= 1 << x.0;
         }
     }
 
-    /// `r` is not used any more in this block: frees its register now, its slot after the instruction.
+    /// Releases dead value `r`: its register now, its slot after the instruction.
     #[inline]
     pub(super) fn release(&mut self, r: Reg) {
         let state = self.state[r.index()];
@@ -314,8 +315,8 @@ impl Registers {
         }
     }
 
-    /// The same where it `ends`, and its register is locked no more. With few branches: whether it ends, and where it is, is
-    /// hard to predict.
+    /// Releases `r` if it `ends`, and unlocks its register. With few branches, because both conditions are hard to
+    /// predict.
     #[inline]
     pub(super) fn release_where(&mut self, ends: bool, r: Reg) {
         let state = &mut self.state[r.index()];
@@ -329,7 +330,7 @@ impl Registers {
         }
     }
 
-    /// The same for what is in `x`, which is locked no more.
+    /// As [`Self::release_where`], for the value in `x`.
     #[inline]
     pub(super) fn release_from(&mut self, r: Reg, x: Xmm) {
         let bit = 1 << (x.0 & 31);
@@ -345,7 +346,7 @@ impl Registers {
         }
     }
 
-    /// After an instruction: nothing is locked, and slots of values that ended are free.
+    /// Ends an instruction: unlocks all registers, and releases slots of dead values.
     #[inline]
     pub(super) fn end(&mut self) {
         self.locked = 0;
@@ -362,14 +363,14 @@ impl Registers {
         }
     }
 
-    /// `n` slots one after the other, for good.
+    /// Reserves `n` consecutive slots permanently.
     pub(super) fn reserve_slots(&mut self, n: u32) -> u32 {
         self.n_slots += n;
         self.n_slots - n
     }
 
-    /// What is in registers of the pool and in no other place, with the slot that takes each: all registers
-    /// of the pool are free then.
+    /// Spills all values of the pool without another location, with a slot for each: all registers of the pool are free
+    /// afterwards.
     pub(super) fn spill_all(&mut self, mut write: impl FnMut(Xmm, u32)) {
         let mut taken = self.pool & !self.free;
         while taken != 0 {
@@ -384,7 +385,7 @@ impl Registers {
         }
     }
 
-    /// Forgets what is in the registers of the pool: all is elsewhere, or not needed.
+    /// Clears the registers of the pool, whose values are elsewhere or dead.
     pub(super) fn clear(&mut self) {
         let mut taken = self.pool & !self.free;
         while taken != 0 {

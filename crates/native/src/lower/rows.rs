@@ -1,10 +1,10 @@
-//! Elements beside each other that lanes read from places that are apart: fields of records, a record for each lane.
+//! Strided records: adjacent elements of each lane at strided or gathered positions, a record for each lane.
 //!
-//! Loaded one by one they take a load, an address and a move for each lane and field. Up to four of them are loaded together,
-//! a vector for each lane: four lanes by four fields are then turned, so that a vector holds one field of all lanes, in two moves
-//! for each. That is a quarter of the instructions. Where the memory is not written to any more in
-//! the block they wait for the first use, else they are done with the first. Stores of such elements, one right after the other,
-//! go the other way.
+//! Loaded one by one, they take a load, an address and a move for each lane and field. Instead, up to four fields are
+//! loaded together, a vector for each lane, and blocks of four lanes by four fields are transposed, so that a vector
+//! holds one field of all lanes, in two moves for each. That is a quarter of the instructions. If the memory is not
+//! written again in the block, they are loaded at the first use, otherwise at the first load. Adjacent stores of such
+//! elements are combined in the same way.
 
 use super::lanes::Across;
 use super::plan::{Home, NEVER};
@@ -17,58 +17,59 @@ use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, Class, Instr, Place, Reg};
 use std::collections::BTreeMap;
 
-/// As many are turned at once.
+/// Number of fields that are transposed together.
 const FIELDS: usize = 4;
 
-/// Registers that turning takes.
+/// Number of registers for transposition.
 const TURNING: usize = 7;
 
-/// So many rows are looked at for one that a load belongs to.
+/// Number of recent records examined for a load.
 const RECENT: usize = 16;
 
-/// The rows of a block, or of blocks with nothing between.
+/// Records of a block, or of consecutive blocks without code between.
 #[derive(Default, Debug)]
 pub(super) struct Rows<'k> {
-    /// The number of the event that is next.
+    /// Number of the next event.
     end: u32,
     all: Vec<Row<'k>>,
-    /// The row of each load that belongs to one, by the number of its event.
+    /// Record of each load that belongs to one, by the number of its event.
     of: BTreeMap<u32, usize>,
 }
 
-/// Loads that are done together.
+/// Loads that are combined.
 #[derive(Debug)]
 struct Row<'k> {
     buffer: BufferId,
-    /// What their addresses have in common.
+    /// Common part of their addresses.
     part: Poly<Reg>,
-    /// Whether they wait for their first use; otherwise they are done with the first of them, before the memory is written to.
+    /// Whether they are delayed to their first use; otherwise they are loaded with the first of them, before the memory
+    /// is written.
     waits: bool,
-    /// Those that are not done yet.
+    /// Remaining loads.
     fields: Vec<Field<'k>>,
 }
 
-/// A load.
+/// A load of a record.
 #[derive(Clone, Copy, Debug)]
 struct Field<'k> {
     dst: Reg,
     at: &'k Poly<Reg>,
-    /// Which element it is, counted from where the part is.
+    /// Element relative to the common part.
     offset: i32,
-    /// When it is used the next time, or when it is its turn to be loaded.
+    /// Next use, or the event at which it is loaded.
     next: u32,
 }
 
 impl Row<'_> {
-    /// Whether an element is beside the others, and none of them.
+    /// Returns whether an element is adjacent to the others, and not one of them.
     fn has_room(&self, offset: i32) -> bool {
         self.fields.iter().all(|field| offset.abs_diff(field.offset) < FIELDS as u32 && offset != field.offset)
     }
 }
 
 impl<'k> Writer<'k> {
-    /// Finds the rows of a block of a loop in lanes, whose first event has number `first`. Which elements belong together does
-    /// not go over a check of an index, which the second may need. What waits in a block right before may go on to do so.
+    /// Finds the records of a block of a lane loop, whose first event has number `first`. A record does not extend over
+    /// an index check, which its second part may need. Delayed loads of the previous block stay valid.
     pub(super) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
         if first != self.rows.end {
             self.rows = Rows::default();
@@ -78,7 +79,7 @@ impl<'k> Writer<'k> {
             return;
         }
         let mut open = self.rows.all.len();
-        // Since when each buffer has not been written to, by number of row.
+        // First record after the last write to each buffer, by its number.
         let mut written: BTreeMap<BufferId, usize> = BTreeMap::new();
         for (event, instr) in (first..).zip(instrs) {
             match instr {
@@ -110,15 +111,15 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Whether a load is of elements that are apart, for this block.
+    /// Returns whether a load is of strided elements, in this block.
     fn is_in_row(&self, dst: Reg, at: &Poly<Reg>) -> bool {
         self.kernel.regs[dst] == Class::Real
             && self.plan.home(dst.index()) == Home::Local
             && matches!(self.across(at), Across::Far(_) | Across::Fetched)
     }
 
-    /// Does the load at an event, which is used at `next`, or has it wait, if it belongs to a row and was not done already.
-    /// Whether it belongs to one.
+    /// Performs the load of an event, whose next use is `next`, or delays it, if it belongs to a record and was not
+    /// loaded before. Returns whether it belongs to one.
     pub(super) fn load_in_row(&mut self, event: u32, dst: Reg, next: u32) -> Result<bool> {
         let Some(row) = self.rows.of.get(&event).copied() else { return Ok(false) };
         let Row { fields, waits, .. } = &mut self.rows.all[row];
@@ -128,7 +129,7 @@ impl<'k> Writer<'k> {
             return Ok(true);
         }
         let Some(field) = fields.iter_mut().find(|field| field.dst == dst) else {
-            // A register may have been taken from it.
+            // Its register may have been spilled.
             let _ = self.registers.use_at(dst, next);
             return Ok(true);
         };
@@ -142,7 +143,7 @@ impl<'k> Writer<'k> {
         Ok(true)
     }
 
-    /// The row that `copy` waits in.
+    /// Returns the record in which `copy` is delayed.
     pub(super) fn row_of(&self, copy: Copy) -> Option<usize> {
         let Copy::Load(number) = copy else { return None };
         match self.origins[number as usize] {
@@ -151,7 +152,8 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Loads `r`, which waits in a row and is used now and then at `next`, with what waits beside it. The register is locked.
+    /// Loads `r`, which is delayed in a record and is used now and next at `next`, with the other delayed loads of the
+    /// record. Locks the register.
     pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
         let Row { buffer, fields, waits, .. } = &mut self.rows.all[row];
         let (buffer, mut fields, waits) = (*buffer, std::mem::take(fields), *waits);
@@ -175,8 +177,9 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
-    /// Loads fields, the first of which is `width - 1` before the last, and returns the register of `asked`. A vector must not
-    /// reach over what is asked for, and what was just written is read as it was written: by a pair and one.
+    /// Loads fields, the first of which is `width - 1` before the last, and returns the register of `asked`. A vector
+    /// must not extend beyond the requested fields, and recently stored memory is read with the width of its stores: by
+    /// a pair and one.
     fn turn(
         &mut self,
         buffer: BufferId,
@@ -199,10 +202,10 @@ impl<'k> Writer<'k> {
             *x = self.temporary()?;
         }
         let (low, part, third) = (self.temporary()?, self.temporary()?, self.temporary()?);
-        // Lanes that are not active may hold anything.
+        // Inactive lanes may hold anything.
         let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
         let load = |this: &mut Self, lane: usize, mem: Mem| -> Result<()> {
-            // Of eight lanes two are in a register, those that come to lie beside each other.
+            // A register holds two of eight lanes, which become adjacent.
             let (to, upper) = match shape {
                 Shape::Eight => (rows[lane / 4 * 2 + lane % 2], lane % 4 >= 2),
                 Shape::Four | Shape::One => (rows[lane % 4], false),
@@ -236,7 +239,7 @@ impl<'k> Writer<'k> {
                 Box::new(move |this| places.next(this))
             }
             Across::Far(slope) => {
-                // Both ends are looked at.
+                // Checks both ends.
                 let _ = self.address(buffer, last.at)?;
                 let mem = self.address(buffer, first.at)?;
                 let mut places = self.places(mem, &slope)?;
@@ -259,7 +262,7 @@ impl<'k> Writer<'k> {
         if odd {
             self.asm.unpack_high(shape, c, c, d);
         }
-        // In this order each is written where nothing is read any more.
+        // In this order each register is written after its last read.
         let columns = [(0, d, low, b, false), (2, low, low, b, true), (1, b, a, c, false), (3, a, a, c, true)];
         let mut found = None;
         let mut free = vec![c, part, third];
@@ -284,8 +287,8 @@ impl<'k> Writer<'k> {
         found.ok_or_else(|| super::bug("a load waits nowhere"))
     }
 
-    /// Writes the stores that `instrs` begin with, if they are of elements beside each other that are apart from those of other
-    /// lanes: how many they are, or 0.
+    /// Emits the first stores of `instrs`, if they are to adjacent elements at strided positions; returns their number,
+    /// or 0.
     pub(super) fn store_row(&mut self, instrs: &[Instr]) -> Result<usize> {
         let Some((buffer, first, slope, n)) = self.row_to_store(instrs) else { return Ok(0) };
         if self.registers.n_usable() < n + TURNING {
@@ -297,7 +300,7 @@ impl<'k> Writer<'k> {
             let next = self.next_use();
             values.push((*value, next, self.in_register(*value, next)?));
         }
-        // Both ends are looked at.
+        // Checks both ends.
         let _ = self.address(buffer, &first.add(&Poly::constant(n as i64 - 1)))?;
         let mem = self.address(buffer, first)?;
         let mut places = self.places(mem, &slope)?;
@@ -307,7 +310,7 @@ impl<'k> Writer<'k> {
         }
         let row = self.temporary()?;
         let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
-        // Of each pair of fields those of even lanes, then those of odd ones.
+        // From each pair of fields, those of even lanes, then those of odd ones.
         let field = |i: usize| values[i.min(n - 1)].2;
         for (x, pair) in turned.chunks(2).zip([0, 2]) {
             if pair < n {
@@ -348,8 +351,8 @@ impl<'k> Writer<'k> {
         Ok(n)
     }
 
-    /// The stores that `instrs` begin with, if they are of two to four elements beside each other: the buffer, where the first
-    /// is, how far it is to that of the next lane, and how many they are.
+    /// Returns the first two to four stores of `instrs` if they are to adjacent elements: the buffer, the address of
+    /// the first one, the distance to the next lane, and their number.
     fn row_to_store<'i>(&self, instrs: &'i [Instr]) -> Option<(BufferId, &'i Poly<Reg>, Poly<Reg>, usize)> {
         self.lane.as_ref()?;
         let Instr::Store { buffer, at: first, .. } = instrs.first()? else { return None };
@@ -372,7 +375,7 @@ impl<'k> Writer<'k> {
     }
 }
 
-/// The place of the third element.
+/// Returns the location of the third element.
 fn third_of(mem: Mem) -> Result<Mem> {
     mem.plus(16).ok_or_else(|| super::bug("a place is too far"))
 }

@@ -1,18 +1,18 @@
-//! Which registers are taken in a stretch of events.
+//! Live intervals: the registers in use in a range of events.
 //!
-//! In: spans of events, each with the registers that are taken in it. Out: for any stretch, the registers that are taken
-//! somewhere in it. Both in `O(log n)` for `n` events, whatever number of registers and spans there are: a binary tree over
-//! the events, each node of which knows what is taken in all of its events, and what in some of them.
+//! In: intervals of events, each with the registers in use. Out: for any interval, the registers in use somewhere in
+//! it. Both take `O(log n)` for `n` events, for any number of registers and intervals: a binary tree over the events,
+//! each node of which knows the registers in use in all and in some of its events.
 
 use std::iter::successors;
 
-/// The tree: its root is node 1, the children of node `i` are `2 i` and `2 i + 1`, the last ones are the events.
+/// Segment tree: its root is node 1, the children of node `i` are `2 i` and `2 i + 1`, the last nodes are the events.
 pub(super) struct Spans {
     nodes: Vec<Node>,
     n_leaves: usize,
 }
 
-/// Registers, as bits. What is taken throughout a node is not noted in those below it.
+/// Registers as bits. Registers in use throughout a node are not recorded in its descendants.
 #[derive(Clone, Copy, Default)]
 struct Node {
     throughout: u32,
@@ -20,13 +20,13 @@ struct Node {
 }
 
 impl Spans {
-    /// Nothing is taken in the events up to this one.
+    /// Returns a tree of unused registers for events up to `last`.
     pub(super) fn new(last: usize) -> Self {
         let n_leaves = (last + 1).next_power_of_two();
         Self { nodes: vec![Node::default(); 2 * n_leaves], n_leaves }
     }
 
-    /// `registers` are taken from one event to another, with both.
+    /// Marks `registers` as used in an interval, both ends inclusive.
     pub(super) fn take(&mut self, from: u32, to: u32, registers: u32) {
         let (first, last) = self.leaves(from, to);
         for_each_inside(first, last, |i| {
@@ -36,7 +36,7 @@ impl Spans {
         above(first).chain(above(last)).for_each(|i| self.nodes[i].somewhere |= registers);
     }
 
-    /// The registers that are taken in some event from one to another, with both.
+    /// Returns the registers in use in some event of an interval, both ends inclusive.
     pub(super) fn taken(&self, from: u32, to: u32) -> u32 {
         let (first, last) = self.leaves(from, to);
         let mut all = 0;
@@ -50,12 +50,12 @@ impl Spans {
     }
 }
 
-/// The nodes above this one.
+/// Returns the ancestors of a node.
 fn above(node: usize) -> impl Iterator<Item = usize> {
     successors(Some(node / 2), |i| Some(i / 2)).take_while(|i| *i > 0)
 }
 
-/// Tells `see` the largest nodes that together are all leaves from one to another.
+/// Calls `see` for the largest nodes whose union is an interval of leaves.
 fn for_each_inside(first: usize, last: usize, mut see: impl FnMut(usize)) {
     let (mut low, mut high) = (first, last + 1);
     while low < high {

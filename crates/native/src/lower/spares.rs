@@ -1,20 +1,20 @@
-//! General registers that no value lives in: pointers of buffers and offsets of elements stay there from address to address.
+//! Cached addresses: spare general registers hold pointers of buffers and offsets of elements between accesses.
 //!
-//! A block reads many elements that differ by a constant only, and of the same buffers again and again. What an address is
-//! made of stays in a spare register until control may come from elsewhere, a call destroys it, or something else needs
-//! the register; what was asked for last stays longest.
+//! A block accesses many elements that only differ by a constant, and the same buffers repeatedly. A part of an address
+//! stays in a spare register until control flow joins, a call destroys it, or the register is needed; least recently
+//! used parts are replaced.
 
 use super::assign::survives_calls;
 use crate::asm::Gpr;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Reg};
 
-/// What a spare register holds.
+/// Content of a spare register.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Part {
     /// The address of a buffer's first element.
     Pointer(BufferId),
-    /// So many elements, times the number of points.
+    /// A number of elements, times the number of points.
     Offset(Poly<Reg>),
 }
 
@@ -23,22 +23,22 @@ pub(super) enum Part {
 struct Spare {
     register: Gpr,
     holds: Option<Part>,
-    /// The instruction that asked last.
+    /// Instruction of the last use.
     asked: u32,
 }
 
-/// The spare registers of the current block.
+/// Spare registers of the current block.
 #[derive(Default, Debug)]
 pub(super) struct Spares {
     all: Vec<Spare>,
-    /// Those of before, while others are set.
+    /// Previous spare registers, while others are set.
     before: Vec<Spare>,
-    /// Counts instructions.
+    /// Counter of instructions.
     now: u32,
 }
 
 impl Spares {
-    /// These are the spare registers from now on; those that were so before keep what they hold.
+    /// Sets the spare registers; those that were spare before keep their contents.
     pub(super) fn set(&mut self, registers: impl Iterator<Item = Gpr>) {
         let Self { all, before, .. } = self;
         std::mem::swap(all, before);
@@ -49,35 +49,35 @@ impl Spares {
         }));
     }
 
-    /// How many there are.
+    /// Returns the number of spare registers.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// A new instruction begins: the addresses of the one before are not needed any more.
+    /// Begins an instruction: the addresses of the previous one are not needed any more.
     #[inline]
     pub(super) fn step(&mut self) {
         self.now += 1;
     }
 
-    /// Forgets what they hold.
+    /// Clears their contents.
     pub(super) fn clear(&mut self) {
         self.all.iter_mut().for_each(|spare| spare.holds = None);
     }
 
-    /// Forgets what a call destroys.
+    /// Clears the contents that a call destroys.
     pub(super) fn after_call(&mut self) {
         self.all.iter_mut().filter(|spare| !survives_calls(spare.register)).for_each(|spare| spare.holds = None);
     }
 
-    /// The register that holds `part`.
+    /// Returns the register that holds `part`.
     pub(super) fn find(&mut self, part: &Part) -> Option<Gpr> {
         let spare = self.all.iter_mut().find(|spare| spare.holds.as_ref() == Some(part))?;
         spare.asked = self.now;
         Some(spare.register)
     }
 
-    /// A register to put `part` into; none where the current instruction needs them all.
+    /// Returns a register for `part`; `None` if the current instruction needs them all.
     pub(super) fn take(&mut self, part: Part) -> Option<Gpr> {
         let now = self.now;
         let key = |spare: &Spare| (spare.holds.is_some(), spare.asked);

@@ -1,8 +1,9 @@
-//! What a loop in lanes has from outside, in all lanes: put there before the loop, or before the one right around it, once for all
+//! Lane broadcasts: values from outside a lane loop are broadcast before the loop, or before the loop directly around
+//! it, once for all rounds and all lane loops in it.
 //! rounds and for all loops in lanes in that.
 //!
-//! A call outside of lanes keeps only as many lanes of a register as run there: where the loop around calls something, the
-//! loop in lanes spreads what it has by itself.
+//! A call outside lanes only preserves as many lanes of a register as run there: if the outer loop has a call, the lane
+//! loop broadcasts its values itself.
 
 use super::homes::Homes;
 use super::lanes::{LanePlan, shape};
@@ -12,26 +13,26 @@ use chainrule_base::Id;
 use chainrule_kernel::{Liveness, Reg};
 use std::collections::BTreeMap;
 
-/// A value from outside in all lanes.
+/// Broadcast of a value from outside the loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uniform {
     pub place: Number,
-    /// Whether the loop around spreads it, once for all rounds.
+    /// Whether the outer loop broadcasts it, once for all rounds.
     pub early: bool,
 }
 
-/// A loop around one that runs in lanes, which may spread what both have from outside.
+/// A loop around a lane loop, which may broadcast values from outside both.
 #[derive(Clone, Copy)]
 pub(super) struct Around {
     pub begin: u32,
     pub end: u32,
 }
 
-/// What loops spread for those in them that run in lanes: by the opening event, each value with its place.
+/// Broadcasts for inner lane loops: values with their locations, by the opening event of the outer loop.
 pub(super) type Early = BTreeMap<u32, BTreeMap<Reg, Number>>;
 
 impl LanePlan {
-    /// Has the loop around spread what it has from outside too, each once for all loops in it.
+    /// Moves broadcasts of values from outside both loops to the outer loop, once for all its lane loops.
     pub(super) fn spread_early(
         &mut self,
         outer: Around,
@@ -48,7 +49,7 @@ impl LanePlan {
 }
 
 impl Writer<'_> {
-    /// Puts a value from outside of a loop into its place in lanes.
+    /// Broadcasts a value from outside a loop into its location.
     pub(super) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
         let shape = shape(self.level);
         let (to, slot) = match self.plan.home(place) {

@@ -1,8 +1,9 @@
-//! Straight lines of numbers, of which large functions are made: what a [`Plan`](super::plan::Plan) says of them.
+//! Plan of straight-line code on numbers, of which large functions consist: fast version of
+//! [`Plan`](super::plan::Plan).
 //!
-//! In: the only block of a kernel that has neither control nor integers. Out: [`Facts`], and the next uses as
-//! [`Plan::next`](super::plan::Plan::next) has them; one walk backwards, for instructions are many and fetching each takes as
-//! long as looking at it.
+//! In: the only block of a kernel with neither control flow nor integers. Out: [`Facts`], and the next uses as in
+//! [`Plan::next`](super::plan::Plan::next). It is a single backward walk, because fetching each of many instructions
+//! takes as long as processing it.
 
 use super::inline::is_inline;
 use super::pieces::{Crossing, FIRST_SLOT, Piece, n_pieces};
@@ -10,7 +11,7 @@ use super::plan::{Facts, NEVER, places};
 use chainrule_base::{Id, large};
 use chainrule_kernel::{Class, Computed, Instr, Kernel, Reg};
 
-/// What the walk finds.
+/// Results of the walk.
 #[derive(Default)]
 pub(super) struct Straight<'k> {
     pub facts: Facts,
@@ -19,20 +20,20 @@ pub(super) struct Straight<'k> {
     pub lazy: Vec<bool>,
     pub pieces: Vec<Piece<'k>>,
     pub crossings: Vec<Crossing>,
-    /// How many of the crossing values have slots.
+    /// Number of crossing values with slots.
     pub n_slots: u32,
 }
 
-/// Whether all registers of a kernel hold numbers.
+/// Returns whether all registers of a kernel hold numbers.
 pub(super) fn has_only_numbers(kernel: &Kernel) -> bool {
-    // Without a way out in the middle, which compilers make lanes of.
+    // Without early exit, so that compilers vectorise it.
     kernel.regs.as_slice().iter().fold(true, |all, class| all & (*class == Class::Real))
 }
 
-/// Which arguments of an instruction that has so many are asked for, the last one first; unused places repeat the first.
+/// Arguments of an instruction by their number, the last one first; unused entries repeat the first.
 const BACKWARDS: [[usize; 3]; 4] = [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 1, 0]];
 
-/// How many arguments a computation has, and above the two lowest bits whether it is a call.
+/// Number of arguments of a computation, and above the two lowest bits whether it is a call.
 static N_ARGS: [u8; Computed::END] = {
     let mut table = [3; Computed::END];
     let mut i = 0;
@@ -46,20 +47,20 @@ static N_ARGS: [u8; Computed::END] = {
     table
 };
 
-/// An instruction asks for so many next uses at most, but for calls of users' functions.
+/// Maximum number of next uses of an instruction, except calls of user functions.
 const MOST: usize = 4;
 
-/// Room is made for so many instructions at a time.
+/// Number of instructions for which space is reserved at a time.
 const CHUNK: usize = 256;
 
 impl<'k> Straight<'k> {
-    /// What there is of the block `instrs`, whose first event has number `first`, of a kernel that [has only numbers](has_only_numbers).
-    /// It is cut into pieces; of at most so many instructions, where that is said.
+    /// Plans the block `instrs`, whose first event has number `first`, of a kernel that [has only
+    /// numbers](has_only_numbers). It is cut into chunks, of at most `piece_len` instructions if given.
     pub(super) fn new(kernel: &Kernel, first: u32, instrs: &'k [Instr], piece_len: Option<usize>) -> Self {
-        // Constants mostly stand before everything else, and are no code.
+        // Constants mostly come first, and have no code.
         let front = instrs.partition_point(|instr| matches!(instr, Instr::Const { .. }));
         let n_others = instrs.len() - front;
-        // What may fail jumps to where the last piece ends.
+        // Failures jump to the end of the last chunk.
         let n_pieces = if kernel.externals.is_empty() { n_pieces(n_others, piece_len) } else { 1 };
         let mut walk = Walk::new(kernel, first, instrs.len());
         let mut pieces = Vec::new();
@@ -84,24 +85,24 @@ impl<'k> Straight<'k> {
     }
 }
 
-/// The walk backwards, where it is.
+/// State of the backward walk.
 struct Walk {
     facts: Facts,
-    /// The next uses so far; what is behind so many is of no account.
+    /// Next uses; only the first `n_found` are valid.
     found: Vec<u32>,
     n_found: usize,
     lazy: Vec<bool>,
     n_events: usize,
-    /// The next use of each register.
+    /// Next use of each register.
     next: Vec<u32>,
-    /// For each buffer its [place](places), and whether that is written further down.
+    /// [Address](places) of each buffer, and whether it is written later.
     places: Vec<(Option<usize>, bool)>,
-    /// The event.
+    /// Current event.
     at: u32,
-    /// By register: whether it is read in a later piece; empty in the last one.
+    /// Whether each register is read in a later chunk; empty in the last one.
     is_read_later: Vec<bool>,
     crossings: Vec<Crossing>,
-    /// How many of them have slots.
+    /// Number of crossing values with slots.
     n_slots: u32,
 }
 
@@ -109,7 +110,7 @@ impl Walk {
     fn new(kernel: &Kernel, first: u32, n_instrs: usize) -> Self {
         Self {
             facts: Facts::new(kernel),
-            // What is too much of it is never written, and costs nothing.
+            // Excess capacity is never written, and costs nothing.
             found: large::with_capacity(MOST * n_instrs),
             n_found: 0,
             lazy: Vec::new(),
@@ -123,14 +124,15 @@ impl Walk {
         }
     }
 
-    /// Begins another piece, which comes before.
+    /// Begins the preceding chunk.
     fn begin_piece(&mut self) {
-        // That those which are defined later are noted too does no harm.
+        // Marking values that are defined later is harmless.
         self.is_read_later.resize(self.next.len(), false);
         self.is_read_later.iter_mut().zip(&self.next).for_each(|(is_read, next)| *is_read |= *next != NEVER);
     }
 
-    /// Notes `dst`, which the event defines, if it is read in a later piece; whether it `waits` there and needs no slot.
+    /// Records `dst`, which the event defines, if it is read in a later chunk; if it `waits` in memory, it needs no
+    /// slot.
     #[inline]
     fn cross(&mut self, dst: Reg, waits: bool) {
         if self.is_read_later.get(dst.index()).is_some_and(|is_read| *is_read) {
@@ -140,7 +142,7 @@ impl Walk {
         }
     }
 
-    /// Lays down a next use.
+    /// Records a next use.
     fn find(&mut self, r: Reg) {
         if self.found.len() == self.n_found {
             self.found.push(NEVER);
@@ -149,14 +151,14 @@ impl Walk {
         self.n_found += 1;
     }
 
-    /// Walks over a piece.
+    /// Walks over a chunk.
     #[inline(never)]
     fn piece(&mut self, instrs: &[Instr]) {
         for chunk in instrs.rchunks(CHUNK) {
             self.found.resize(self.n_found + MOST * chunk.len(), NEVER);
             for instr in chunk.iter().rev() {
                 self.at -= 1;
-                // Most instructions alike, whatever they do: which comes next is hard to predict.
+                // Uniform code for most instructions: the kind of the next one is hard to predict.
                 if let Some((dst, args, what)) = instr.computes() {
                     let (n, calls) = (N_ARGS[what.index()] & 3, N_ARGS[what.index()] >> 2);
                     let n = usize::from(n);
@@ -167,7 +169,7 @@ impl Walk {
                     }
                     self.n_found += n + 1;
                     self.cross(dst, false);
-                    // Unused places repeat the first argument.
+                    // Unused operands repeat the first argument.
                     args.iter().for_each(|r| self.next[r.index()] = self.at);
                     continue;
                 }
@@ -176,7 +178,7 @@ impl Walk {
         }
     }
 
-    /// An instruction that is none of two or three numbers.
+    /// Handles an instruction that is not a computation on two or three numbers.
     fn other(&mut self, instr: &Instr) {
         match instr {
             Instr::Const { dst, .. } => {
@@ -212,10 +214,10 @@ impl Walk {
                 self.find(*dst);
                 args.iter().rev().for_each(|r| self.find(*r));
                 args.iter().for_each(|r| self.next[r.index()] = self.at);
-                // It may have taken the room of those that come.
+                // It may have used the space reserved for the following instructions.
                 self.found.resize(self.found.len() + (self.n_found - before), NEVER);
             }
-            // All others have to do with integers.
+            // All others use integers.
             _ => {}
         }
     }

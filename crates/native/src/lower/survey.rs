@@ -1,7 +1,7 @@
-//! What uses what, and how much.
+//! Survey of uses and their weights.
 //!
-//! In: the events of a kernel. Out: [`Survey`], in one walk forwards: what outlives its block, how often it is used where, what
-//! may share a place.
+//! In: the events of a kernel. Out: [`Survey`], in one forward walk: values that outlive their block, their uses by
+//! loop depth, and candidates for coalescing.
 
 use super::copies;
 use super::plan::{Kind, calls};
@@ -10,25 +10,25 @@ use chainrule_base::Id;
 use chainrule_kernel::{Event, Instr, Kernel, Reg};
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
-/// What one walk forwards finds.
+/// Results of one forward walk.
 pub(super) struct Survey {
-    /// Whether it is used outside of the block that defines it.
+    /// Whether each register is used outside the block that defines it.
     pub global: Vec<bool>,
-    /// Accesses, those in loops counted more. For globals only it is looked at.
+    /// Weighted accesses of each register, larger in loops. Only used for globals.
     pub weight: Vec<u64>,
-    /// Whether it is used but in addresses.
+    /// Whether each register is used outside addresses.
     is_read: Vec<bool>,
     /// Loop depth of each event.
     pub depth: Vec<u8>,
     /// Weight of the calls before each event.
     pub calls: Vec<u64>,
-    /// How often each is used.
+    /// Number of uses of each register.
     uses: Vec<u32>,
-    /// What is a truth value in each lane.
+    /// Whether each register is a truth value in each lane.
     is_truth: Vec<bool>,
-    /// Pairs of `next` and `var` of a loop that may share a place.
+    /// Pairs of `next` and `var` of a loop that may be coalesced.
     pub share: Vec<(Reg, Reg)>,
-    /// The last use so far of each register, and the block that defines it.
+    /// Last use so far of each register, and the block that defines it.
     pub last_use: Vec<u32>,
     block_of: Vec<u32>,
 }
@@ -38,17 +38,17 @@ pub(super) fn weight(depth: u8) -> u64 {
 }
 
 impl Survey {
-    /// Whether an integer is used but in addresses.
+    /// Returns whether an integer is used outside addresses.
     pub(super) fn is_read(&self, r: Reg) -> bool {
         self.is_read[r.index()]
     }
 
-    /// How often `r` is used.
+    /// Returns the number of uses of `r`.
     pub(super) fn uses(&self, r: Reg) -> u32 {
         self.uses[r.index()]
     }
 
-    /// Whether `r` is a truth value in each lane.
+    /// Returns whether `r` is a truth value in each lane.
     pub(super) fn is_truth(&self, r: Reg) -> bool {
         self.is_truth[r.index()]
     }
@@ -70,7 +70,7 @@ impl Survey {
         let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
         let mut defined = vec![0u32; n];
         let mut opened: Vec<u32> = Vec::new();
-        // What addresses of loads in this block are made of: a load may wait until the end of the block.
+        // Registers in addresses of loads in this block: a load may be delayed to the end of the block.
         let mut waiting: Vec<Reg> = Vec::new();
         this.depth.push(0);
         this.calls.push(0);
@@ -149,7 +149,7 @@ impl Survey {
                 }
                 Event::Test { holds, .. } => used(&mut this, *holds, None),
                 Event::If { condition } => {
-                    // A truth value is looked at at the end of its block.
+                    // A truth value is tested at the end of its block.
                     let here = (kinds[condition.index()] == Kind::Truth).then(|| block - 1);
                     used(&mut this, *condition, here);
                 }
@@ -171,8 +171,8 @@ impl Survey {
 }
 
 impl Survey {
-    /// The comparisons that nobody reads but a branch right after them, which goes by the flags: they need no places. Of
-    /// doubles those of one point.
+    /// Returns the comparisons that only a directly following branch reads, which uses the flags: they need no
+    /// locations. Comparisons of doubles only for one point.
     pub(super) fn fuse(&mut self, events: &[Event<'_>], shape: Shape) -> BTreeSet<u32> {
         let mut fused = BTreeSet::new();
         for (at, pair) in (1u32..).zip(events.windows(2)) {

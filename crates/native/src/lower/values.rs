@@ -1,4 +1,4 @@
-//! Values of a block: into registers, to slots, or read from memory by the instruction that needs them.
+//! Values of a block: loaded into registers, stored to slots, or read from memory by the instruction that needs them.
 
 use super::frame::lanes;
 use super::lanes::Across;
@@ -11,14 +11,14 @@ use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Place, Reg};
 
 impl<'k> Writer<'k> {
-    /// The next use after the current instruction of the next operand in order, then of what it defines.
+    /// Returns the next use, after the current instruction, of the next operand in order, then of its result.
     #[inline]
     pub(super) fn next_use(&mut self) -> u32 {
         self.left = self.left.wrapping_sub(1);
         self.next.get(self.left).copied().unwrap_or(NEVER)
     }
 
-    /// The same for two operands.
+    /// As [`Self::next_use`], for two operands.
     #[inline]
     pub(super) fn next_two(&mut self) -> (u32, u32) {
         self.left = self.left.wrapping_sub(2);
@@ -38,7 +38,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// A register for `r`.
+    /// Allocates a register for `r`.
     #[inline]
     pub(super) fn take(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         match self.registers.take_free(r, next) {
@@ -47,7 +47,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// The same where another value gives way.
+    /// As [`Self::take`], if another value must be spilled.
     #[inline(never)]
     fn take_taken(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let Some(x) = self.registers.victim() else { return Err(no_register()) };
@@ -57,7 +57,7 @@ impl<'k> Writer<'k> {
         Ok(Xmm(x))
     }
 
-    /// A register for an intermediate, until the end of the instruction; the caller gives it back.
+    /// Allocates a register for an intermediate, until the end of the instruction; the caller releases it.
     pub(super) fn temporary(&mut self) -> Result<Xmm> {
         let (x, spill) = self.registers.take_unnamed().ok_or_else(no_register)?;
         self.write_spill(spill);
@@ -65,7 +65,7 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
-    /// A register that holds `r`, locked until the end of the instruction.
+    /// Returns a register that holds `r`, locked until the end of the instruction.
     #[inline]
     pub(super) fn in_register(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         match self.registers.use_at(r, next) {
@@ -74,7 +74,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// The same for what is in no register.
+    /// As [`Self::in_register`], for a value in no register.
     #[inline(never)]
     pub(super) fn fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let copy = self.registers.copy(r);
@@ -86,7 +86,7 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
-    /// Where an instruction can read `r`: a register, or memory when that is no worse.
+    /// Returns an operand for `r`: a register, or memory if that is no worse.
     #[inline]
     pub(super) fn source(&mut self, r: Reg, next: u32) -> Result<Source> {
         match self.registers.use_at(r, next) {
@@ -95,7 +95,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// The same for what is in no register.
+    /// As [`Self::source`], for a value in no register.
     #[inline(never)]
     pub(super) fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
         let copy = self.registers.copy(r);
@@ -124,14 +124,14 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The same as an operand of arithmetic, where there is such a one.
+    /// Returns a copy as a memory operand of arithmetic, if possible.
     fn operand(&mut self, copy: Copy) -> Result<Option<Source>> {
         let level = self.level;
         let is_operand = |source: &Source| level == Level::Avx512 || !matches!(source, Source::Broadcast(_));
         Ok(self.copy_source(copy)?.filter(is_operand))
     }
 
-    /// The memory of a copy.
+    /// Returns the memory of a copy.
     fn copy_source(&mut self, copy: Copy) -> Result<Option<Source>> {
         Ok(match copy {
             Copy::None => None,
@@ -160,14 +160,14 @@ impl<'k> Writer<'k> {
         })
     }
 
-    /// A place of the constant of this number, which was not asked for yet.
+    /// Returns the offset of the constant of this number, added to the pool on the first request.
     pub(super) fn constant_of(&mut self, number: u32) -> u32 {
         let offset = self.constant_offset(self.literals[number as usize].bits);
         self.literals[number as usize].offset = offset;
         offset
     }
 
-    /// A place of a constant for all lanes. Each constant of a kernel asks once, and few are equal.
+    /// Returns the offset of a constant for all lanes. Each constant of a kernel is requested once, and few are equal.
     fn constant_offset(&mut self, bits: u64) -> u32 {
         match (self.shape, self.level) {
             (Shape::One, _) | (_, Level::Avx512) => self.asm.new_constant(bits),
@@ -175,7 +175,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// A constant for all lanes, as an operand of arithmetic.
+    /// Returns a constant for all lanes, as an operand of arithmetic.
     fn constant_source(&self, offset: u32) -> Source {
         match (self.shape, self.level) {
             (Shape::One, _) | (_, Level::Avx2) => Source::Mem(Mem::Constant(offset)),
@@ -183,7 +183,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// A constant for all lanes, as an operand of bitwise logic, which reads 16 bytes for a scalar.
+    /// Returns a constant for all lanes, as an operand of bitwise logic, which reads 16 bytes for a scalar.
     pub(super) fn pattern(&mut self, bits: u64) -> Source {
         match (self.shape, self.level) {
             (_, Level::Avx512) => Source::Broadcast(Mem::Constant(self.asm.constant(bits))),
@@ -192,7 +192,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// After reading: what is not used any more gives its place back.
+    /// Releases the location of `r` after reading, if it is dead.
     #[inline]
     pub(super) fn release(&mut self, r: Reg, next: u32) {
         if next == NEVER {
@@ -203,7 +203,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// The register that `r` is to be written to: its own, or one for the block.
+    /// Returns the register to which `r` is written: its own, or one for the block.
     pub(super) fn destination(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         match self.plan.home(r.index()) {
             Home::Xmm(x) => Ok(x),
@@ -211,7 +211,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// After writing `r` to `x`.
+    /// Records that `r` was written to `x`.
     pub(super) fn defined(&mut self, r: Reg, x: Xmm, next: u32) {
         match self.plan.home(r.index()) {
             Home::Slot(slot) => {
@@ -254,7 +254,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// Loads into the register that `dst` is to be in.
+    /// Loads into the register of `dst`.
     pub(super) fn load_now(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>, next: u32) -> Result<Xmm> {
         let across = self.across(at);
         if let Across::Fetched = across {
@@ -263,7 +263,7 @@ impl<'k> Writer<'k> {
             return Ok(x);
         }
         let mem = self.address(buffer, at)?;
-        // The address stays in scratch registers, which spilling does not touch.
+        // The address stays in scratch registers, which spilling does not use.
         let x = self.destination(dst, next)?;
         match across {
             Across::Next => self.load_lanes(x, mem),
@@ -273,13 +273,13 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
-    /// A constant, by a new number.
+    /// Adds a constant under a new number.
     pub(super) fn literal(&mut self, value: f64) -> Copy {
         self.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
         Copy::Constant(self.literals.len() as u32 - 1)
     }
 
-    /// Where a value comes from, by a new number.
+    /// Adds the source of a value under a new number.
     #[inline]
     pub(super) fn origin(&mut self, origin: Origin<'k>) -> Copy {
         self.origins.push(origin);
@@ -299,13 +299,14 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The place of an element that is known to be inside of its buffer, whose pointer is in a register.
+    /// Returns the memory operand of an element at a constant address proved to be inside its buffer, whose pointer is
+    /// in a register.
     #[inline]
     pub(super) fn known_element(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Mem> {
         self.place_of(buffer, at.as_constant()?)
     }
 
-    /// The same of an element by its number.
+    /// As [`Self::known_element`], by the number of the element.
     #[inline]
     pub(super) fn place_of(&self, buffer: BufferId, element: i64) -> Option<Mem> {
         let len = self.kernel.buffers[buffer].len.as_constant()?;
@@ -314,7 +315,7 @@ impl<'k> Writer<'k> {
         (0..len).contains(&element).then_some(Mem::At { base, disp })
     }
 
-    /// Bytes from one element of a buffer to the next.
+    /// Returns the stride of elements of a buffer in bytes.
     pub(super) fn element_bytes(&self) -> i64 {
         8 * lanes(self.points) as i64
     }

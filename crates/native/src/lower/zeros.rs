@@ -1,8 +1,8 @@
-//! Results that are zero, in few stores.
+//! Zero results, in wide stores.
 //!
-//! A Jacobian often has more zeros than entries. Of one point they go out four or eight in a store, which costs as much as
-//! one: it is code that large functions are bound by. They come before anything else, so that a wide store may also cover
-//! what lies between them: what it writes there is overwritten later.
+//! A Jacobian often has more zeros than entries. For one point, four or eight of them are stored at once at the cost of
+//! one, and stores bound the code of large functions. They precede all other code, so that a wide store may also cover
+//! nonzero results between them, which are overwritten later.
 
 use super::frame::lanes;
 use super::{Result, Writer, bug};
@@ -11,14 +11,14 @@ use crate::level::Level;
 use chainrule_base::Poly;
 
 impl Writer<'_> {
-    /// Writes the stores of all zeros of the kernel.
+    /// Emits the stores of all zeros of the kernel.
     pub(super) fn zeros(&mut self) -> Result<()> {
         let kernel = self.kernel;
         let Some(first) = kernel.zeros.first() else { return Ok(()) };
         let x = self.temporary()?;
-        // All lanes, whatever is stored.
+        // All lanes, for any width of stores.
         self.asm.zero(x);
-        // The elements of this buffer up to here are done.
+        // All elements of this buffer before `done` are stored.
         let (mut buffer, mut done) = (first.buffer, 0);
         for zeros in &kernel.zeros {
             if zeros.buffer != buffer {
@@ -30,8 +30,7 @@ impl Writer<'_> {
                 if element < done {
                     continue;
                 }
-                // From where lines of the cache may begin: a store over two takes longer.
-                // The width is a power of two.
+                // Aligned to cache lines: a store that crosses one takes longer. The width is a power of two.
                 let start = (element & -width).min(len - width);
                 done = start + width;
                 if start < 0 || element >= done {
@@ -49,7 +48,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What zeros among `len` elements are stored by, and how many elements that covers: of several points one, of each.
+    /// Returns the widest store for zeros among `len` elements, and the number of elements that it covers; for several
+    /// points one element of each.
     fn widest(&self, len: i64) -> (Shape, i64) {
         let shape = match self.points {
             Shape::One if len >= 8 && self.level == Level::Avx512 => Shape::Eight,

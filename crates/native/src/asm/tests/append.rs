@@ -1,18 +1,18 @@
-//! Code behind other code: jumps and constants of each are its own, and what was wrong stays wrong.
+//! Appended code: each part has its own jumps and constants, and faults are preserved.
 
 use crate::Level;
 use crate::asm::{Assembler, Condition, Gpr, Mem};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
-/// What instructions refer to, in order: the words of the constants that they load, and whether they jump to a `ret`.
+/// References of instructions in order: the words of loaded constants, and whether jumps lead to a `ret`.
 #[derive(PartialEq, Debug)]
 enum Refers {
     Word(u64),
     Jump(bool),
 }
 
-/// A part that jumps over a `ret` back and forth, and loads constants numbered from `first`, one of them shared by all parts,
-/// and vectors of them.
+/// Returns a part that jumps over a `ret` back and forth, and loads constants numbered from `first`, one of them shared
+/// by all parts, and vectors of them.
 fn part(first: u64, n: u64) -> (Assembler, Vec<Refers>) {
     let mut asm = Assembler::new(Level::Avx2);
     let mut refers = Vec::new();
@@ -49,7 +49,7 @@ fn each_part_refers_to_its_own() {
     for n_parts in 1..6u64 {
         let (mut all, mut wanted) = part(100, 3);
         for i in 1..n_parts {
-            // One of them has no room left for it, some have no constants but the shared one.
+            // One of them exceeds the space, some only have the shared constant.
             let (asm, refers) = part(1000 * i, [0, 13, 3000, 1][i as usize % 4]);
             all.append(asm);
             wanted.extend(refers);

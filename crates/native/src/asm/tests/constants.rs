@@ -1,4 +1,4 @@
-//! The pool of constants: each once, blocks on multiples of their length.
+//! The constant pool: each constant once, blocks aligned to their lengths.
 
 use crate::Level;
 use crate::asm::{Assembler, Gpr, Mem};
@@ -50,7 +50,7 @@ fn constants_stand_aligned_behind_the_code() {
             assert_eq!(word(code.bytes(), 128 + offset as usize + 8 * i), want);
         }
     }
-    // 46 words, of which the holes before blocks hold the single ones made after.
+    // 46 words; the gaps before blocks contain the single ones made later.
     assert_eq!(code.len, 128 + 8 * 48);
 }
 
@@ -69,7 +69,7 @@ fn a_constant_before_an_immediate_counts_from_the_end_of_the_instruction() {
     asm.alu_mi(crate::asm::Alu::Cmp, Mem::Constant(offset), 0x1234_5678);
     asm.mov_rm(Gpr::RAX, Mem::Constant(offset));
     let code = asm.finish().unwrap();
-    // 48 81 3D disp32 imm32; 48 8B 05 disp32
+    // `48 81 3D disp32 imm32; 48 8B 05 disp32`.
     assert_eq!(code.bytes()[3..7], (64u32 - 11).to_le_bytes());
     assert_eq!(code.bytes()[14..18], (64u32 - 18).to_le_bytes());
 }

@@ -6,10 +6,10 @@ use crate::Level;
 use iced_x86::EncodingKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Random calls of each method at each level.
+/// Number of random calls of each method at each level.
 const CALLS: u64 = 3000;
 
-/// What the methods emitted: mnemonics, each with the kinds of prefixes that it had.
+/// Returns the emitted mnemonics of the methods, each with its kinds of prefixes.
 fn seen() -> BTreeMap<&'static str, BTreeMap<String, BTreeSet<&'static str>>> {
     let mut seen: BTreeMap<&'static str, BTreeMap<String, BTreeSet<&'static str>>> = BTreeMap::new();
     for (i, row) in ROWS.iter().enumerate() {
@@ -51,7 +51,7 @@ fn instructions_decode_to_what_was_asked_for() {
     insta::assert_snapshot!("forms", text);
 }
 
-/// The names of the methods in a file of the encoder.
+/// Returns the names of the methods in a file of the encoder.
 fn methods(source: &'static str) -> Vec<&'static str> {
     let starts = source.split("    pub(crate) fn ").skip(1);
     starts.map(|rest| rest.split(['(', '<']).next().unwrap()).collect()

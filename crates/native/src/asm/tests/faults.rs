@@ -1,4 +1,4 @@
-//! What there is not comes out as a bug, never as code.
+//! Invalid requests are reported as bugs, never as code.
 
 use crate::Level;
 use crate::asm::{

@@ -1,5 +1,4 @@
-//! Every instruction of the encoder, with random operands, and what it should decode to. One row for
-//! each method.
+//! Every instruction of the encoder, with random operands, and its expected decoding. One row for each method.
 
 use super::oracle::{Case, Expected, Operand, bytes, gpr, gpr8, gpr32, mask, packed, scalar, source, vector, xmm};
 use crate::asm::{
@@ -8,7 +7,7 @@ use crate::asm::{
 };
 use iced_x86::{Mnemonic, Register};
 
-/// A method of the assembler: its name, whether it is of AVX-512 only, and a call of it with random operands.
+/// A method of the assembler: its name, whether it belongs to AVX-512, and a call of it with random operands.
 pub(super) struct Row {
     pub method: &'static str,
     pub avx512: bool,
@@ -31,7 +30,7 @@ fn imm(value: u8) -> Operand {
     Operand::Immediate(i64::from(value))
 }
 
-/// The predicates by the manual's table.
+/// Predicates by the manual's table.
 const PREDICATES: [(Predicate, u8); 15] = [
     (Predicate::Equal, 0),
     (Predicate::Unordered, 3),
@@ -296,7 +295,7 @@ pub(super) const ROWS: &[Row] = &[
         let (s, d, a, upper) = (c.wide_shape(), c.xmm(), c.xmm(), c.flip());
         let b = if c.flip() { Source::Reg(c.xmm()) } else { Source::Mem(c.mem()) };
         c.asm.insert_half(s, d, a, b, upper);
-        // Its memory is half as long, and so is the unit of its scaled displacement.
+        // Its memory operand is half as long, and so is the unit of its scaled displacement.
         let part = if s == Shape::Eight { Shape::Four } else { Shape::One };
         let evex = is_evex_of(c, s, &[d, a], b, bytes(part));
         let name = match (s, evex) {
@@ -628,7 +627,8 @@ fn word(mem: Mem) -> Operand {
     Operand::Memory(mem, 8, false)
 }
 
-/// A scalar of one source names three registers, of which the middle one is the source or the destination.
+/// Returns the expectation of a scalar of one source, which names three registers; the middle one is the source or the
+/// destination.
 fn one_source(s: Shape, d: Xmm, b: Source, one: Mnemonic, many: Mnemonic, last: &[Operand]) -> Expected {
     let mut operands = vec![vector(s, d)];
     match (s, b) {
@@ -650,7 +650,7 @@ fn number(c: &mut Case) -> i64 {
     }
 }
 
-/// `mov` in its three lengths.
+/// Returns the expectation of `mov` in its three lengths.
 fn number_into(d: Gpr, value: i64) -> Expected {
     let to = if u32::try_from(value).is_ok() { gpr32(d) } else { gpr(d) };
     Expected::new(Mnemonic::Mov, &[to, Operand::Immediate(value)])
@@ -660,7 +660,7 @@ fn is_evex(c: &Case, s: Shape, registers: &[Xmm], b: Source) -> bool {
     is_evex_of(c, s, registers, b, if s == Shape::One { 8 } else { bytes(s) })
 }
 
-/// Whether EVEX is taken: because it must be, or because a displacement in units of `unit` bytes is shorter.
+/// Returns whether EVEX is expected: if required, or if a displacement in units of `unit` bytes is shorter.
 fn is_evex_of(c: &Case, s: Shape, registers: &[Xmm], b: Source, unit: usize) -> bool {
     let high = |register: &Xmm| register.0 > 15;
     let scaled = match b {
@@ -668,7 +668,7 @@ fn is_evex_of(c: &Case, s: Shape, registers: &[Xmm], b: Source, unit: usize) -> 
             let (disp, unit) = (i64::from(disp), unit as i64);
             i8::try_from(disp).is_err() && disp % unit == 0 && i8::try_from(disp / unit).is_ok()
         }
-        // A broadcast to one lane is a load, but for the packed form, which is EVEX's.
+        // A broadcast to one lane is a load, except for the packed form, which only EVEX has.
         Source::Broadcast(Mem::At { disp, .. } | Mem::Indexed { disp, .. }) if s == Shape::One && unit == 8 => {
             let disp = i64::from(disp);
             i8::try_from(disp).is_err() && disp % 8 == 0 && i8::try_from(disp / 8).is_ok()
@@ -680,7 +680,7 @@ fn is_evex_of(c: &Case, s: Shape, registers: &[Xmm], b: Source, unit: usize) -> 
     c.is_avx512() && (s == Shape::Eight || registers.iter().any(high) || last || scaled)
 }
 
-/// What [`Register`] is for, in the rows that name one by hand.
+/// Names of [`Register`], in rows that name one by hand.
 #[test]
 fn byte_registers_are_named_as_in_the_decoder() {
     assert!(matches!(gpr8(Gpr::RSP), Operand::Register(Register::SPL)));

@@ -17,7 +17,7 @@ fn decode(bytes: &[u8]) -> Vec<Instruction> {
 #[test]
 fn random_jumps_go_to_their_labels() {
     for seed in 0..200 {
-        // The numbers come from a case of its own, so that the code is only what is here.
+        // The numbers come from a separate case, so that the code only has these instructions.
         let mut numbers = Case::new(Level::Avx2, seed);
         let mut asm = Assembler::new(Level::Avx2);
         let labels: Vec<Label> = (0..10).map(|_| asm.new_label()).collect();

@@ -1,5 +1,5 @@
-//! The shortest encodings, by hand. That no instruction is longer than iced's own encoding of it, and that
-//! EVEX is taken only where it must or pays, is checked on every random one besides.
+//! The shortest encodings, by hand. For random instructions it is also checked that none is longer than iced's
+//! encoding, and that EVEX is only used if it is required or shorter.
 
 use crate::Level;
 use crate::asm::{
@@ -22,7 +22,7 @@ fn vex_takes_two_bytes_where_it_can() {
     let add = |d, a, b| bytes(Level::Avx2, |asm| asm.arith(Arith::Add, Shape::One, Xmm(d), Xmm(a), Xmm(b)));
     assert_eq!(add(1, 2, 3), [0xC5, 0xEB, 0x58, 0xCB]);
     assert_eq!(add(9, 2, 3), [0xC5, 0x6B, 0x58, 0xCB]);
-    // The sources are exchanged: the second one's high bit has no room in the short prefix.
+    // The sources are exchanged: the second one's high bit does not fit the short prefix.
     assert_eq!(add(1, 2, 11), [0xC5, 0xA3, 0x58, 0xCA]);
     assert_eq!(add(1, 10, 11), [0xC4, 0xC1, 0x2B, 0x58, 0xCB]);
     let len = |call: fn(&mut Assembler)| bytes(Level::Avx512, call).len();
@@ -35,7 +35,7 @@ fn vex_takes_two_bytes_where_it_can() {
         assert_eq!(bytes(Level::Avx2, |asm| asm.arith(op, Shape::Four, x1, x2, x11)).len(), 5);
     }
     assert_eq!(len(|asm| asm.logic(Logic::AndNot, Shape::Four, Xmm(1), Xmm(2), Xmm(11))), 5);
-    // A move has a form for either direction.
+    // A move has a form for each direction.
     assert_eq!(len(|asm| asm.mov(Shape::Four, Xmm(1), Xmm(11))), 4);
     assert_eq!(len(|asm| asm.mov(Shape::Four, Xmm(11), Xmm(1))), 4);
     assert_eq!(len(|asm| asm.mov(Shape::Four, Xmm(11), Xmm(12))), 5);
@@ -59,7 +59,7 @@ fn displacements_take_a_byte_where_they_can() {
         assert_eq!(load(level, Shape::One, Gpr::R12, 0), 6);
         assert_eq!(load(level, Shape::One, Gpr::R13, 0), 6);
     }
-    // EVEX counts in units of what is read, which saves more than its prefix costs.
+    // EVEX counts in units of the operand's size, which saves more than its prefix costs.
     assert_eq!(load(Level::Avx2, Shape::One, Gpr::RDI, 128), 8);
     assert_eq!(load(Level::Avx512, Shape::One, Gpr::RDI, 128), 7);
     assert_eq!(load(Level::Avx512, Shape::One, Gpr::RDI, 1016), 7);

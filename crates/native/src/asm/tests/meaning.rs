@@ -1,5 +1,5 @@
-//! What instructions compute, run on this machine: that names and documentation here mean what the processor
-//! means. That the bytes are those of the instructions named is for `decode`.
+//! Results of instructions on this machine: names and documentation of the encoder agree with the processor. `decode`
+//! checks that the bytes are those of the named instructions.
 
 #![expect(clippy::neg_cmp_op_on_partial_ord, reason = "that is what the negated predicates mean")]
 
@@ -10,7 +10,7 @@ use crate::asm::{
 };
 use crate::executable::{Executable, Policy};
 
-/// Where the arguments are, and where the result is to be.
+/// Registers of the arguments and of the result.
 const A: Xmm = Xmm(0);
 const B: Xmm = Xmm(1);
 const C: Xmm = Xmm(2);
@@ -18,10 +18,10 @@ const RESULT: Xmm = Xmm(3);
 
 type Lanes = [f64; 8];
 
-/// Whether a comparison holds.
+/// Returns whether a comparison holds.
 type Holds<T> = fn(T, T) -> bool;
 
-/// The lanes of the result after `call`, which finds its arguments in registers, in as many lanes as `shape` has.
+/// Returns the lanes of the result of `call`, whose arguments are in registers, in as many lanes as `shape` has.
 fn run(level: Level, shape: Shape, [a, b, c]: [Lanes; 3], call: impl FnOnce(&mut Assembler)) -> Vec<u64> {
     let input: Vec<f64> = [a, b, c].concat();
     let mut output = [0u64; 8];
@@ -36,9 +36,9 @@ fn run(level: Level, shape: Shape, [a, b, c]: [Lanes; 3], call: impl FnOnce(&mut
     asm.ret();
     let code = Executable::new(asm.finish().unwrap().bytes(), Policy::Ask).unwrap();
     let entry = code.entry(0).unwrap();
-    // SAFETY: the code follows the C calling convention for two pointers: it reads three times 64 bytes from the
-    // first, writes at most 64 through the second, changes registers that are its own to change, and returns.
-    // `code` lives on until after the call.
+    // SAFETY: the code follows the C calling convention for two pointers: it reads three times 64 bytes from the first,
+    // writes at most 64 through the second, only changes caller-saved registers, and returns. `code` lives until after
+    // the call.
     #[allow(unsafe_code)]
     unsafe {
         let function: extern "sysv64" fn(*const f64, *mut u64) = std::mem::transmute(entry);
@@ -55,7 +55,7 @@ fn lanes(shape: Shape) -> usize {
     }
 }
 
-/// The levels of this machine with their shapes.
+/// Returns the levels of this machine with their shapes.
 fn everywhere() -> Vec<(Level, Shape)> {
     let all = [
         (Level::Avx2, Shape::One),
@@ -71,7 +71,7 @@ const X: Lanes = [1.0, -2.5, f64::NAN, 0.0, -0.0, 3.5, 1e300, -7.0];
 const Y: Lanes = [1.0, 2.5, 1.0, -0.0, f64::NAN, -3.5, 1e10, f64::INFINITY];
 const Z: Lanes = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
 
-/// The arguments rotated by each number of lanes, so that scalars see all of them.
+/// Returns the arguments rotated by each number of lanes, so that scalars see all of them.
 fn arguments() -> impl Iterator<Item = [Lanes; 3]> {
     (0..8).map(|n| {
         [X, Y, Z].map(|mut lanes| {
@@ -81,7 +81,7 @@ fn arguments() -> impl Iterator<Item = [Lanes; 3]> {
     })
 }
 
-/// Checks every lane of `call` against `wanted`, a function of the bits of three arguments; all NaNs are one.
+/// Checks every lane of `call` against `wanted`, a function of the bits of three arguments; all NaNs are equal.
 fn check(name: &str, call: impl Fn(&mut Assembler, Shape), wanted: impl Fn(u64, u64, u64) -> u64) {
     let canonical =
         |bits: u64| if f64::from_bits(bits).is_nan() && bits != u64::MAX { f64::NAN.to_bits() } else { bits };
@@ -167,7 +167,7 @@ fn bits() {
             if asm.level() == Level::Avx512 {
                 return asm.integer_shift(LaneShift::RightSigned, s, RESULT, A, n);
             }
-            // AVX2 has no such instruction: the bits, and the sign above them.
+            // AVX2 has no such instruction: shifted bits, and the sign above them.
             let sign = asm.constant_block([1u64 << (63 - n); 8]);
             asm.integer_shift(LaneShift::Right, s, RESULT, A, n);
             asm.integer(Integer::Xor, s, RESULT, RESULT, Mem::Constant(sign));
@@ -177,7 +177,7 @@ fn bits() {
     }
 }
 
-/// All ones where the comparison holds, by the level's own way.
+/// Writes all ones if the comparison holds, in the level's own way.
 fn chosen(asm: &mut Assembler, shape: Shape, predicate: Predicate) {
     if asm.level() == Level::Avx512 {
         asm.compare_mask(predicate, shape, Mask(1), A, B);
@@ -212,7 +212,7 @@ fn comparisons() {
     for (predicate, f) in predicates {
         let wanted = |a: u64, b: u64, _: u64| ones(f(f64::from_bits(a), f64::from_bits(b)));
         check(&format!("{predicate:?}"), |asm, s| chosen(asm, s, predicate), wanted);
-        // Both ways of choosing, by a vector and by a mask.
+        // Both forms of selection, by a vector and by a mask.
         let choice = |asm: &mut Assembler, s: Shape| {
             chosen(asm, s, predicate);
             if s != Shape::Eight {
@@ -292,7 +292,7 @@ fn doubles_to_integers() {
             if asm.level() == Level::Avx512 {
                 if rounding { asm.cvtpd2qq(s, RESULT, A) } else { asm.cvttpd2qq(s, RESULT, A) }
             } else {
-                // AVX2 does it for scalars only.
+                // AVX2 only does it for scalars.
                 if rounding {
                     asm.cvtsd2si(Gpr::RAX, A);
                 } else {
@@ -302,7 +302,7 @@ fn doubles_to_integers() {
             }
         }
     };
-    // What does not fit is the least integer; Rust's casts saturate.
+    // Numbers that do not fit become the minimum integer; Rust's casts saturate.
     let integer = |x: f64| if x.abs() < 9.2e18 { x as i64 } else { i64::MIN } as u64;
     for (level, shape) in everywhere() {
         if level == Level::Avx2 && shape != Shape::One {
@@ -350,7 +350,7 @@ fn flags_of_comparisons() {
 #[test]
 fn flags_of_signs() {
     use crate::asm::Condition;
-    // The zero flag: no common sign; the carry flag: `a` has all signs of `b`. A scalar's 16 bytes have zero above.
+    // Zero flag: no common sign; carry flag: `a` has all signs of `b`. A scalar's 16 bytes have zero above.
     for (level, shape) in everywhere().into_iter().filter(|(_, shape)| *shape != Shape::Eight) {
         for arguments in arguments() {
             let flag = |condition| {

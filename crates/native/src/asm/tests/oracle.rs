@@ -1,21 +1,21 @@
-//! What an instruction should decode to, and random operands for it.
+//! Expected decodings, and random operands.
 
 use crate::Level;
 use crate::asm::{Assembler, Gpr, Mask, Mem, Shape, Source, Xmm};
 use iced_x86::{CpuidFeature, Decoder, DecoderOptions, Encoder, EncodingKind, Instruction, Mnemonic, OpKind, Register};
 
-/// An operand as it should be decoded.
+/// An expected operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operand {
     Register(Register),
-    /// Memory of so many bytes, and whether they are broadcast.
+    /// Memory of this size, and whether it is broadcast.
     Memory(Mem, usize, bool),
     /// The address of memory, for `lea`.
     Address(Mem),
     Immediate(i64),
 }
 
-/// An instruction as it should be decoded.
+/// An expected instruction.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub mnemonic: Mnemonic,
@@ -56,7 +56,7 @@ pub(super) fn gpr32(register: Gpr) -> Operand {
     Operand::Register(Register::EAX + u32::from(register.0))
 }
 
-/// iced's list of byte registers has the legacy high ones in between.
+/// iced's list of byte registers contains the legacy high ones.
 pub(super) fn gpr8(register: Gpr) -> Operand {
     Operand::Register(match register.0 {
         n @ 0..4 => Register::AL + u32::from(n),
@@ -72,7 +72,7 @@ pub(super) fn xmm(register: Xmm) -> Operand {
     Operand::Register(Register::XMM0 + u32::from(register.0))
 }
 
-/// The register of a shape's width.
+/// Returns the register of a shape's width.
 pub(super) fn vector(shape: Shape, register: Xmm) -> Operand {
     let first = match shape {
         Shape::One => Register::XMM0,
@@ -82,7 +82,7 @@ pub(super) fn vector(shape: Shape, register: Xmm) -> Operand {
     Operand::Register(first + u32::from(register.0))
 }
 
-/// The bytes of a packed operand.
+/// Returns the size of a packed operand in bytes.
 pub(super) fn bytes(shape: Shape) -> usize {
     match shape {
         Shape::One => 16,
@@ -106,25 +106,25 @@ pub(super) fn scalar(source: Source) -> Operand {
     }
 }
 
-/// A scalar for [`Shape::One`], else packed.
+/// Returns a scalar for [`Shape::One`], else a packed operand.
 pub(super) fn source(shape: Shape, source: Source) -> Operand {
     if shape == Shape::One { scalar(source) } else { packed(shape, source) }
 }
 
-/// An assembler with an instruction to come, and random operands for it.
+/// An assembler at the position of an instruction, and random operands for it.
 pub(super) struct Case {
     pub asm: Assembler,
     state: u64,
 }
 
 impl Case {
-    /// At a random place in the code.
+    /// Returns a case at a random position in the code.
     pub(super) fn new(level: Level, seed: u64) -> Self {
         let mut case = Self { asm: Assembler::new(level), state: seed };
         for _ in 0..case.below(4) {
             case.asm.ret();
         }
-        // Enough of them that the offset of one is sometimes beyond a byte.
+        // Enough of them that the offset of one sometimes exceeds a byte.
         for _ in 0..case.pick(&[0, 1, 2, 40]) {
             let bits = case.random();
             case.asm.constant(bits);
@@ -156,28 +156,28 @@ impl Case {
         self.asm.level() == Level::Avx512
     }
 
-    /// A shape of the level.
+    /// Returns a shape of the level.
     pub(super) fn shape(&mut self) -> Shape {
         if self.is_avx512() { self.pick(&[Shape::One, Shape::Four, Shape::Eight]) } else { self.low_shape() }
     }
 
-    /// A shape of AVX2.
+    /// Returns a shape of AVX2.
     pub(super) fn low_shape(&mut self) -> Shape {
         self.pick(&[Shape::One, Shape::Four])
     }
 
-    /// A shape of several lanes of the level.
+    /// Returns a shape of several lanes of the level.
     pub(super) fn wide_shape(&mut self) -> Shape {
         if self.is_avx512() { self.pick(&[Shape::Four, Shape::Eight]) } else { Shape::Four }
     }
 
-    /// A register of the level.
+    /// Returns a register of the level.
     pub(super) fn xmm(&mut self) -> Xmm {
-        // Half of them low, since only instructions whose registers all are low have a VEX form.
+        // Half of them low, because only instructions with only low registers have a VEX form.
         if self.is_avx512() && self.flip() { Xmm(self.below(32) as u8) } else { self.low_xmm() }
     }
 
-    /// A register of AVX2.
+    /// Returns a register of AVX2.
     pub(super) fn low_xmm(&mut self) -> Xmm {
         Xmm(self.below(16) as u8)
     }
@@ -190,7 +190,7 @@ impl Case {
         Mask(self.below(8) as u8)
     }
 
-    /// A mask that can be one of writing.
+    /// Returns a mask that may be a write mask.
     pub(super) fn write_mask(&mut self) -> Mask {
         Mask(1 + self.below(7) as u8)
     }
@@ -224,7 +224,7 @@ impl Case {
         }
     }
 
-    /// A source of the level.
+    /// Returns a source of the level.
     pub(super) fn source(&mut self) -> Source {
         match self.below(if self.is_avx512() { 3 } else { 2 }) {
             0 => Source::Reg(self.xmm()),
@@ -233,13 +233,13 @@ impl Case {
         }
     }
 
-    /// A source of AVX2.
+    /// Returns a source of AVX2.
     pub(super) fn low_source(&mut self) -> Source {
         if self.flip() { Source::Reg(self.low_xmm()) } else { Source::Mem(self.mem()) }
     }
 
-    /// Checks that from `start` on there is one instruction, that it is what is expected, needs nothing
-    /// beyond the level, and is as short as iced's own. Returns the kind of its prefix.
+    /// Checks that there is one instruction from `start` on, that it is the expected one, that it needs nothing beyond
+    /// the level, and that it is as short as iced's encoding. Returns the kind of its prefix.
     pub(super) fn check(self, start: usize, expected: &Expected) -> EncodingKind {
         const IP: u64 = 0x10_0000;
         let level = self.asm.level();
@@ -328,7 +328,7 @@ fn is_of(level: Level, feature: CpuidFeature) -> bool {
     }
 }
 
-/// Whether an instruction cannot be said without EVEX, or is longer without.
+/// Returns whether an instruction requires EVEX, or is longer without it.
 fn takes_evex(decoded: &Instruction) -> bool {
     let registers: Vec<Register> = (0..decoded.op_count())
         .filter(|&i| decoded.op_kind(i) == OpKind::Register)

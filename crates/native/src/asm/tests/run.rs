@@ -1,4 +1,4 @@
-//! Small functions that run.
+//! Execution of small functions.
 
 use crate::Level;
 use crate::asm::{
@@ -7,7 +7,7 @@ use crate::asm::{
 };
 use crate::executable::{Executable, Policy};
 
-/// The levels of this machine.
+/// Returns the levels of this machine.
 fn levels() -> impl Iterator<Item = Level> {
     Level::ALL.into_iter().filter(|level| {
         let missing = level.missing();
@@ -22,9 +22,8 @@ fn levels() -> impl Iterator<Item = Level> {
 fn run(asm: Assembler, input: &[f64], output: &mut [f64], n: i64) -> i64 {
     let code = Executable::new(asm.finish().unwrap().bytes(), Policy::Ask).unwrap();
     let entry = code.entry(0).unwrap();
-    // SAFETY: each test's code follows the C calling convention for these arguments, keeps the registers that
-    // are a caller's, reads and writes inside of the slices that the test gives, and returns. `code` lives on
-    // until after the call.
+    // SAFETY: each test's code follows the C calling convention for these arguments, preserves the callee-saved
+    // registers, only accesses the slices that the test passes, and returns. `code` lives until after the call.
     #[allow(unsafe_code)]
     unsafe {
         let function: extern "sysv64" fn(*const f64, *mut f64, i64) -> i64 = std::mem::transmute(entry);
@@ -111,7 +110,7 @@ fn a_reduction_ends_in_one_lane() {
                 asm.half(narrower, Xmm(3), sum, true);
                 let half = if narrower == Shape::Eight { Shape::Four } else { Shape::One };
                 if half == Shape::One {
-                    // Two lanes are left: as a scalar, once for each.
+                    // Two lanes remain: as a scalar, once for each.
                     asm.unpack_high(Shape::One, Xmm(4), Xmm(3), Xmm(3));
                     asm.unpack_high(Shape::One, Xmm(5), sum, sum);
                     asm.arith(Arith::Add, Shape::One, Xmm(4), Xmm(4), Xmm(5));

@@ -1,9 +1,9 @@
-//! The short way to scalars gives the bytes of the long one.
+//! Fast scalar encodings have the bytes of the general ones.
 
 use crate::Level;
 use crate::asm::{Arith, Assembler, Fma, FmaOrder, Gpr, Mem, Scalar, Shape, Source, Xmm};
 
-/// The bytes of several instructions, constants included; or that something is wrong with them.
+/// Returns the bytes of several instructions, including constants; `None` if they have a fault.
 fn bytes(level: Level, call: impl FnOnce(&mut Assembler)) -> Option<Vec<u8>> {
     let mut asm = Assembler::new(level);
     let _ = [asm.new_constant(1), asm.new_constant(2)];
@@ -11,7 +11,8 @@ fn bytes(level: Level, call: impl FnOnce(&mut Assembler)) -> Option<Vec<u8>> {
     asm.finish().ok().map(|code| code.bytes().to_vec())
 }
 
-/// Last operands in both forms: registers, constants, and memory by each base at displacements around all limits.
+/// Returns last operands in both forms: registers, constants, and memory by each base at displacements around all
+/// limits.
 fn operands() -> Vec<(Source, Scalar)> {
     let mut all: Vec<(Source, Scalar)> = (0..34).map(|x| (Source::Reg(Xmm(x)), Xmm(x).into())).collect();
     all.extend([0, 8].map(|at| (Source::Mem(Mem::Constant(at)), Scalar::constant(at))));

@@ -1,4 +1,4 @@
-//! How fast instructions are encoded: `cargo test --release -p chainrule-native speed -- --ignored --nocapture`.
+//! Encoding speed: `cargo test --release -p chainrule-native speed -- --ignored --nocapture`.
 
 use crate::Level;
 use crate::asm::{Arith, Assembler, Fma, FmaOrder, Gpr, Mem, Shape, Source, Xmm};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const INSTRUCTIONS: usize = 1_000_000;
 
-/// The best of some runs, and how many bytes came out.
+/// Returns the best of some runs, and the number of bytes.
 fn best(level: Level, mut call: impl FnMut(&mut Assembler, usize)) -> (Duration, usize) {
     let runs = (0..7).map(|_| {
         let start = Instant::now();
@@ -24,7 +24,7 @@ fn best(level: Level, mut call: impl FnMut(&mut Assembler, usize)) -> (Duration,
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
-    // Register numbers by a mask, since a division takes as long as an instruction here.
+    // Register numbers by a mask, because a division takes as long as encoding an instruction.
     let x = |i: usize, n: usize| Xmm((i & (n - 1)) as u8);
     let at = |i: usize| Mem::At { base: Gpr::RDI, disp: 8 * (i & 1023) as i32 };
     let mix = |shape: Shape, registers: usize| {
