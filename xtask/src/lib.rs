@@ -3,6 +3,7 @@
 pub mod links;
 pub mod memcheck;
 pub mod pages;
+pub mod paths;
 pub mod pictures;
 pub mod python;
 pub mod tidy;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, pages, pictures, python, tidy, words};
+use xtask::{links, memcheck, pages, paths, pictures, python, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -59,6 +59,7 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     let mut faults = tidy::check()?;
     faults.extend(links::check(&root)?);
     faults.extend(pages::check(&root)?);
+    faults.extend(paths::check(&root)?);
     faults.extend(words::check(&root)?);
     faults.iter().for_each(|fault| eprintln!("{fault}"));
     Ok(faults.is_empty())

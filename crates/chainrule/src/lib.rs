@@ -14,6 +14,8 @@
 //! # Ok::<(), chainrule::Error>(())
 //! ```
 //!
+//! The terms of this documentation are defined in `docs/glossary.md` of the repository.
+//!
 //! | module | owns |
 //! | --- | --- |
 //! | `build` | functions written in Rust: [`Expr`], [`Vector`], [`Matrix`], [`d`], [`UserFunction`] |
