@@ -19,6 +19,7 @@
 
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
 use chainrule_graph::{NodeId, Origin};
+use chainrule_ops::Factor;
 
 define_id! {
     /// A vertex of a [`LinearGraph`].
@@ -51,6 +52,8 @@ pub struct Edge {
     pub label: Label,
     /// Partial derivative in the scalar graph; `None` in a graph made by [`LinearGraph::from_edges`].
     pub node: Option<NodeId>,
+    /// Where the partial derivative is infinite, and where it is zero.
+    pub factor: Factor,
     /// Origin of the target. Operations on the label get this origin.
     pub origin: Origin,
 }
@@ -134,6 +137,7 @@ impl LinearGraph {
                 target: VertexId::new(target),
                 label,
                 node: None,
+                factor: Factor::constant(1.0),
                 origin: Origin::Nowhere,
             })
             .collect();

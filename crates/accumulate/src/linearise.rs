@@ -24,7 +24,7 @@ use crate::branch_masks;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, partial};
-use chainrule_ops::Formula;
+use chainrule_ops::{Factor, Formula, Op, Slope, Zero};
 use rustc_hash::FxHashMap;
 
 /// A requested row.
@@ -256,13 +256,13 @@ impl<'a> Ends<'a> {
             };
             for (x, weight) in terms {
                 if let Some(v) = vertex_of(x).filter(|v| v != source) {
-                    edges.extend(edge(graph, *source, v, weight, x));
+                    edges.extend(edge(graph, *source, v, (weight, CHOSEN), x));
                 }
             }
         }
         for arc in arcs {
             if let (Some(source), Some(target)) = (vertex_of(arc.0), vertex_of(arc.1)) {
-                edges.extend(edge(graph, source, target, arc.2, arc.1));
+                edges.extend(edge(graph, source, target, (arc.2, factor(graph, arc.0, arc.1)), arc.1));
             }
         }
         for (row, sink) in self.rows.iter().zip(&self.sink_of) {
@@ -272,7 +272,7 @@ impl<'a> Ends<'a> {
             };
             for (root, weight) in terms {
                 if let Some(v) = vertex_of(root).filter(|v| *v != first_sink + sink) {
-                    edges.extend(edge(graph, v, first_sink + sink, weight, root));
+                    edges.extend(edge(graph, v, first_sink + sink, (weight, CHOSEN), root));
                 }
             }
         }
@@ -283,17 +283,35 @@ impl<'a> Ends<'a> {
     }
 }
 
+/// Factor of a component of a direction, or of a weight of a root.
+const CHOSEN: Factor = Factor { slope: Slope::Finite, zero: Zero::Direction, saturates: false };
+
+/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`.
+fn factor(graph: &Graph, arg: NodeId, function: NodeId) -> Factor {
+    let args = graph.args(function);
+    let Node::Apply(op, _) = graph.node(function) else {
+        return Factor { zero: Zero::Somewhere, ..CHOSEN };
+    };
+    let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
+    let parts = places.map(|(idx, _)| Factor::partial(op, idx, |k| graph.as_const(args[k])));
+    parts.reduce(Factor::plus).unwrap_or(CHOSEN)
+}
+
 /// Returns the edge with the kind of its label and the origin of `of`; `None` if the label is zero.
-fn edge(graph: &Graph, source: usize, target: usize, node: NodeId, of: NodeId) -> Option<Edge> {
-    let label = match graph.as_const(node) {
+fn edge(graph: &Graph, source: usize, target: usize, label: (NodeId, Factor), of: NodeId) -> Option<Edge> {
+    let (node, mut factor) = label;
+    if matches!(graph.node(node), Node::Apply(Op::Binade, _)) {
+        factor.zero = Zero::Never;
+    }
+    let (label, factor) = match graph.as_const(node) {
         Some(0.0) => return None,
-        Some(1.0) => Label::One,
-        Some(-1.0) => Label::MinusOne,
-        Some(_) => Label::Const,
-        None => Label::Var,
+        Some(1.0) => (Label::One, Factor::constant(1.0)),
+        Some(-1.0) => (Label::MinusOne, Factor::constant(-1.0)),
+        Some(c) => (Label::Const, Factor::constant(c)),
+        None => (Label::Var, factor),
     };
     let (source, target, origin) = (VertexId::new(source), VertexId::new(target), graph.origin(of));
-    Some(Edge { source, target, label, node: Some(node), origin })
+    Some(Edge { source, target, label, node: Some(node), factor, origin })
 }
 
 /// Returns the terms with the weights of equal nodes added up.

@@ -17,11 +17,11 @@
 //! The graph may already have a node of an earlier program; it is marked again. Nodes older than the labels belong to
 //! the function and keep their origins.
 
-use crate::program::{LabelId, Product};
+use crate::program::{Hiding, LabelId, Product};
 use crate::{EdgeId, LinearGraph, Program, VertexId};
 use chainrule_base::Id;
 use chainrule_graph::{Graph, NodeId, NodeSet, Origin};
-use chainrule_ops::{Algebra, Op};
+use chainrule_ops::{Algebra, Factor, Op};
 
 /// End of a label: the last vertex of its paths, and the vertex's origin.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,7 +31,12 @@ struct End {
 }
 
 /// Returns the results of `program`. Linear in the program.
-pub(crate) fn replay(program: &Program, linear: &LinearGraph, graph: &mut Graph, labels: &[NodeId]) -> Vec<NodeId> {
+pub(crate) fn replay(
+    program: &Program,
+    linear: &LinearGraph,
+    graph: &mut Graph,
+    labels: &[(NodeId, Factor)],
+) -> Vec<NodeId> {
     let edge_end = |e: &crate::Edge| End { vertex: Some(e.target), origin: e.origin };
     let mut ends: Vec<End> = linear.edges().map(|(_, edge)| edge_end(edge)).collect();
     for idx in 0..program.n_steps() {
@@ -56,9 +61,10 @@ pub(crate) fn replay(program: &Program, linear: &LinearGraph, graph: &mut Graph,
     };
     graph.next_origin_round();
     let mut marking = Marking { first_new: linear.n_nodes, marked: NodeSet::default(), origin: Origin::Nowhere, graph };
-    let results = program.evaluate_observed(labels, &mut marking, |marking, product| marking.origin = place(product));
+    let mut hiding = Hiding(&mut marking);
+    let results = program.evaluate_observed(labels, &mut hiding, |hiding, product| hiding.0.origin = place(product));
     marking.graph.make_for(Origin::Nowhere);
-    results
+    results.into_iter().map(|(node, _)| node).collect()
 }
 
 /// Marker of new nodes.

@@ -14,7 +14,7 @@
 use crate::{EdgeId, Label, LinearGraph, Pattern, VertexId, origin};
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
 use chainrule_graph::{Graph, NodeId};
-use chainrule_ops::{Algebra, Op};
+use chainrule_ops::{Algebra, Factor, Op, multiply};
 
 define_id! {
     /// A label of a [`Program`]: an edge's, or one made by a step.
@@ -253,7 +253,8 @@ impl Program {
     /// # Errors
     /// Fails if `linear` was made from edges without nodes.
     pub fn replay(&self, linear: &LinearGraph, graph: &mut Graph) -> Result<Vec<NodeId>, Diagnostic> {
-        let labels: Option<Vec<NodeId>> = linear.edges().map(|(_, edge)| edge.node).collect();
+        let labels: Option<Vec<(NodeId, Factor)>> =
+            linear.edges().map(|(_, edge)| Some((edge.node?, edge.factor))).collect();
         let labels = labels.filter(|labels| labels.len() == self.n_edges).ok_or_else(|| {
             Diagnostic::error("this linearised graph has no scalar graph behind it")
                 .with_help("make it with LinearGraph::new")
@@ -261,8 +262,29 @@ impl Program {
         Ok(if graph.tracks_origins() {
             origin::replay(self, linear, graph, &labels)
         } else {
-            self.evaluate(&labels, graph)
+            self.evaluate(&labels, &mut Hiding(graph)).into_iter().map(|(node, _)| node).collect()
         })
+    }
+}
+
+/// Nodes with where they are infinite and zero: products are those in which a zero hides an infinity.
+pub(crate) struct Hiding<'a, A>(pub(crate) &'a mut A);
+
+impl<A: Algebra<Value = NodeId>> Algebra for Hiding<'_, A> {
+    type Value = (NodeId, Factor);
+
+    fn constant(&mut self, c: f64) -> Self::Value {
+        (self.0.constant(c), Factor::constant(c))
+    }
+
+    fn apply(&mut self, op: Op, args: &[Self::Value]) -> Self::Value {
+        match *args {
+            [a, b] if op == Op::Mul => (multiply(self.0, a, b), a.1.times(b.1)),
+            [a, b] => (self.0.apply(op, &[a.0, b.0]), a.1.plus(b.1)),
+            [a] => (self.0.apply(op, &[a.0]), a.1),
+            // A program adds, subtracts, multiplies and negates.
+            _ => self.constant(f64::NAN),
+        }
     }
 }
 

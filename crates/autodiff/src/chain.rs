@@ -5,52 +5,89 @@
 //! tangent, with one exception: where a partial is a `select`, the tangents go inside it. So the
 //! tangent of `select(c, a, b)` is `select(c, a_tan, b_tan)` and that of `min(a, b)` is the tangent
 //! of the smaller: an infinite or undefined tangent of what was not chosen never meets a zero.
+//!
+//! A zero hides what it is multiplied with where that may be infinite ([`chainrule_ops::multiply`]).
 
 use crate::emit::{Emitter, Scalar};
 use chainrule_ir::VarId;
-use chainrule_ops::{Algebra, Formula, Op};
+use chainrule_ops::{Algebra, Factor, Formula, Op};
 
 /// Whether `op` can have a tangent when only argument `idx` has: whether that partial is not zero everywhere.
 pub(crate) fn depends(op: Op, idx: usize) -> bool {
     op.partials().get(idx).is_some_and(|partial| *partial != Formula::ZERO)
 }
 
-/// The tangent of `value = op(args)`; `None` stands for a tangent that is zero by structure.
+/// The tangent of `value = op(args)`; `None` stands for a tangent that is zero by structure. `factors` says where the others are
+/// infinite and zero.
 pub(crate) fn tangent(
     emitter: &mut Emitter,
     op: Op,
     args: &[VarId],
     value: VarId,
     tangents: &[Option<Scalar>],
+    factors: &[Factor],
 ) -> Scalar {
-    let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
-    let mut site = Site { emitter, args, value: Scalar::Var(value), known: Vec::new() };
-    let terms: Vec<(Formula, Scalar)> =
-        op.partials().iter().zip(tangents).filter_map(|(partial, tangent)| Some((*partial, (*tangent)?))).collect();
+    let mut site = Site::new(emitter, op, args, value);
+    let known = tangents.iter().zip(factors).enumerate();
+    let terms: Vec<Term> = known
+        .filter_map(|(idx, (tangent, factor))| {
+            let (partial, of_partial) = site.partial(idx);
+            Some(Term { partial, of_partial, tangent: (*tangent)?, of_tangent: *factor })
+        })
+        .collect();
     site.sum(&terms)
 }
 
-/// The cotangents of the arguments of `value = op(args)` whose own is `cotangent`; `None` for an argument that
-/// is not active, or on which `op` does not depend.
+/// The cotangents of the arguments of `value = op(args)` whose own is `cotangent`, with where that is infinite and zero;
+/// `None` for an argument that is not active, or on which `op` does not depend. An argument that stands twice has one cotangent: partial
+/// derivatives that cancel do so before they are multiplied.
 pub(crate) fn cotangents(
     emitter: &mut Emitter,
     op: Op,
     args: &[VarId],
     value: VarId,
     active: &[bool],
-    cotangent: Scalar,
+    (cotangent, factor): (Scalar, Factor),
 ) -> Vec<Option<Scalar>> {
-    let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
-    let mut site = Site { emitter, args, value: Scalar::Var(value), known: Vec::new() };
-    let part = |(partial, active): (&Formula, &bool)| {
-        (*active && *partial != Formula::ZERO).then(|| site.sum(&[(*partial, cotangent)]))
+    let mut site = Site::new(emitter, op, args, value);
+    let term = |site: &Site<'_>, idx| {
+        let (partial, of_partial) = site.partial(idx);
+        Term { partial, of_partial, tangent: cotangent, of_tangent: factor }
     };
-    op.partials().iter().zip(active).map(part).collect()
+    let is_choice = |partial: &Formula| matches!(partial, Formula::Apply(Op::Select, _));
+    if let (&[a, b], [true, true], [first, second]) = (args, active, op.partials())
+        && a == b
+        && !is_choice(first)
+        && !is_choice(second)
+    {
+        let parts = [site.formula(*first), site.formula(*second)];
+        let partial = site.emitter.apply(Op::Add, &parts);
+        let of_partial = site.partial(0).1.plus(site.partial(1).1);
+        let sum = site.product((partial, of_partial), (cotangent, factor));
+        return vec![Some(sum), None];
+    }
+    let part = |(idx, (partial, active)): (usize, (&Formula, &bool))| {
+        (*active && *partial != Formula::ZERO).then(|| {
+            let term = term(&site, idx);
+            site.sum(&[term])
+        })
+    };
+    op.partials().iter().zip(active).enumerate().map(part).collect()
+}
+
+/// A partial derivative times a tangent.
+#[derive(Clone, Copy)]
+struct Term {
+    partial: Formula,
+    of_partial: Factor,
+    tangent: Scalar,
+    of_tangent: Factor,
 }
 
 /// One application of an operator.
 struct Site<'a> {
     emitter: &'a mut Emitter,
+    op: Op,
     args: Vec<Scalar>,
     value: Scalar,
     /// Formulas computed already: partials of one operator often share terms.
@@ -58,9 +95,27 @@ struct Site<'a> {
 }
 
 // Recursive on the depth of a formula of the table, never on a user's data.
-impl Site<'_> {
-    /// The sum of formula times tangent.
-    fn sum(&mut self, terms: &[(Formula, Scalar)]) -> Scalar {
+impl<'a> Site<'a> {
+    fn new(emitter: &'a mut Emitter, op: Op, args: &[VarId], value: VarId) -> Self {
+        let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
+        Self { emitter, op, args, value: Scalar::Var(value), known: Vec::new() }
+    }
+
+    /// The partial derivative by argument `idx`, with where it is infinite and zero.
+    fn partial(&self, idx: usize) -> (Formula, Factor) {
+        let constant = |k: usize| if let Scalar::Const(c) = self.args[k] { Some(c) } else { None };
+        (self.op.partials()[idx], Factor::partial(self.op, idx, constant))
+    }
+
+    fn product(&mut self, (partial, of_partial): (Scalar, Factor), (tangent, of_tangent): (Scalar, Factor)) -> Scalar {
+        let factor = |scalar, otherwise| if let Scalar::Const(c) = scalar { Factor::constant(c) } else { otherwise };
+        let of_partial = factor(partial, of_partial);
+        let of_tangent = factor(tangent, of_tangent);
+        chainrule_ops::multiply(self.emitter, (tangent, of_tangent), (partial, of_partial))
+    }
+
+    /// The sum of the terms.
+    fn sum(&mut self, terms: &[Term]) -> Scalar {
         if let Some((condition, chosen, otherwise)) = common_select(terms) {
             let condition = self.formula(condition);
             return match condition {
@@ -72,16 +127,16 @@ impl Site<'_> {
             };
         }
         let mut sum = Scalar::Const(0.0);
-        for (formula, tangent) in terms {
-            let term = if let Formula::Apply(Op::Select, _) = formula {
-                self.sum(&[(*formula, *tangent)])
-            } else if *formula == Formula::ZERO || *tangent == Scalar::Const(0.0) {
+        for term in terms {
+            let product = if let Formula::Apply(Op::Select, _) = term.partial {
+                self.sum(&[*term])
+            } else if term.partial == Formula::ZERO || term.tangent == Scalar::Const(0.0) {
                 continue;
             } else {
-                let partial = self.formula(*formula);
-                self.emitter.apply(Op::Mul, &[partial, *tangent])
+                let partial = self.formula(term.partial);
+                self.product((partial, term.of_partial), (term.tangent, term.of_tangent))
             };
-            sum = self.emitter.apply(Op::Add, &[sum, term]);
+            sum = self.emitter.apply(Op::Add, &[sum, product]);
         }
         sum
     }
@@ -113,19 +168,17 @@ impl Site<'_> {
     }
 }
 
-type Terms = Vec<(Formula, Scalar)>;
-
-/// The condition and both sides, when all formulas are selects by one condition.
-fn common_select(terms: &[(Formula, Scalar)]) -> Option<(Formula, Terms, Terms)> {
+/// The condition and both sides, when all partial derivatives are selects by one condition.
+fn common_select(terms: &[Term]) -> Option<(Formula, Vec<Term>, Vec<Term>)> {
     let mut common = None;
     let (mut chosen, mut otherwise) = (Vec::new(), Vec::new());
-    for (formula, tangent) in terms {
-        let Formula::Apply(Op::Select, [condition, a, b]) = formula else { return None };
+    for term in terms {
+        let Formula::Apply(Op::Select, [condition, a, b]) = term.partial else { return None };
         if *common.get_or_insert(*condition) != *condition {
             return None;
         }
-        chosen.push((*a, *tangent));
-        otherwise.push((*b, *tangent));
+        chosen.push(Term { partial: *a, ..*term });
+        otherwise.push(Term { partial: *b, ..*term });
     }
     Some((common?, chosen, otherwise))
 }

@@ -238,6 +238,25 @@ impl Algebra for Emitter {
                     return self.masked(mask, product);
                 }
             }
+            // A zero hides the other factor: of a number that is none, or of a finite one, there is nothing to hide.
+            (Op::MaskedMul | Op::StrongMul, [a, b]) => {
+                let is_zero = a.is(0.0) || (op == Op::StrongMul && b.is(0.0));
+                let is_finite = |x: &Scalar| matches!(x, Scalar::Const(c) if c.is_finite());
+                let never_zero = matches!(a, Scalar::Const(_)) && op == Op::MaskedMul;
+                match () {
+                    () if is_zero => return Scalar::Const(0.0),
+                    () if never_zero || is_finite(a) || is_finite(b) => return self.apply(Op::Mul, &[*a, *b]),
+                    () => {}
+                }
+                if let Some(mask) = self.mask(*a) {
+                    let product = self.apply(op, &[mask.value, *b]);
+                    return self.masked(mask, product);
+                }
+                if let Some(mask) = self.mask(*b) {
+                    let product = self.apply(op, &[*a, mask.value]);
+                    return self.masked(mask, product);
+                }
+            }
             (Op::Neg, [a]) => {
                 if let Some(mask) = self.mask(*a) {
                     let negative = self.apply(Op::Neg, &[mask.value]);

@@ -39,12 +39,13 @@ use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
 use crate::lift;
 use crate::reverse::{self, MadeAgain};
+use crate::slopes::Slopes;
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{
     Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId,
 };
-use chainrule_ops::Op;
+use chainrule_ops::{Factor, Op};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
@@ -89,6 +90,7 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
         out,
         duals: Vec::new(),
         activities: Activities::default(),
+        slopes: Slopes::default(),
         size_of: BTreeMap::new(),
         zeros: FxHashSet::default(),
         tidier: Tidier::default(),
@@ -109,6 +111,8 @@ struct Forward {
     duals: Vec<Option<Dual>>,
     /// Of the body that is being differentiated; everything is inactive while code is only copied.
     activities: Activities,
+    /// Where its tangents, or its cotangents, are infinite.
+    slopes: Slopes,
     /// Integers that are replaced, with what they are as sizes.
     size_of: BTreeMap<VarId, Size>,
     /// Variables that are zero by structure.
@@ -210,6 +214,7 @@ impl Forward {
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
         lift::lift(&mut self.activities, &self.out.builder.vars, &body);
+        self.slopes.of_tangents(&self.out, &self.activities, params, &body);
         self.out.set_span(span);
         for ((param, at), along) in params.iter().zip(at).zip(along) {
             let (at, along) = (self.plain(*at), self.plain(*along));
@@ -234,16 +239,18 @@ impl Forward {
         self.check_captured(&body);
         self.out.set_span(span);
         let (at, cotangent) = (self.plains(at), self.plain(cotangent));
-        let parts = reverse::vjp(&mut self.out, &self.activities, params, &body, &at, cotangent);
+        self.slopes.of_cotangents(&self.out, &self.activities, params, &body);
+        let parts = reverse::vjp(&mut self.out, (&self.activities, &self.slopes), params, &body, &at, cotangent);
         self.bind(var, Dual::Plain(parts));
     }
 
     /// The value as it was; the tangent by the chain rule.
     fn op(&mut self, var: VarId, op: Op, args: &[VarId]) {
         let tangents: Vec<Option<Scalar>> = args.iter().map(|arg| self.tangent(*arg)).collect();
+        let factors: Vec<Factor> = args.iter().map(|arg| self.slopes.get(*arg)).collect();
         let args: Operands = args.iter().map(|arg| self.plain(*arg)).collect();
         self.out.bind(var, Expr::Op(op, args.clone()));
-        let tangent = chain::tangent(&mut self.out, op, &args, var, &tangents);
+        let tangent = chain::tangent(&mut self.out, op, &args, var, &tangents, &factors);
         self.bind(var, Dual::Pair { value: var, tangent });
     }
 

@@ -26,6 +26,7 @@ pub mod forward;
 mod lift;
 pub mod request;
 mod reverse;
+mod slopes;
 pub mod sparse;
 pub mod tidy;
 

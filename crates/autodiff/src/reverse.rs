@@ -44,6 +44,7 @@ use crate::chain;
 use crate::cotangent::{self, Cotangent};
 use crate::custom::{self, Direction};
 use crate::emit::{Emitter, Scalar};
+use crate::slopes::Slopes;
 use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use checkpoints::{Advance, Stack};
@@ -51,10 +52,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tape::Tape;
 
 /// Writes the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open
-/// block; returns its variable. `body` has no derivatives in it and its activities are known.
+/// block; returns its variable. `body` has no derivatives in it and its activities and slopes are known.
 pub(crate) fn vjp(
     out: &mut Emitter,
-    activities: &Activities,
+    (activities, slopes): (&Activities, &Slopes),
     params: &[VarId],
     body: &Block,
     at: &[VarId],
@@ -66,6 +67,7 @@ pub(crate) fn vjp(
     let mut reverse = Reverse {
         out,
         activities,
+        slopes,
         copies,
         scopes: Vec::new(),
         kept: BTreeMap::new(),
@@ -94,6 +96,7 @@ type Forms = Vec<(VarId, Cotangent)>;
 struct Reverse<'a> {
     out: &'a mut Emitter,
     activities: &'a Activities,
+    slopes: &'a Slopes,
     /// What variables of the body are called in the copy that is in scope.
     copies: Renaming,
     /// For each block that is gone through, what has been found so far.
@@ -443,6 +446,7 @@ impl Reverse<'_> {
         let active: Vec<bool> = args.iter().map(|arg| *self.activities.get(*arg) == Activity::Active).collect();
         let copies: Vec<VarId> = args.iter().map(|arg| self.copies.get(*arg)).collect();
         let value = self.copies.get(var);
+        let adj = (adj, self.slopes.get(var));
         for (arg, part) in args.iter().zip(chain::cotangents(self.out, op, &copies, value, &active, adj)) {
             if let Some(part) = part {
                 self.add(*arg, Cotangent::Double(part));

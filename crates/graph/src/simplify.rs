@@ -31,6 +31,8 @@
 //! | `*` | `x*1 -> x`, `x*-1 -> -x`, `(-x)*y -> -(x*y)`, `(-x)*c -> (-c)*x` | yes: rounding is symmetric |
 //! | | `x*0 -> 0`, `c*(d*x) -> (c*d)*x`, `(c*x)*(d*y) -> (c*d)*(x*y)` | no |
 //! | | `sqrt(x)*sqrt(x) -> x`, `(x/y)*y -> x` | no |
+//! | masked `*` | `0*x -> 0`, an ordinary product where the first factor is another number | yes |
+//! | masked, strong `*` | coefficients as above; an ordinary product where a factor is a number, or the factors cancel | no: zeros' signs |
 //! | `/` | `x/1 -> x`, `x/-1 -> -x`, `(-x)/y -> -(x/y)`, `x/(-y) -> -(x/y)` | yes |
 //! | | `x/c -> (1/c)*x` | where c is a power of two: then both round the same number |
 //! | | `0/x -> 0`, `x/x -> 1`, `c/x -> c*(1/x)`, `(c*x)/(d*y) -> (c/d)*(x/y)` | no |
@@ -84,6 +86,7 @@ impl Graph {
             (Op::Add, &[a, b]) => self.sum(a, b),
             (Op::Sub, &[a, b]) => self.difference(a, b),
             (Op::Mul, &[a, b]) => self.product(a, b),
+            (Op::MaskedMul | Op::StrongMul, &[a, b]) => self.strong_product(op, a, b),
             (Op::Div, &[a, b]) => self.quotient(a, b),
             (Op::Neg, &[a]) => self.negation(a),
             (Op::Pow, &[a, b]) => self.power(a, b),

@@ -59,6 +59,28 @@ impl<'a, A: Algebra> Duals<'a, A> {
         Self { base, last_tag: 0 }
     }
 
+    /// The product of a partial derivative and a tangent: a zero of one hides what the other one is.
+    // Recursive on how deep derivatives nest.
+    fn strong_product(&mut self, a: &Num<A::Value>, b: &Num<A::Value>) -> Num<A::Value> {
+        let tag = a.tag().max(b.tag());
+        if tag == 0 {
+            let product = self.apply(Op::Mul, &[a.clone(), b.clone()]);
+            let number = |x: &Num<A::Value>| self.base.to_f64(x.base());
+            let is_hidden = number(&product).is_some_and(f64::is_nan) && [a, b].iter().any(|x| number(x) == Some(0.0));
+            return if is_hidden { self.constant(0.0) } else { product };
+        }
+        let ((a, a_tan), (b, b_tan)) = (primal_and_tangent(a, tag), primal_and_tangent(b, tag));
+        let primal = self.strong_product(&a, &b);
+        let first = a_tan.map(|a_tan| self.strong_product(&a_tan, &b));
+        let second = b_tan.map(|b_tan| self.strong_product(&a, &b_tan));
+        let tangent = match (first, second) {
+            (Some(first), Some(second)) => self.apply(Op::Add, &[first, second]),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return primal,
+        };
+        Num::Dual { tag, parts: Rc::new((primal, tangent)) }
+    }
+
     /// A tag larger than all before it.
     pub(crate) fn fresh_tag(&mut self) -> u32 {
         self.last_tag += 1;
@@ -96,7 +118,7 @@ impl<A: Algebra> Algebra for Duals<'_, A> {
                 Formula::Const(1.0) => tangent,
                 _ => {
                     let by_arg = partial(self, op, idx, &primals, &primal);
-                    self.apply(Op::Mul, &[by_arg, tangent])
+                    self.strong_product(&by_arg, &tangent)
                 }
             };
             sum = Some(match sum {

@@ -86,7 +86,7 @@ impl Writer<'_> {
                 if let Some(known) = self.known.get(&(op, operands)) {
                     return *known;
                 }
-                let dst = self.regs.push(Class::Real);
+                let dst = self.regs.push(if op.gives_truth() { Class::Int } else { Class::Real });
                 self.code.push(Instr::Op { dst, op, args: operands });
                 self.known.insert((op, operands), dst);
                 dst

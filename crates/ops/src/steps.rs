@@ -6,7 +6,7 @@
 
 use crate::algebra::{F64, evaluate};
 use crate::formula::Formula::{self, Apply, Arg, Const};
-use crate::table::Op::{Abs, Add, Div, Exp, Floor, Max, Min, Mul, Neg, Sqrt, Sub};
+use crate::table::Op::{Abs, Add, Div, Eq, Exp, Floor, Max, Min, Mul, Neg, Or, Select, Sqrt, Sub};
 
 const A0: Formula = Arg(0);
 const A1: Formula = Arg(1);
@@ -18,6 +18,15 @@ pub(crate) fn value(steps: &Formula, args: &[f64]) -> f64 {
 }
 
 pub(crate) const RESCALE: Formula = Apply(Div, &[A0, A1]);
+
+const PRODUCT: Formula = Apply(Mul, &[A0, A1]);
+const FIRST_IS_ZERO: Formula = Apply(Eq, &[A0, Const(0.0)]);
+const SECOND_IS_ZERO: Formula = Apply(Eq, &[A1, Const(0.0)]);
+
+pub(crate) const MASKED_MUL: Formula = Apply(Select, &[FIRST_IS_ZERO, Const(0.0), PRODUCT]);
+
+pub(crate) const STRONG_MUL: Formula =
+    Apply(Select, &[Apply(Or, &[FIRST_IS_ZERO, SECOND_IS_ZERO]), Const(0.0), PRODUCT]);
 
 pub(crate) const ONE_MINUS_SQUARE: Formula = Apply(Mul, &[Apply(Sub, &[ONE, A0]), Apply(Add, &[ONE, A0])]);
 

@@ -13,7 +13,7 @@
 
 use crate::formula::Formula::{self, Apply, Arg, Const, Value};
 use crate::precise::{Big, Precise};
-use crate::{CostClass, special, steps};
+use crate::{CostClass, Slope, special, steps};
 use chainrule_mathfun::{self as mathfun, Function};
 
 /// What an argument or a result is.
@@ -72,6 +72,10 @@ pub struct Row {
     pub precise: fn(&mut Precise, &[Big]) -> Big,
     /// Its partial derivatives, one an argument.
     pub partials: &'static [Formula],
+    /// Where partial derivatives are infinite or no number.
+    pub slope: Slope,
+    /// Whether its value may be finite where an argument is infinite, and a partial derivative is 0 there.
+    pub saturates: bool,
     /// Where it is defined and differentiable.
     pub domain: Domain,
     /// Steps of a composite operator: the operators that compute it, which kernels hold in its place. Simplification
@@ -201,6 +205,8 @@ const DEFAULT: Row = Row {
     int: None,
     precise: |ctx, _| ctx.nan(),
     partials: &[],
+    slope: Slope::Finite,
+    saturates: false,
     domain: EVERYWHERE,
     steps: None,
     cost: CostClass::Call,
@@ -261,6 +267,7 @@ operators! {
     Div {
         name: "div_real", symbol: Some("/"), args: &[N, N],
         value: |a| a[0] / a[1], precise: |p, a| p.div(&a[0], &a[1]),
+        saturates: true,
         partials: &[Apply(Div, &[Const(1.0), A1]), Apply(Neg, &[Apply(Div, &[Value, A1])])],
         domain: Domain { text: "a divisor that is not 0", contains: |a| a[1] != 0.0 },
         cost: CostClass::Div, weight: 5,
@@ -309,6 +316,7 @@ operators! {
     Pow {
         name: "pow", symbol: Some("**"), args: &[N, N],
         value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
+        slope: Slope::Border,
         partials: &[
             // b - 1 is exact from 1/2 on, and for multiples of 1/2. Elsewhere its rounding error would be multiplied by the
             // logarithm of the base; there a ** b is neither too large nor too small to be divided by the base.
@@ -338,6 +346,7 @@ operators! {
     Sqrt {
         name: "sqrt",
         value: |a| libm::sqrt(a[0]), precise: |p, a| p.sqrt(&a[0]),
+        slope: Slope::Border,
         partials: &[Apply(Div, &[Const(0.5), Value])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         weight: 5,
@@ -348,6 +357,7 @@ operators! {
         name: "cbrt",
         value: |a| libm::cbrt(a[0]),
         precise: |p, a| if a[0].is_negative() { let m = p.neg(&a[0]); let r = p.cbrt(&m); p.neg(&r) } else { p.cbrt(&a[0]) },
+        slope: Slope::Border,
         partials: &[Apply(Div, &[Const(1.0), Apply(Mul, &[Const(3.0), Apply(Mul, &[Value, Value])])])],
         domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
         c: plain("cbrt({0})"), rust: plain("{0}.cbrt()")
@@ -356,6 +366,7 @@ operators! {
     Exp {
         name: "exp",
         value: |a| mathfun::exp(a[0]), elementary: Some(Function::Exp), precise: |p, a| p.exp(&a[0]),
+        slope: Slope::Overflow, saturates: true,
         partials: &[Value],
         c: plain("exp({0})"), rust: plain("{0}.exp()")
     }
@@ -363,6 +374,7 @@ operators! {
     Expm1 {
         name: "expm1",
         value: |a| mathfun::expm1(a[0]), elementary: Some(Function::Expm1), precise: |p, a| p.expm1(&a[0]),
+        slope: Slope::Overflow, saturates: true,
         partials: &[Apply(Exp, &[A0])],
         c: plain("expm1({0})"), rust: plain("{0}.exp_m1()")
     }
@@ -370,6 +382,7 @@ operators! {
     Log {
         name: "log",
         value: |a| mathfun::log(a[0]), elementary: Some(Function::Log), precise: |p, a| p.ln(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("log({0})"), rust: plain("{0}.ln()")
@@ -378,6 +391,7 @@ operators! {
     Log1p {
         name: "log1p",
         value: |a| mathfun::log1p(a[0]), elementary: Some(Function::Log1p), precise: |p, a| p.log1p(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[A0, Const(1.0)])])],
         domain: Domain { text: "x > -1", contains: |a| a[0] > -1.0 },
         c: plain("log1p({0})"), rust: plain("{0}.ln_1p()")
@@ -408,6 +422,7 @@ operators! {
     Asin {
         name: "asin",
         value: |a| libm::asin(a[0]), precise: |p, a| p.asin(&a[0]),
+        slope: Slope::Border,
         partials: &[Apply(Div, &[Const(1.0), Apply(Sqrt, &[Apply(OneMinusSquare, &[A0])])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("asin({0})"), rust: plain("{0}.asin()")
@@ -416,6 +431,7 @@ operators! {
     Acos {
         name: "acos",
         value: |a| libm::acos(a[0]), precise: |p, a| p.acos(&a[0]),
+        slope: Slope::Border,
         partials: &[Apply(Div, &[Const(-1.0), Apply(Sqrt, &[Apply(OneMinusSquare, &[A0])])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("acos({0})"), rust: plain("{0}.acos()")
@@ -424,6 +440,7 @@ operators! {
     Atan {
         name: "atan",
         value: |a| mathfun::atan(a[0]), elementary: Some(Function::Atan), precise: |p, a| p.atan(&a[0]),
+        saturates: true,
         partials: &[Apply(Lorentzian, &[A0])],
         c: plain("atan({0})"), rust: plain("{0}.atan()")
     }
@@ -431,6 +448,7 @@ operators! {
     Atan2 {
         name: "atan2", args: &[N, N],
         value: |a| mathfun::atan2(a[0], a[1]), elementary: Some(Function::Atan2), precise: |p, a| p.atan2(&a[0], &a[1]),
+        slope: Slope::Border,
         partials: &[
             Apply(AngleRate, &[A0, A1]),
             Apply(Neg, &[Apply(AngleRate, &[A1, A0])]),
@@ -442,6 +460,7 @@ operators! {
     Sinh {
         name: "sinh",
         value: |a| libm::sinh(a[0]), precise: |p, a| p.sinh(&a[0]),
+        slope: Slope::Overflow,
         partials: &[Apply(Cosh, &[A0])],
         c: plain("sinh({0})"), rust: plain("{0}.sinh()")
     }
@@ -449,6 +468,7 @@ operators! {
     Cosh {
         name: "cosh",
         value: |a| libm::cosh(a[0]), precise: |p, a| p.cosh(&a[0]),
+        slope: Slope::Overflow,
         partials: &[Apply(Sinh, &[A0])],
         c: plain("cosh({0})"), rust: plain("{0}.cosh()")
     }
@@ -456,6 +476,7 @@ operators! {
     Tanh {
         name: "tanh",
         value: |a| mathfun::tanh(a[0]), elementary: Some(Function::Tanh), precise: |p, a| p.tanh(&a[0]),
+        saturates: true,
         partials: &[Apply(SechSquare, &[A0])],
         c: plain("tanh({0})"), rust: plain("{0}.tanh()")
     }
@@ -471,6 +492,7 @@ operators! {
         name: "acosh",
         value: |a| libm::acosh(a[0]), precise: |p, a| p.acosh(&a[0]),
         // Not of x^2 - 1, which overflows, and cancels near 1.
+        slope: Slope::Border,
         partials: &[Apply(Div, &[Const(1.0), Apply(Mul, &[
             Apply(Sqrt, &[Apply(Sub, &[A0, Const(1.0)])]),
             Apply(Sqrt, &[Apply(Add, &[A0, Const(1.0)])]),
@@ -482,6 +504,7 @@ operators! {
     Atanh {
         name: "atanh",
         value: |a| libm::atanh(a[0]), precise: |p, a| p.atanh(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(OneMinusSquare, &[A0])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("atanh({0})"), rust: plain("{0}.atanh()")
@@ -490,6 +513,7 @@ operators! {
     Hypot {
         name: "hypot", args: &[N, N], commutative: true,
         value: |a| libm::hypot(a[0], a[1]), precise: |p, a| p.hypot(&a[0], &a[1]),
+        slope: Slope::Border,
         partials: &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A1, A0])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         c: plain("hypot({0}, {1})"), rust: plain("{0}.hypot({1})")
@@ -571,6 +595,7 @@ operators! {
     Erf {
         name: "erf",
         value: |a| libm::erf(a[0]), precise: |p, a| special::erf_precise(p, &a[0]),
+        saturates: true,
         partials: &[Apply(Mul, &[
             Const(std::f64::consts::FRAC_2_SQRT_PI),
             Apply(Gaussian, &[A0]),
@@ -582,6 +607,7 @@ operators! {
     Lgamma {
         name: "lgamma",
         value: |a| libm::lgamma(a[0]), precise: |p, a| special::lgamma_precise(p, &a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Digamma, &[A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("lgamma({0})"), rust: plain("libm::lgamma({0})")
@@ -591,6 +617,7 @@ operators! {
         name: "digamma",
         value: |a| special::polygamma(0.0, a[0]),
         precise: |p, a| { let zero = p.from_f64(0.0); special::polygamma_precise(p, &zero, &a[0]) },
+        slope: Slope::Pole,
         partials: &[Apply(Polygamma, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         weight: 60,
@@ -600,6 +627,7 @@ operators! {
     Polygamma {
         name: "polygamma", args: &[N, N],
         value: |a| special::polygamma(a[0], a[1]), precise: |p, a| special::polygamma_precise(p, &a[0], &a[1]),
+        slope: Slope::Pole,
         partials: &[Formula::ZERO, Apply(Polygamma, &[Apply(Add, &[A0, Const(1.0)]), A1])],
         domain: Domain { text: "a natural order and x > 0", contains: |a| a[0] >= 0.0 && a[0] < 8.0 && a[0].fract() == 0.0 && a[1] > 0.0 },
         weight: 100,
@@ -637,6 +665,7 @@ operators! {
         name: "sechSquare",
         value: |a| steps::value(&steps::SECH_SQUARE, a), steps: Some(steps::SECH_SQUARE),
         precise: |p, a| { let one = p.from_f64(1.0); let c = p.cosh(&a[0]); let square = p.mul(&c, &c); p.div(&one, &square) },
+        saturates: true,
         partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(Tanh, &[A0])])])],
         weight: 30
     }
@@ -645,6 +674,7 @@ operators! {
         name: "gaussian",
         value: |a| steps::value(&steps::GAUSSIAN, a), steps: Some(steps::GAUSSIAN),
         precise: |p, a| { let square = p.mul(&a[0], &a[0]); let minus = p.neg(&square); p.exp(&minus) },
+        saturates: true,
         partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[A0, Value])])],
         weight: 38
     }
@@ -653,6 +683,7 @@ operators! {
         name: "lorentzian",
         value: |a| steps::value(&steps::LORENTZIAN, a), steps: Some(steps::LORENTZIAN),
         precise: |p, a| { let one = p.from_f64(1.0); let s = p.mul(&a[0], &a[0]); let s = p.add(&one, &s); p.div(&one, &s) },
+        saturates: true,
         partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(LorentzianMoment, &[A0])])])],
         cost: CostClass::Div, weight: 7
     }
@@ -661,6 +692,7 @@ operators! {
         name: "lorentzianMoment",
         value: |a| steps::value(&steps::LORENTZIAN_MOMENT, a), steps: Some(steps::LORENTZIAN_MOMENT),
         precise: |p, a| { let one = p.from_f64(1.0); let s = p.mul(&a[0], &a[0]); let s = p.add(&one, &s); p.div(&a[0], &s) },
+        saturates: true,
         partials: &[Apply(Mul, &[
             Apply(Mul, &[Apply(Sub, &[Const(1.0), A0]), Apply(Lorentzian, &[A0])]),
             Apply(Mul, &[Apply(Add, &[Const(1.0), A0]), Apply(Lorentzian, &[A0])]),
@@ -673,6 +705,7 @@ operators! {
         name: "angleRate", args: &[N, N],
         value: |a| steps::value(&steps::ANGLE_RATE, a), steps: Some(steps::ANGLE_RATE),
         precise: |p, a| { let s = p.sum_of_squares(&a[0], &a[1]); p.div(&a[1], &s) },
+        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(AngleRate, &[A1, A0])])]),
             Apply(AngleBend, &[A0, A1]),
@@ -692,6 +725,7 @@ operators! {
             p.div(&product, &square)
         },
         // With r = AngleRate: its slope by y is -2 r(x, y) (this - 2 r(y, x)^2), by x -2 r(y, x) (this + 2 r(x, y)^2).
+        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Apply(AngleRate, &[A1, A0]), Apply(Sub, &[
                 Value,
@@ -710,6 +744,7 @@ operators! {
         name: "directionCosine", args: &[N, N],
         value: |a| steps::value(&steps::DIRECTION_COSINE, a), steps: Some(steps::DIRECTION_COSINE),
         precise: |p, a| { let h = p.hypot(&a[0], &a[1]); p.div(&a[0], &h) },
+        slope: Slope::Pole,
         partials: &[Apply(HypotBend, &[A0, A1]), Apply(Neg, &[Apply(HypotTwist, &[A0, A1])])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 26
@@ -724,6 +759,7 @@ operators! {
             p.div(&square, &cube)
         },
         // With c = DirectionCosine: -3 (this / h) c(x, y), and (2 c(x, y)^2 - c(y, x)^2) c(y, x) / h / h.
+        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-3.0), Apply(Mul, &[
                 Apply(Div, &[Value, Apply(Op::Hypot, &[A0, A1])]),
@@ -750,6 +786,7 @@ operators! {
             p.div(&product, &cube)
         },
         // With c = DirectionCosine: (c(y, x)^2 - 2 c(x, y)^2) c(y, x) / h / h, and the same with x and y swapped.
+        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[
                 Apply(Sub, &[
@@ -768,6 +805,26 @@ operators! {
         ],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 33
+    }
+    /// x * y, but 0 where x is 0, whatever y is: a direction times a partial derivative.
+    MaskedMul {
+        name: "maskedMul", args: &[N, N],
+        value: |a| steps::value(&steps::MASKED_MUL, a), steps: Some(steps::MASKED_MUL),
+        precise: |p, a| if a[0].is_zero() { p.from_f64(0.0) } else { p.mul(&a[0], &a[1]) },
+        slope: Slope::Border, saturates: true,
+        partials: &[A1, A0],
+        domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
+        cost: CostClass::Mul, weight: 3
+    }
+    /// x * y, but 0 where one of them is 0, whatever the other one is.
+    StrongMul {
+        name: "strongMul", args: &[N, N], commutative: true,
+        value: |a| steps::value(&steps::STRONG_MUL, a), steps: Some(steps::STRONG_MUL),
+        precise: |p, a| if a.iter().any(Big::is_zero) { p.from_f64(0.0) } else { p.mul(&a[0], &a[1]) },
+        slope: Slope::Border, saturates: true,
+        partials: &[A1, A0],
+        domain: Domain { text: "arguments other than 0", contains: |a| a[0] != 0.0 && a[1] != 0.0 },
+        cost: CostClass::Mul, weight: 5
     }
     /// Less than.
     Lt {

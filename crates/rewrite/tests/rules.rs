@@ -161,7 +161,7 @@ impl Make {
 
 /// For each rule programs that it is for.
 fn programs(rule: &str) -> Vec<Function> {
-    use Op::{Add, And, Cos, Div, Eq, Exp, Le, Lt, Mul, Neg, Not, Or, Pow, Select, Sin, Sub};
+    use Op::{Add, And, Cos, Div, Eq, Exp, Le, Lt, MaskedMul, Mul, Neg, Not, Or, Pow, Select, Sin, StrongMul, Sub};
     let on_literals = |op: Op, a: f64, c: f64| {
         program(|p| {
             let args = [p.real(a), p.real(c)];
@@ -247,6 +247,23 @@ fn programs(rule: &str) -> Vec<Function> {
                 p.op(Mul, &[quotient, p.x])
             }),
         ],
+        "masked-constant" => {
+            [(MaskedMul, 0.0), (MaskedMul, -2.0), (StrongMul, 0.0)].map(|(op, c)| with(op, c, true)).into()
+        }
+        "strong-product" => {
+            let mut all = vec![with(MaskedMul, 3.0, false), with(StrongMul, -2.0, false), with(StrongMul, 2.0, true)];
+            all.extend([MaskedMul, StrongMul].map(|op| {
+                program(|p| {
+                    let negative = p.op(Neg, &[p.x]);
+                    p.op(op, &[negative, p.y])
+                })
+            }));
+            all.push(program(|p| {
+                let quotient = p.op(Div, &[p.y, p.x]);
+                p.op(MaskedMul, &[p.x, quotient])
+            }));
+            all
+        }
         "reciprocal" => vec![program(|p| {
             let args = [p.real(1.0), p.x];
             let reciprocal = p.op(Div, &args);

@@ -14,7 +14,25 @@ impl Graph {
             (Some(x), Some(y)) => self.constant(x * y),
             (Some(c), None) => self.times_constant(b, c),
             (None, Some(c)) => self.times_constant(a, c),
-            (None, None) => self.product_of_expressions(a, b),
+            (None, None) => self.product_of_expressions(Op::Mul, a, b),
+        };
+        let value = self.remask(mask_b, value);
+        self.remask(mask_a, value)
+    }
+
+    /// `a * b` where a zero of `a` hides `b`, and a zero of `b` hides `a` if `op` says so.
+    pub(super) fn strong_product(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
+        let ((mask_a, a), (mask_b, b)) = (self.unmask(a), self.unmask(b));
+        let algebraic = self.is_algebraic();
+        let value = match (self.as_const(a), self.as_const(b)) {
+            (Some(x), Some(y)) => self.constant(op.value(&[x, y])),
+            (Some(0.0), None) => self.constant(0.0),
+            (None, Some(0.0)) if op == Op::StrongMul => self.constant(0.0),
+            (Some(c), None) if op == Op::MaskedMul || (algebraic && c.is_finite()) => self.times_constant(b, c),
+            (None, Some(c)) if algebraic && c.is_finite() => self.times_constant(a, c),
+            (None, None) if algebraic => self.product_of_expressions(op, a, b),
+            // The sign of a zero is lost, so none is taken out.
+            _ => self.raw(op, &[a, b]),
         };
         let value = self.remask(mask_b, value);
         self.remask(mask_a, value)
@@ -107,33 +125,67 @@ impl Graph {
         self.as_unary(Op::Neg, x).map_or((1.0, x), |y| (-1.0, y))
     }
 
-    fn product_of_expressions(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    /// Their product, by `op`.
+    fn product_of_expressions(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         let ((mut ca, mut xa), (mut cb, mut xb)) = (self.movable(a), self.movable(b));
         if !(ca * cb).is_normal() {
             (ca, xa, cb, xb) = (1.0, a, 1.0, b);
         }
         let (guard_a, guard_b) = (self.guard(xa), self.guard(xb));
-        let cores = self.product_of_cores(xa, xb);
+        let cores = match self.cancelled(xa, xb) {
+            Some(cores) => cores,
+            None if op == Op::Mul => self.raw(op, &[xa, xb]),
+            None => self.strong_cores(op, xa, xb),
+        };
         let value = self.times_constant(cores, ca * cb);
         let value = self.remask(guard_b, value);
         self.remask(guard_a, value)
     }
 
     fn product_of_cores(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.cancelled(a, b).unwrap_or_else(|| self.raw(Op::Mul, &[a, b]))
+    }
+
+    /// `a * b` where a root or a division of one is undone by the other.
+    fn cancelled(&self, a: NodeId, b: NodeId) -> Option<NodeId> {
+        if !self.is_algebraic() {
+            return None;
+        }
+        if a == b
+            && let Some(x) = self.as_unary(Op::Sqrt, a)
+        {
+            return Some(x);
+        }
+        let over = |a, b| self.as_pair(Op::Div, a).filter(|(_, y)| *y == b).map(|(x, _)| x);
+        over(a, b).or_else(|| over(b, a))
+    }
+
+    /// The strong product of cores. A division that a factor of the other core undoes leaves nothing to hide.
+    fn strong_cores(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         if self.is_algebraic() {
-            if a == b
-                && let Some(x) = self.as_unary(Op::Sqrt, a)
-            {
-                return x;
-            }
-            if let Some((x, _)) = self.as_pair(Op::Div, a).filter(|(_, y)| *y == b) {
-                return x;
-            }
-            if let Some((x, _)) = self.as_pair(Op::Div, b).filter(|(_, y)| *y == a) {
-                return x;
+            for (product, quotient) in [(a, b), (b, a)] {
+                if let Some((x, y)) = self.as_pair(Op::Div, quotient)
+                    && let Some(rest) = self.without_factor(product, y, MAX_FACTORS)
+                {
+                    return self.product(rest, x);
+                }
             }
         }
-        self.raw(Op::Mul, &[a, b])
+        self.raw(op, &[a, b])
+    }
+
+    /// `x` divided by its factor `y`; `None` where it is none of the first `most`.
+    // Recursive on `most`.
+    fn without_factor(&mut self, x: NodeId, y: NodeId, most: usize) -> Option<NodeId> {
+        if x == y {
+            return Some(self.constant(1.0));
+        }
+        let (p, q) = self.as_pair(Op::Mul, x).filter(|_| most > 0)?;
+        if let Some(p) = self.without_factor(p, y, most / 2) {
+            return Some(self.product(p, q));
+        }
+        let q = self.without_factor(q, y, most / 2)?;
+        Some(self.product(p, q))
     }
 
     fn over_constant(&mut self, x: NodeId, c: f64) -> NodeId {
@@ -198,6 +250,9 @@ impl Graph {
         self.raw(Op::Div, &[a, b])
     }
 }
+
+/// Factors of a product that may undo a division in a strong product.
+const MAX_FACTORS: usize = 8;
 
 fn is_power_of_two(c: f64) -> bool {
     const MANTISSA: u64 = (1 << 52) - 1;

@@ -199,15 +199,17 @@ impl<'b> Looker<'_, 'b, '_> {
                 let args: Option<_> = args.iter().map(|arg| self.linear(*arg, path, widest)).collect();
                 Made::Op(*op, args?)
             }
-            Expr::Op(op @ (Op::Mul | Op::Div), args) if *rb.ty(var) == Type::Double => match self.free(args[1]) {
-                Some(_) if *op == Op::Div && !self.runs => return None,
-                Some(x) => Made::Op(*op, vec![self.linear(args[0], path, widest)?, x]),
-                None if *op == Op::Mul => {
-                    let x = self.free(args[0])?;
-                    Made::Op(*op, vec![x, self.linear(args[1], path, widest)?])
+            Expr::Op(op @ (Op::Mul | Op::MaskedMul | Op::Div), args) if *rb.ty(var) == Type::Double => {
+                match self.free(args[1]) {
+                    Some(_) if *op == Op::Div && !self.runs => return None,
+                    Some(x) => Made::Op(*op, vec![self.linear(args[0], path, widest)?, x]),
+                    None if *op == Op::Mul => {
+                        let x = self.free(args[0])?;
+                        Made::Op(*op, vec![x, self.linear(args[1], path, widest)?])
+                    }
+                    None => return None,
                 }
-                None => return None,
-            },
+            }
             _ => return None,
         })
     }

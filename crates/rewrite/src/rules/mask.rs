@@ -18,11 +18,11 @@ use std::rc::Rc;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "mask-product",
-        law: "[c] x * y = [c] (x * y); [c] x / y = [c] (x / y); -[c] x = [c] (-x)",
+        law: "[c] x * y = [c] (x * y), strong products likewise; [c] x / y = [c] (x / y); -[c] x = [c] (-x)",
         when: "x has no more than 64 statements",
         algebraic: true,
         split: false,
-        on: On::Op(&[Op::Mul, Op::Div, Op::Neg]),
+        on: On::Op(&[Op::Mul, Op::MaskedMul, Op::StrongMul, Op::Div, Op::Neg]),
         apply: product,
     },
     Rule {
@@ -80,7 +80,9 @@ pub(super) fn condition_in(rb: &Rebuild<'_>, body: &Block, var: VarId) -> Option
 /// A condition without which the result of the closed block `body` is zero: it is a mask, or made of masks that are too large to
 /// be one. Linear in the block.
 pub(super) fn condition_of_result(rb: &Rebuild<'_>, body: &Block) -> Option<VarId> {
-    let is_made = |expr: &Expr| matches!(expr, Expr::Op(Op::Mul | Op::Div | Op::Neg | Op::Add | Op::Sub, _));
+    let is_made = |expr: &Expr| {
+        matches!(expr, Expr::Op(Op::Mul | Op::MaskedMul | Op::StrongMul | Op::Div | Op::Neg | Op::Add | Op::Sub, _))
+    };
     if rb.settings.strict || !rb.bound_in(body, body.result).is_some_and(is_made) {
         return condition_in(rb, body, body.result);
     }
@@ -88,7 +90,7 @@ pub(super) fn condition_of_result(rb: &Rebuild<'_>, body: &Block) -> Option<VarI
     for stmt in &body.stmts {
         let of = |var: &VarId| conditions.get(var).copied();
         let found = match &stmt.expr {
-            Expr::Op(Op::Mul, args) => of(&args[0]).or_else(|| of(&args[1])),
+            Expr::Op(Op::Mul | Op::MaskedMul | Op::StrongMul, args) => of(&args[0]).or_else(|| of(&args[1])),
             Expr::Op(Op::Div | Op::Neg, args) => of(&args[0]),
             Expr::Op(Op::Add | Op::Sub, args) => of(&args[0]).filter(|condition| of(&args[1]) == Some(*condition)),
             expr => condition_of(rb, expr),
@@ -130,10 +132,11 @@ fn copy(rb: &mut Rebuild<'_>, block: &Block) -> VarId {
 
 fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (op, args) = doubles(expr, ty)?;
-    if !matches!(op, Op::Mul | Op::Div | Op::Neg) {
-        return None;
-    }
-    let candidates = if op == Op::Mul { args.len() } else { 1 };
+    let candidates = match op {
+        Op::Mul | Op::MaskedMul | Op::StrongMul => 2,
+        Op::Div | Op::Neg => 1,
+        _ => return None,
+    };
     let (at, found) = (0..candidates).find_map(|at| Some((at, as_mask(rb, args[at]).filter(Mask::is_small)?)))?;
     Some(mask(rb, found.condition, ty, |rb| {
         let mut args = args.to_vec();

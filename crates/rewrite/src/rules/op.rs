@@ -54,6 +54,24 @@ pub(super) const RULES: &[Rule] = &[
         apply: double,
     },
     Rule {
+        name: "masked-constant",
+        law: "maskedMul 0 x = strongMul 0 x = 0; maskedMul c x = c * x for another number c",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op(&[Op::MaskedMul, Op::StrongMul]),
+        apply: masked_constant,
+    },
+    Rule {
+        name: "strong-product",
+        law: "maskedMul x c = x * c for a finite number c; maskedMul (-x) y = maskedMul x (-y) = -(maskedMul x y); maskedMul x (c / x) = c; strongMul likewise",
+        when: "",
+        algebraic: true,
+        split: false,
+        on: On::Op(&[Op::MaskedMul, Op::StrongMul]),
+        apply: strong_product,
+    },
+    Rule {
         name: "cancel",
         law: "x * (c / x) = c; x / x = 1",
         when: "where x is 0, the left side is no number",
@@ -130,6 +148,31 @@ fn constants(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(if *ty == Type::Bool { rb.bool(value != 0.0) } else { rb.real(value) })
 }
 
+fn masked_constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op, &[x, y]) = doubles(expr, ty)? else { return None };
+    let (a, b) = (rb.real_of(x), rb.real_of(y));
+    if a == Some(0.0) || (op == Op::StrongMul && b == Some(0.0)) {
+        return Some(rb.real(0.0));
+    }
+    (op == Op::MaskedMul && a.is_some()).then(|| rb.op(Op::Mul, &[x, y]))
+}
+
+fn strong_product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op, &[x, y]) = doubles(expr, ty)? else { return None };
+    if [x, y].iter().any(|x| rb.real_of(*x).is_some_and(f64::is_finite)) {
+        return Some(rb.op(Op::Mul, &[x, y]));
+    }
+    for negative in [0, 1] {
+        let mut args = [x, y];
+        if let Some(value) = negated(rb, args[negative]) {
+            args[negative] = value;
+            let product = rb.op(op, &args);
+            return Some(rb.op(Op::Neg, &[product]));
+        }
+    }
+    cancel(rb, expr, ty)
+}
+
 /// The operand of `var`, when it is a negation.
 fn negated(rb: &Rebuild<'_>, var: VarId) -> Option<VarId> {
     match rb.def(var).as_deref() {
@@ -192,7 +235,7 @@ fn double(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 fn cancel(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (op @ (Op::Mul | Op::Div), &[x, y]) = doubles(expr, ty)? else { return None };
+    let (op @ (Op::Mul | Op::Div | Op::MaskedMul | Op::StrongMul), &[x, y]) = doubles(expr, ty)? else { return None };
     if op == Op::Div {
         return (x == y).then(|| rb.real(1.0));
     }

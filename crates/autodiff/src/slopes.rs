@@ -1,0 +1,209 @@
+//! Where tangents and cotangents are infinite: which products of the chain rule have to hide an infinity from a zero.
+//!
+//! In: a body and its activities. Out: for each of its variables the worst [`Slope`] of an operator on the way from a parameter
+//! to it, by which its tangent is multiplied, or from it to the result, by which its cotangent is; and for cotangents whether
+//! there is an operator on that way that saturates.
+//!
+//! Holds: slopes are at least what the operators are, closed under the flow of values. What a loop carries from step to step has
+//! the worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero behind an operator that saturates.
+//! One that is infinite at a border is hidden from the slope of the function that it meets first, and from all factors of
+//! products: behind `cos (sqrt x)` nothing is hidden any more.
+
+use crate::activity::{Activities, Activity};
+use crate::emit::{Emitter, Scalar};
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, VarId};
+use chainrule_ops::{Factor, Op, Slope, Zero};
+use rustc_hash::FxHashMap;
+
+/// The worst slope of an operator on the way, and whether one saturates.
+type Found = (Slope, bool);
+
+/// The slopes of all variables of a function, for one differentiated body at a time.
+#[derive(Default)]
+pub(crate) struct Slopes {
+    of: Vec<Found>,
+}
+
+/// A body that is gone through.
+struct Pass<'a> {
+    out: &'a Emitter,
+    activities: &'a Activities,
+    of: &'a mut [Found],
+    /// The numbers that variables of the body are known to be.
+    literals: FxHashMap<VarId, f64>,
+}
+
+impl Slopes {
+    /// What the tangent, or the cotangent, of `var` is as a factor.
+    pub(crate) fn get(&self, var: VarId) -> Factor {
+        let (slope, saturates) = self.of.get(var.index()).copied().unwrap_or_default();
+        Factor::direction(slope, saturates)
+    }
+
+    /// Finds the slopes of the tangents of `body`.
+    pub(crate) fn of_tangents(&mut self, out: &Emitter, activities: &Activities, params: &[VarId], body: &Block) {
+        let mut pass = self.pass(out, activities, params, body);
+        if pass.worst(body) > Found::default() {
+            pass.forward(body);
+        }
+    }
+
+    /// Finds the slopes of the cotangents of `body`.
+    pub(crate) fn of_cotangents(&mut self, out: &Emitter, activities: &Activities, params: &[VarId], body: &Block) {
+        let mut pass = self.pass(out, activities, params, body);
+        if pass.worst(body) > Found::default() {
+            pass.backward(body);
+        }
+    }
+
+    /// Forgets what an earlier differentiation found.
+    fn pass<'a>(
+        &'a mut self,
+        out: &'a Emitter,
+        activities: &'a Activities,
+        params: &[VarId],
+        body: &Block,
+    ) -> Pass<'a> {
+        self.of.resize(out.builder.vars.len(), Found::default());
+        params.iter().for_each(|param| self.of[param.index()] = Found::default());
+        let mut literals = FxHashMap::default();
+        let mut blocks = vec![body];
+        while let Some(block) = blocks.pop() {
+            for stmt in &block.stmts {
+                if let Expr::Real(c) = stmt.expr {
+                    literals.insert(stmt.var, c);
+                }
+                for var in [stmt.var].into_iter().chain(stmt.expr.binders()) {
+                    self.of[var.index()] = Found::default();
+                }
+                blocks.extend(stmt.expr.blocks());
+            }
+        }
+        Pass { out, activities, of: &mut self.of, literals }
+    }
+}
+
+// Recursive on the nesting of blocks.
+impl Pass<'_> {
+    fn is_active(&self, var: VarId) -> bool {
+        *self.activities.get(var) != Activity::Inactive
+    }
+
+    fn raise(&mut self, var: VarId, by: Found) {
+        let found = &mut self.of[var.index()];
+        *found = join(*found, by);
+    }
+
+    fn partial(&self, op: Op, args: &[VarId], idx: usize) -> Factor {
+        Factor::partial(op, idx, |k| match self.out.scalar(args[k]) {
+            Scalar::Const(c) => Some(c),
+            Scalar::Var(var) => self.literals.get(&var).copied(),
+        })
+    }
+
+    /// What an operator does to the tangent, or the cotangent, of argument `idx` that goes through it.
+    fn op(&self, op: Op, args: &[VarId], idx: usize) -> Found {
+        let partial = self.partial(op, args, idx);
+        (if partial.slope == Slope::Pole { Slope::Finite } else { partial.slope }, partial.saturates)
+    }
+
+    /// The worst of the active operators of `block`.
+    fn worst(&self, block: &Block) -> Found {
+        let mut worst = Found::default();
+        for stmt in &block.stmts {
+            if let Expr::Op(op, args) = &stmt.expr
+                && self.is_active(stmt.var)
+            {
+                worst = (0..args.len()).map(|idx| self.op(*op, args, idx)).fold(worst, join);
+            }
+            worst = stmt.expr.blocks().into_iter().map(|inner| self.worst(inner)).fold(worst, join);
+        }
+        worst
+    }
+
+    fn forward(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            let operands = stmt.expr.operands();
+            let mut found = self.of_all(&operands);
+            match &stmt.expr {
+                Expr::Op(op, args) if self.is_active(stmt.var) => {
+                    let through = |(idx, arg): (usize, &VarId)| {
+                        let (own, saturates) = self.op(*op, args, idx);
+                        let is_hidden = match self.of[arg.index()].0 {
+                            Slope::Overflow => saturates,
+                            Slope::Border => !is_product(*op) && self.partial(*op, args, idx).zero > Zero::Never,
+                            Slope::Finite | Slope::Pole => true,
+                        };
+                        (if is_hidden { own } else { own.max(self.of[arg.index()].0) }, false)
+                    };
+                    found = args.iter().enumerate().map(through).fold(Found::default(), join);
+                }
+                Expr::Fold { state, body, .. } | Expr::While { state, body, .. } | Expr::Loop { state, body, .. } => {
+                    found = join(found, join(self.worst(body), self.captured(body)));
+                    self.raise(*state, found);
+                }
+                _ => {}
+            }
+            for inner in stmt.expr.blocks() {
+                self.forward(inner);
+                found = join(found, self.of[inner.result.index()]);
+            }
+            if self.is_active(stmt.var) {
+                self.raise(stmt.var, (found.0, false));
+            }
+        }
+    }
+
+    fn of_all(&self, vars: &[VarId]) -> Found {
+        vars.iter().map(|var| self.of[var.index()]).fold(Found::default(), join)
+    }
+
+    /// What a block uses.
+    fn captured(&self, block: &Block) -> Found {
+        let mut worst = self.of[block.result.index()];
+        for stmt in &block.stmts {
+            worst = join(worst, self.of_all(&stmt.expr.operands()));
+            worst = stmt.expr.blocks().into_iter().map(|inner| self.captured(inner)).fold(worst, join);
+        }
+        worst
+    }
+
+    fn backward(&mut self, block: &Block) {
+        for stmt in block.stmts.iter().rev() {
+            if !self.is_active(stmt.var) && stmt.expr.blocks().is_empty() {
+                continue;
+            }
+            let mut found = self.of[stmt.var.index()];
+            match &stmt.expr {
+                Expr::Op(op, args) => {
+                    for (idx, arg) in args.iter().enumerate() {
+                        let through = join(found, self.op(*op, args, idx));
+                        self.raise(*arg, through);
+                    }
+                    continue;
+                }
+                Expr::Fold { state, body, .. } | Expr::While { state, body, .. } | Expr::Loop { state, body, .. } => {
+                    found = join(found, self.worst(body));
+                    self.raise(*state, found);
+                }
+                _ => {}
+            }
+            for inner in stmt.expr.blocks() {
+                self.raise(inner.result, found);
+                self.backward(inner);
+            }
+            for operand in stmt.expr.operands() {
+                self.raise(operand, found);
+            }
+        }
+    }
+}
+
+fn is_product(op: Op) -> bool {
+    matches!(op, Op::Mul | Op::MaskedMul | Op::StrongMul)
+}
+
+fn join((slope, saturates): Found, by: Found) -> Found {
+    (slope.max(by.0), saturates || by.1)
+}

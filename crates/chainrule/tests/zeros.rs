@@ -1,0 +1,306 @@
+//! Tests of zeros that meet infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in every mode,
+//! by every strategy, strict or not, and what partial derivatives multiply to zero is zero.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use chainrule::{Backend, CompileOptions, Function, Module, STRATEGIES, Semantics};
+
+const INF: f64 = f64::INFINITY;
+
+/// A function of x and y, with its derivatives at a point.
+struct Row {
+    body: &'static str,
+    at: [f64; 2],
+    gradient: [f64; 2],
+    /// By x twice, by x and y, by y twice; `None` where an infinite one meets another one.
+    hessian: Option<[f64; 3]>,
+}
+
+const fn row(body: &'static str, at: [f64; 2], gradient: [f64; 2], hessian: [f64; 3]) -> Row {
+    Row { body, at, gradient, hessian: Some(hessian) }
+}
+
+const fn first(body: &'static str, at: [f64; 2], gradient: [f64; 2]) -> Row {
+    Row { body, at, gradient, hessian: None }
+}
+
+const ROWS: &[Row] = &[
+    first("sqrt x + y", [0.0, 1.0], [INF, 1.0]),
+    row("x * (1 - x ** 1.1) + 0 * y", [0.0, 0.0], [1.0, 0.0], [0.0, 0.0, 0.0]),
+    row("acos (x / x) + x + y * y", [2.0, 3.0], [1.0, 6.0], [0.0, 0.0, 2.0]),
+    row("sqrt ((x - x) ** 2) + x", [2.0, 0.0], [1.0, 0.0], [0.0, 0.0, 0.0]),
+    row("1 / (1 + exp (-x)) + y", [-800.0, 0.0], [0.0, 1.0], [0.0, 0.0, 0.0]),
+    row("1 / (1 + exp x) + y ** 2", [800.0, 1.0], [0.0, 2.0], [0.0, 0.0, 2.0]),
+    row("(1 + exp (-x)) ** (-1) + y", [-800.0, 0.0], [0.0, 1.0], [0.0, 0.0, 0.0]),
+    first("y / (1 + exp (-x))", [-800.0, 2.0], [0.0, 0.0]),
+    first("tanh (exp x) + y", [800.0, 0.0], [0.0, 1.0]),
+    first("atan (sinh x) * y", [800.0, 2.0], [0.0, std::f64::consts::FRAC_PI_2]),
+    first("exp (-(exp x)) + y", [800.0, 0.0], [0.0, 1.0]),
+    first("x * sqrt x + y", [0.0, 1.0], [0.0, 1.0]),
+    first("x * sqrt y", [0.0, 0.0], [0.0, 0.0]),
+    first("x ** 2 * sqrt x - y", [0.0, 0.0], [0.0, -1.0]),
+    first("sqrt (x * x) + y", [0.0, 0.0], [0.0, 1.0]),
+    first("sqrt (x * x + y * y)", [0.0, 0.0], [0.0, 0.0]),
+    first("sqrt (x * x + y * y) + y", [0.0, 0.0], [0.0, 1.0]),
+    first("(x * x + y * y) ** 0.5 * 3 + x", [0.0, 0.0], [1.0, 0.0]),
+    first("(x * x) ** 0.3 + y", [0.0, 0.0], [0.0, 1.0]),
+    first("asin (1 - x * x) + y", [0.0, 2.0], [0.0, 1.0]),
+    first("acos (cos x) + y", [0.0, 2.0], [0.0, 1.0]),
+    first("acosh (cosh x) + y", [0.0, 2.0], [0.0, 1.0]),
+    first("cbrt (x * x) * y + y", [0.0, 2.0], [0.0, 1.0]),
+    first("hypot (x * x) (y * y) + x", [0.0, 0.0], [1.0, 0.0]),
+    first("atan2 (x * x) (y * y) + x", [0.0, 0.0], [1.0, 0.0]),
+    first("log (x * x + 1) + sqrt (y * y)", [0.0, 0.0], [0.0, 0.0]),
+    first("(if x > 0 then 1 else x) * sqrt y", [0.0, 0.0], [0.0, 0.0]),
+    first("sin x * sqrt y + cos x * y", [0.0, 0.0], [0.0, 1.0]),
+    first("exp x * sqrt y", [0.0, 0.0], [0.0, INF]),
+    first("sqrt (sqrt (x * x)) + y", [0.0, 0.0], [0.0, 1.0]),
+    row("x ** 2.5 + x * y", [0.0, 3.0], [3.0, 0.0], [0.0, 1.0, 0.0]),
+    row("(x * y) ** 1.5", [0.0, 0.0], [0.0, 0.0], [0.0, 0.0, 0.0]),
+    row("ifold (fun s i -> s * x) 1.0 3 * y", [0.0, 0.0], [0.0, 0.0], [0.0, 0.0, 0.0]),
+    row("sum 3 (fun i -> 1 / (1 + exp (-(x * real (i + 1))))) + y", [-800.0, 0.0], [0.0, 1.0], [0.0, 0.0, 0.0]),
+    first("sum 3 (fun i -> sqrt (x * x * real i)) + y", [0.0, 1.0], [0.0, 1.0]),
+    first("(build 3 (fun i -> sqrt (x * real i) + y))[0]", [0.0, 1.0], [0.0, 1.0]),
+    first("ifold (fun s i -> sqrt (s * s)) x 3 + y", [0.0, 1.0], [0.0, 1.0]),
+    first("logSumExp [-inf, -inf + x] + y", [2.0, 1.0], [0.0, 1.0]),
+    first("logSumExp [x - inf, y]", [2.0, 1.0], [0.0, 1.0]),
+    first("vectorNorm [x, y] ** 2", [0.0, 0.0], [0.0, 0.0]),
+    first("vectorNorm [x, y] ** 2 + x", [0.0, 0.0], [1.0, 0.0]),
+    first("vectorNorm [x * x, y * y] + y", [0.0, 0.0], [0.0, 1.0]),
+    first("sqrt (vectorNorm2 [x, y]) + y", [0.0, 0.0], [0.0, 1.0]),
+];
+
+/// The function in either semantics, with loops and without where it has a form without.
+fn functions(text: &str) -> Vec<(String, Function)> {
+    let mut all = Vec::new();
+    for semantics in [Semantics::Algebraic, Semantics::Strict] {
+        let module = Module::from_text("f.ft", text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let function = module.with_semantics(semantics).function("f").unwrap();
+        if let Ok(straight) = function.unrolled(&[]) {
+            all.push((format!("{semantics:?}, unrolled"), straight));
+        }
+        all.push((format!("{semantics:?}"), function));
+    }
+    all
+}
+
+fn same(found: &[f64], expected: &[f64]) -> bool {
+    found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| a == b || (a - b).abs() <= 1e-14)
+}
+
+#[test]
+fn a_zero_hides_an_infinity_in_every_mode() {
+    let mut wrong = Vec::new();
+    let mut n = 0;
+    for Row { body, at, gradient, hessian } in ROWS {
+        let mut expect = |way: String, found: Vec<f64>, expected: &[f64]| {
+            n += 1;
+            if !same(&found, expected) {
+                wrong.push(format!("{body}, {way}: {found:?}, not {expected:?}"));
+            }
+        };
+        let (x, y) = ([at[0]], [at[1]]);
+        let [along_x, along_y] = [[1.0, 0.0], [0.0, 1.0]];
+        for (how, function) in functions(&format!("let f = fun (x : Double) (y : Double) -> {body}")) {
+            let straight = !function.keeps_loops();
+            let strategies: Vec<&str> =
+                if straight { STRATEGIES.iter().map(|s| s.name).collect() } else { vec!["auto", "forward", "reverse"] };
+            for strategy in strategies {
+                let way = |what: &str| format!("{what}, {how}, {strategy}");
+                let derived = function.gradient().strategy(strategy);
+                for backend in [Backend::Auto, Backend::Interpreter] {
+                    let options = CompileOptions { backend, ..CompileOptions::default() };
+                    let run = derived.compile_with(&options).unwrap();
+                    expect(way("gradient"), run.eval(&[&x, &y]).unwrap().concat(), gradient);
+                }
+                let Some([xx, xy, yy]) = hessian else { continue };
+                let run = function.hessian().strategy(strategy).compile().unwrap();
+                expect(way("Hessian"), run.eval(&[&x, &y]).unwrap().concat(), &[*xx, *xy, *xy, *yy]);
+                let run = function.hvp().compile().unwrap();
+                for (along, found) in [(along_x, [*xx, *xy]), (along_y, [*xy, *yy]), ([0.0; 2], [0.0; 2])] {
+                    let [u, v] = along.map(|t| [t]);
+                    expect(way("Hessian times direction"), run.eval(&[&x, &y, &u, &v]).unwrap().concat(), &found);
+                }
+            }
+            let jvp = function.jvp().compile().unwrap();
+            for (along, slope) in [(along_x, gradient[0]), (along_y, gradient[1]), ([0.0; 2], 0.0)] {
+                let [u, v] = along.map(|t| [t]);
+                expect(format!("along {along:?}, {how}"), jvp.eval(&[&x, &y, &u, &v]).unwrap().concat(), &[slope]);
+            }
+            let vjp = function.vjp().compile().unwrap();
+            for weight in [1.0, 0.0] {
+                let expected = gradient.map(|slope| if weight == 0.0 { 0.0 } else { slope });
+                expect(format!("{weight} times, {how}"), vjp.eval(&[&x, &y, &[weight]]).unwrap().concat(), &expected);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {n} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(n > 3000, "{n} comparisons");
+}
+
+/// A direction and a cotangent in memory that are zero at the singular points of an array's elements.
+#[test]
+fn zeros_in_memory_hide_infinities() {
+    let text = "let roots = fun (x : [n]Double) -> build n (fun i -> sqrt x[i])
+        let logs = fun (x : [n]Double) -> build n (fun i -> log x[i])
+        let powers = fun (x : [n]Double) -> build n (fun i -> x[i] ** 0.25)
+        let norms = fun (x : [n]Double) -> build n (fun i -> vectorNorm [x[i], 0] + sqrt x[i])
+        let carried = fun (x : [n]Double) -> fst (scan (fun s i -> (s + sqrt x[i], s)) 0 n) * x[0]";
+    let x = [4.0, 0.0, 1.0];
+    for semantics in [Semantics::Algebraic, Semantics::Strict] {
+        let module = Module::from_text("f.ft", text).unwrap().with_semantics(semantics);
+        for (name, slope) in [("roots", 0.25), ("logs", 0.25), ("powers", 0.25 / 8f64.sqrt()), ("norms", 1.25)] {
+            let function = module.function(name).unwrap();
+            for function in [function.clone(), function.unrolled(&[("n", 3)]).unwrap()] {
+                let along = function.jvp().compile().unwrap().eval(&[&x, &[1.0, 0.0, 0.0]]).unwrap().concat();
+                assert!(same(&along, &[slope, 0.0, 0.0]), "{name} along: {along:?}");
+                let back = function.vjp().compile().unwrap().eval(&[&x, &[1.0, 0.0, 0.0]]).unwrap().concat();
+                assert!(same(&back, &[slope, 0.0, 0.0]), "{name} back: {back:?}");
+            }
+        }
+        let carried = module.function("carried").unwrap();
+        let along = carried.jvp().compile().unwrap().eval(&[&x, &[1.0, 0.0, 0.0]]).unwrap().concat();
+        assert!(same(&along, &[0.25 * 4.0 + 3.0]), "{along:?}");
+    }
+}
+
+#[test]
+fn sparse_derivatives_keep_zeros_and_infinities_apart() {
+    let text = "let f = fun (x : [n]Double) -> build n (fun i -> sqrt x[i] + x[max 0 (i - 1)])
+        let g = fun (x : [n]Double) -> sum n (fun i -> x[i] * (1 - x[i] ** 1.1) + x[i] * x[max 0 (i - 1)])";
+    let module = Module::from_text("f.ft", text).unwrap();
+    let jacobian = module.function("f").unwrap().jacobian().sparse().compile().unwrap();
+    let found = jacobian.eval(&[&[4.0, 0.0, 1.0]]).unwrap().concat();
+    assert!(same(&found, &[1.25, 1.0, INF, 1.0, 0.5]), "{found:?}");
+    let g = module.function("g").unwrap();
+    for derivation in [g.hessian().sparse(), g.hessian()] {
+        let found = derivation.compile().unwrap().eval(&[&[0.0, 0.0]]).unwrap().concat();
+        assert!(same(&found, &[2.0, 1.0, 1.0, 0.0]), "{found:?}");
+    }
+}
+
+/// Straight-line code over x and y, with what it means: each line is an operator on earlier lines.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % n as u64) as usize
+    }
+}
+
+/// The product in which a zero hides an infinity.
+fn strong(a: f64, b: f64) -> f64 {
+    if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
+}
+
+/// An operator as text, its value, its partial derivatives.
+type Operator = (&'static str, fn(f64, f64) -> f64, fn(f64, f64) -> [f64; 2]);
+
+const OPERATORS: &[Operator] = &[
+    ("A + B", |a, b| a + b, |_, _| [1.0, 1.0]),
+    ("A - B", |a, b| a - b, |_, _| [1.0, -1.0]),
+    ("A * B", |a, b| a * b, |a, b| [b, a]),
+    ("A * B", |a, b| a * b, |a, b| [b, a]),
+    ("2 * A", |a, _| 2.0 * a, |_, _| [2.0, 0.0]),
+    ("sin A", |a, _| a.sin(), |a, _| [a.cos(), 0.0]),
+    ("cos A", |a, _| a.cos(), |a, _| [-a.sin(), 0.0]),
+    ("sqrt A", |a, _| a.sqrt(), |a, _| [0.5 / a.sqrt(), 0.0]),
+    ("sqrt A", |a, _| a.sqrt(), |a, _| [0.5 / a.sqrt(), 0.0]),
+    ("A ** 0.25", |a, _| a.powf(0.25), |a, _| [0.25 * a.powf(-0.75), 0.0]),
+    ("A ** 1.5", |a, _| a.powf(1.5), |a, _| [1.5 * a.powf(0.5), 0.0]),
+    ("asin A", |a, _| a.asin(), |a, _| [1.0 / ((1.0 - a) * (1.0 + a)).sqrt(), 0.0]),
+    ("acos A", |a, _| a.acos(), |a, _| [-1.0 / ((1.0 - a) * (1.0 + a)).sqrt(), 0.0]),
+    ("hypot A B", f64::hypot, |a, b| [a / a.hypot(b), b / a.hypot(b)]),
+];
+
+/// A program: for each line its operator and its arguments.
+type Lines = Vec<(usize, [usize; 2])>;
+
+/// Its gradient by the chain rule in forward and in reverse mode, with strong products; `None` where a value is not finite.
+fn gradients(lines: &Lines, at: [f64; 2]) -> Option<[[f64; 2]; 2]> {
+    let mut values = at.to_vec();
+    for (op, [a, b]) in lines {
+        values.push(OPERATORS[*op].1(values[*a], values[*b]));
+    }
+    if values.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    let partials = |(op, [a, b]): &(usize, [usize; 2])| OPERATORS[*op].2(values[*a], values[*b]);
+    let forward = [[1.0, 0.0], [0.0, 1.0]].map(|seed| {
+        let mut tangents = seed.to_vec();
+        for line in lines {
+            let [p, q] = partials(line);
+            tangents.push(strong(p, tangents[line.1[0]]) + strong(q, tangents[line.1[1]]));
+        }
+        tangents[tangents.len() - 1]
+    });
+    let mut cotangents = vec![0.0; values.len()];
+    cotangents[values.len() - 1] = 1.0;
+    for (k, line) in lines.iter().enumerate().rev() {
+        let cotangent = cotangents[k + 2];
+        for (arg, partial) in line.1.iter().zip(partials(line)) {
+            cotangents[*arg] += strong(partial, cotangent);
+        }
+    }
+    Some([forward, [cotangents[0], cotangents[1]]])
+}
+
+#[test]
+fn random_programs_hide_infinities_as_strong_products_do() {
+    let mut random = Random(46);
+    let (mut compared, mut singular, mut wrong) = (0, 0, Vec::new());
+    while compared < 400 {
+        let n = 3 + random.below(6);
+        let lines: Lines = (0..n)
+            .map(|k| (random.below(OPERATORS.len()), [0, 1].map(|_| (k + 1).saturating_sub(random.below(3)))))
+            .collect();
+        let at = [0, 1].map(|_| [0.0, 0.0, 1.0, -1.0, 0.5][random.below(5)]);
+        let Some([expected, reverse]) = gradients(&lines, at) else { continue };
+        // Paths that cancel: no number, or another one in each mode.
+        if expected.iter().zip(reverse).any(|(a, b)| a.is_nan() || !(*a == b || (a - b).abs() <= 1e-12 * a.abs())) {
+            continue;
+        }
+        compared += 1;
+        let mut text = "let f = fun (x : Double) (y : Double) ->\n  let v0 = x\n  let v1 = y\n".to_owned();
+        for (k, (op, [a, b])) in lines.iter().enumerate() {
+            let line = OPERATORS[*op].0.replace('A', &format!("v{a}")).replace('B', &format!("v{b}"));
+            text += &format!("  let v{} = {line}\n", k + 2);
+        }
+        text += &format!("  v{}", lines.len() + 1);
+        let module = Module::from_text("f.ft", &text).unwrap().with_semantics(Semantics::Strict);
+        let function = module.function("f").unwrap();
+        let at = [[at[0]], [at[1]]];
+        let close = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+        let mut expect = |way: &str, found: &[f64], expected: &[f64]| {
+            if !found.iter().zip(expected).all(|(a, b)| close(*a, *b)) {
+                wrong.push(format!("{way} at {at:?}: {found:?}, not {expected:?}\n{text}"));
+            }
+        };
+        for strategy in ["forward", "reverse"] {
+            let found = function.gradient().strategy(strategy).compile().unwrap().eval(&[&at[0], &at[1]]).unwrap();
+            expect(strategy, &found.concat(), &expected);
+        }
+        let jvp = function.jvp().compile().unwrap();
+        for (along, slope) in [([1.0, 0.0], expected[0]), ([0.0, 1.0], expected[1]), ([0.0, 0.0], 0.0)] {
+            let found = jvp.eval(&[&at[0], &at[1], &along[..1], &along[1..]]).unwrap().concat();
+            expect("along", &found, &[slope]);
+        }
+        let vjp = function.vjp().compile().unwrap();
+        expect("no weight", &vjp.eval(&[&at[0], &at[1], &[0.0]]).unwrap().concat(), &[0.0, 0.0]);
+        singular += usize::from(lines.iter().any(|(op, _)| *op >= 7) && at.concat().contains(&0.0));
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(singular > 100, "{singular} of {compared} are singular");
+}
+
+/// The root cancels in straight-line code, so that the second derivative is right, too.
+#[test]
+fn the_square_of_a_norm_has_its_hessian_where_the_root_cancels() {
+    let module = Module::from_text("f.ft", "let f = fun (x : [n]Double) -> vectorNorm x ** 2").unwrap();
+    let straight = module.function("f").unwrap().unrolled(&[("n", 2)]).unwrap();
+    for strategy in STRATEGIES {
+        let found =
+            straight.hessian().strategy(strategy.name).compile().unwrap().eval(&[&[0.0, 0.0]]).unwrap().concat();
+        assert_eq!(found, [2.0, 0.0, 0.0, 2.0], "{}", strategy.name);
+    }
+}
