@@ -10,7 +10,9 @@ array([-1., -1.,  2.])
 
 from .arguments import ConversionWarning
 from .batch import Batch, vmap
+from .bound import Bound
 from .capture.calls import supported
+from .display import Picture
 from .errors import Bug, CaptureError, Error, Limitation, ShapeError, TypeError_
 from .derivative import (
     Derivative,
@@ -25,12 +27,12 @@ from .derivative import (
     value_and_gradient,
     vjp,
 )
-from .function import Function, function, module
+from .function import Function, Module, function, module
 from .saved import load
-from .sparse import sparse_hessian, sparse_jacobian
+from .sparse import SparseDerivative, sparse_hessian, sparse_jacobian
 
 __all__ = [
-    "Batch", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "ShapeError", "TypeError_",
-    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "load", "module", "sparse_hessian",
-    "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
+    "Batch", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "Module", "Picture",
+    "ShapeError", "SparseDerivative", "TypeError_", "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp",
+    "load", "module", "sparse_hessian", "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
 ]

@@ -5,12 +5,16 @@ The key has ranks, dtypes and which extents are 1, never sizes.
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 
 import numpy as np
 
 from .errors import TypeError_
 
+#: The folder of the package.
+PACKAGE = os.path.dirname(__file__) + os.sep
 #: How deep tuples of arguments may nest.
 MAX_DEPTH = 20
 
@@ -53,6 +57,14 @@ def kind_of_array(array, name):
     )
 
 
+def levels_to_caller():
+    """How many frames lie between a warning and the code that uses the package."""
+    frame, n = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, n = frame.f_back, n + 1
+    return n
+
+
 def ready(array, kind, name):
     """The array as running code takes it: itself where it is float64 or int64 in C order."""
     dtype = np.float64 if kind == "f" else np.int64
@@ -62,9 +74,9 @@ def ready(array, kind, name):
         layout = "" if array.flags.c_contiguous else ", not in C order"
         warnings.warn(
             f"`{name}` is copied at each call: it is {array.dtype}{layout}; pass a C-contiguous array of {np.dtype(dtype)}",
-            ConversionWarning, stacklevel=5,
+            ConversionWarning, stacklevel=levels_to_caller(),
         )
-    return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+    return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]).reshape(array.shape)
 
 
 def spec_of(value, name, leaves, depth=0):
@@ -92,12 +104,17 @@ def spec_of(value, name, leaves, depth=0):
     if is_object(value):
         return ("known", Static(value))
     if isinstance(value, list) or hasattr(value, "__array__"):
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            raise TypeError_(f"`{name}` is a ragged list", remedy="give all rows one length") from None
+        array = array_of(value, name)
         return spec_of(array if array.size or array.dtype.kind != "O" else array.astype(float), name, leaves, depth)
     raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples of them")
+
+
+def array_of(value, name):
+    """A list, or another object that is like an array, as an array."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise TypeError_(f"`{name}` is a ragged list", remedy="give all rows one length") from None
 
 
 def is_object(value):
@@ -121,7 +138,7 @@ def to_floats(value):
     if isinstance(value, tuple):
         return tuple(map(to_floats, value))
     if isinstance(value, list):
-        value = np.asarray(value)
+        value = array_of(value, "an argument")
     if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iu":
         return np.asarray(value).astype(np.float64)
     return value

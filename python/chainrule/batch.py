@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from .arguments import spec_of, to_floats
+from .arguments import array_of, kind_of_array, spec_of, to_floats
 from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
@@ -162,9 +162,9 @@ def split(value, axis, name, lengths, full, marks, k):
         return value
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise TypeError_(f"the axis of {name} is {axis!r}", remedy="pass a number, or None where it is the same for all points")
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise TypeError_(f"{name} has the dtype {array.dtype}", remedy="`in_axes=None` for what is the same for all points")
+    array = value if isinstance(value, np.ndarray) else array_of(value, name)
+    kind_of_array(array, name)
+    array = np.asarray(array)
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(f"{name} has the shape {array.shape}, and so no axis {axis} of points",
                          remedy="`in_axes=None` for what is the same for all points")

@@ -126,6 +126,23 @@ class Evaluator(_core.Caller):
             raise Error(f"there is no language `{language}`", remedy="'c', 'rust' or 'ft'")
         return getattr(self._told(args, kwargs)[0], languages[language])()
 
+    def graph(self, *args, **kwargs):
+        """A picture of straight-line code (of `f.unroll()` and its derivatives)."""
+        from .display import graph_picture
+        dot = self._told(args, kwargs)[0].dot()
+        if dot is None:
+            raise Error(f"`{self.__name__}` keeps its loops", remedy="draw `f.unroll()` or a derivative of it")
+        return graph_picture(dot)
+
+    def report(self, path, *args, **kwargs):
+        """Writes a page with source, program, operations and C: for these arguments, or those of the last call."""
+        from .display import report
+        report(self, path, args, kwargs)
+
+    def _repr_html_(self):
+        from .display import table
+        return table(self)
+
     def _remember(self, call):
         """Lets later calls like this one run without Python code."""
         constants = call.entry.constants
@@ -253,6 +270,10 @@ class Function(Evaluator):
         by elimination then: `strategy` is one of those of scalar code.
         """
         return Function(self._python(), self.static, self.strict, sizes)
+
+    def _repr_latex_(self):
+        from .display import formula
+        return formula(self)
 
     def _python(self):
         python = getattr(self, "__wrapped_python__", None)

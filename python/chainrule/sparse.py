@@ -88,6 +88,19 @@ class SparseDerivative(Derivative):
         found, _ = self._at(args, kwargs)
         return made(self.form, found, np.ones(found.n, np.bool_))
 
+    def picture(self, *args, **kwargs):
+        """A picture of the pattern."""
+        from .display import pattern_picture
+        found, _ = self._at(args, kwargs)
+        return pattern_picture(found.starts, found.columns, found.shape)
+
+    def _repr_svg_(self):
+        """The pattern of the last call."""
+        from .display import pattern_picture
+        with self._guard:
+            found = next(reversed(self._patterns.values()), None)
+        return None if found is None else pattern_picture(found.starts, found.columns, found.shape).svg
+
     def notes(self, *args, **kwargs):
         """Arguments that are used as a whole, so that their columns are dense, and why."""
         entry = self.function._entry(self._values(args, kwargs))[0]
