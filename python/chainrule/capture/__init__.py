@@ -10,6 +10,7 @@
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
 | `indexing`, `reductions`, `arrays`, `loops` | NumPy by what it does |
 | `calls` | the tables of what may be called |
+| `derivatives` | derivatives of functions inside of functions |
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import types
 
-from . import calls, indexing, loops, reductions
+from . import calls, derivatives, indexing, loops, reductions
 from .frame import Frame
 from .operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
@@ -242,6 +242,9 @@ class Expressions:
         found = calls.known_call(self.w, target, args, kwargs)
         if found is not None:
             return found
+        made = derivatives.call(self, node, target, args, kwargs)
+        if made is not None:
+            return made
         target = getattr(target, "__wrapped_python__", target)
         if isinstance(target, types.MethodType) and is_python_function(target.__func__):
             return self.inline_object(target.__func__, [Known(target.__self__), *args], kwargs)

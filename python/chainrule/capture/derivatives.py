@@ -1,0 +1,170 @@
+"""Derivatives in captured functions: `cr.gradient(f)(x)` is the derivative of a lambda of the program.
+
+In: a call of a derivative, or of `cr.gradient` and its relatives. Out: the value of the derivative, or a request that is called later.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+from .values import Known, Num, Row, describe
+
+#: The word for each derivative in the program.
+WORDS = {"gradient": "gradient", "jacobian": "jacobian", "hessian": "hessian", "hessian_diagonal": "hessianDiagonal", "jvp": "jvp",
+         "hvp": "hvp", "vjp": "vjp"}
+
+
+class Request:
+    """A derivative of a function that is known or defined in the captured one."""
+
+    def __init__(self, what, callee, argnums, with_value):
+        self.what = what
+        self.callee = callee
+        self.is_single = isinstance(argnums, (int, str))
+        self.argnums = (argnums,) if self.is_single else tuple(argnums)
+        self.with_value = with_value
+
+
+def call(capture, node, target, args, kwargs):
+    """Calls `target` where it is a derivative, or makes one: `None` where it is something else."""
+    from .. import derivative as public
+    from .. import sparse
+    if isinstance(target, sparse.SparseDerivative):
+        capture.w.fail("a sparse derivative in a captured function", "call the dense one")
+    if isinstance(target, public.Derivative):
+        argnums = target.argnums[0] if target.is_single else target.argnums
+        target = Request(target.what, Known(target.function), argnums, target.with_value)
+    if isinstance(target, Request):
+        return evaluate(capture, node, target, args, kwargs)
+    makers = {getattr(public, name): name for name in (*WORDS, "value_and_gradient")}
+    what = makers.get(target) if inspect.isfunction(target) else None
+    if what is None:
+        return None
+    if len(args) not in (1, 2) or not set(kwargs) <= {"argnums", "argnames", "with_value"}:
+        capture.w.fail(f"`cr.{what}` is called with other arguments", "pass the function, and `argnums`")
+    options = {key: plain(capture, value) for key, value in kwargs.items()}
+    argnums = plain(capture, args[1]) if len(args) == 2 else options.get("argnames", options.get("argnums", 0))
+    with_value = what == "value_and_gradient" or bool(options.get("with_value", False))
+    return Known(Request("gradient" if what == "value_and_gradient" else what, args[0], argnums, with_value))
+
+
+def plain(capture, value):
+    """A known value: a number, a name, or a tuple of them."""
+    if isinstance(value, Known):
+        return value.value
+    if isinstance(value, Row):
+        return tuple([plain(capture, item) for item in value.items])
+    if isinstance(value, Num) and value.dim is not None and not value.dim.coef:
+        return value.dim.const
+    return capture.w.fail(f"{describe(value)} chooses the arguments of a derivative", "write a number or a name")
+
+
+def names_of(capture, callee):
+    """Names of the parameters of a function."""
+    if isinstance(callee, Known):
+        python = getattr(callee.value, "__wrapped_python__", callee.value)
+        try:
+            return list(inspect.signature(python).parameters)
+        except (TypeError, ValueError):
+            return capture.w.fail(f"a derivative of {describe(callee)}", "differentiate a Python function")
+    if not hasattr(callee, "node"):
+        return capture.w.fail(f"a derivative of {describe(callee)}", "differentiate a Python function")
+    spec = callee.node.args
+    return [part.arg for part in [*spec.posonlyargs, *spec.args]]
+
+
+def evaluate(capture, node, request, args, kwargs):
+    w, what = capture.w, request.what
+    n_extra = len(request.argnums) if what in ("jvp", "hvp") else int(what == "vjp")
+    if n_extra and len(args) <= n_extra:
+        w.fail(f"`cr.{what}` takes the arguments of the function, then {n_extra} more", "pass directions after the arguments")
+    args, extra = (list(args[:-n_extra]), args[-n_extra:]) if n_extra else (list(args), [])
+    names = names_of(capture, request.callee)
+    chosen = []
+    for k in request.argnums:
+        k = names.index(k) if k in names else k
+        if not isinstance(k, int) or not -len(names) <= k < len(names):
+            w.fail(f"argnums={k!r} is out of range", f"the function has the arguments {', '.join(names)}")
+        k %= len(names)
+        if k >= len(args) and names[k] not in kwargs:
+            w.fail(f"`{names[k]}`, by which is differentiated, is not passed", "pass it")
+        chosen.append(k)
+    value_of = lambda k: args[k] if k < len(args) else kwargs[names[k]]
+    by = [w.cast(value_of(k), "f") for k in chosen]
+    point = by[0].term if len(by) == 1 else w.program.tuple([x.term for x in by])
+
+    def at(param):
+        """The function at the parameter of a lambda."""
+        own_args, own_kwargs = list(args), dict(kwargs)
+        for position, (k, x) in enumerate(zip(chosen, by)):
+            moved = Num(param if len(by) == 1 else w.program.component(param, position), "f", x.dims)
+            if k < len(own_args):
+                own_args[k] = moved
+            else:
+                own_kwargs[names[k]] = moved
+        result = capture.call(node, request.callee, own_args, own_kwargs)
+        if isinstance(result, Row):
+            w.fail(f"`cr.{what}` of a function with several results", "differentiate a function with one result")
+        return w.cast(result, "f")
+
+    def written():
+        """The function as a lambda, and its result in there."""
+        (param,) = w.program.open(["p"])
+        result = at(param)
+        return w.program.close(result.term), result
+
+    def shaped(term):
+        """A value with the shape of the arguments."""
+        if len(by) == 1:
+            made = Num(term, "f", by[0].dims)
+        else:
+            made = Row([Num(w.program.component(term, k), "f", x.dims) for k, x in enumerate(by)])
+        return made if request.is_single or len(by) > 1 else Row([made])
+
+    if what in ("jacobian", "hessian") and len(by) > 1:
+        w.fail(f"`cr.{what}` by several arguments in a captured function", "take one after the other")
+    function, result = written()
+    if what not in ("jvp", "vjp", "jacobian") and result.rank:
+        w.fail(f"`cr.{what}` of a function whose result is an array", "differentiate a function with a scalar result, or take the jacobian")
+    for name in {name for dim in result.dims for name in dim.coef}:
+        if not w.names[name].is_visible:
+            w.fail("the shape of the result is computed in the function that is differentiated", "compute it before")
+    if what == "jvp":
+        directions = [w.cast(d, "f") for d in extra]
+        along = directions[0].term if len(by) == 1 else w.program.tuple([d.term for d in directions])
+        made = Num(w.program.apply("jvp", [function, point, along]), "f", result.dims)
+    elif what == "hvp":
+        directions = [w.cast(d, "f") for d in extra]
+        along = directions[0].term if len(by) == 1 else w.program.tuple([d.term for d in directions])
+        made = shaped(w.program.apply("hvp", [function, point, along]))
+    elif what == "vjp":
+        made = shaped(w.program.apply("vjp", [function, point, w.cast(extra[0], "f").term]))
+    elif what == "jacobian":
+        made = jacobian(w, function, by[0], result, point)
+        made = made if request.is_single else Row([made])
+    elif what == "hessian":
+        made = hessian(w, function, by[0], point)
+        made = made if request.is_single else Row([Row([made])])
+    else:
+        made = shaped(w.program.apply(WORDS[what], [function, point]))
+    if request.with_value:
+        return Row([capture.call(node, request.callee, args, kwargs), made])
+    return made
+
+
+def jacobian(w, function, x, result, point):
+    if x.rank == 0:
+        return Num(w.program.apply("derivative", [function, point]), "f", result.dims)
+    if result.rank == 0:
+        return Num(w.program.apply("gradient", [function, point]), "f", x.dims)
+    if result.rank == 1 and x.rank == 1:
+        return Num(w.program.apply("jacobian", [function, point]), "f", (*result.dims, *x.dims))
+    return w.fail("`cr.jacobian` with matrices in a captured function", "flatten them, or use `cr.jvp` and `cr.vjp`")
+
+
+def hessian(w, function, x, point):
+    if x.rank == 1:
+        return Num(w.program.apply("hessian", [function, point]), "f", (*x.dims, *x.dims))
+    if x.rank == 0:
+        return Num(w.program.apply("hessianDiagonal", [function, point]), "f", ())
+    return w.fail("`cr.hessian` by a matrix in a captured function", "flatten it, or use `cr.hvp`")
