@@ -9,8 +9,8 @@ import types
 
 import numpy as np
 
-from . import _core
-from .arguments import Static, spec_of, to_floats
+from . import _core, sizes
+from .arguments import Static, count_leaves, spec_of, to_floats
 from .capture import capture
 from .code import DTYPES, Code, assemble, fill, smooth
 from .errors import Error, ShapeError, TypeError_
@@ -66,6 +66,7 @@ class Evaluator(_core.Caller):
     """What functions and derivatives share: calls. `_prepare(args, kwargs)` makes a :class:`Call`."""
 
     _last = None  # the call that was prepared last
+    _needs_sizes = False  # whether symbolic sizes do not do: see :mod:`chainrule.sizes`
 
     def _takes(self, parameters, n_extra=0):
         """Lets calls run without Python code where all arguments have names."""
@@ -78,10 +79,31 @@ class Evaluator(_core.Caller):
         """A call that is not like an earlier one."""
         kwargs = dict(kwargs or {})
         out = None if "out" in self.__signature__.parameters else kwargs.pop("out", None)
+        if self._needs_sizes:
+            with sizes.known():
+                return self._run(args, kwargs, out)
+        try:
+            return self._run(args, kwargs, out)
+        except Error as error:
+            if not sizes.may_depend_on_sizes(error):
+                raise
+            first = error
+        try:
+            with sizes.known():
+                result = self._run(args, kwargs, out)
+        except Error:
+            raise first from None
+        self._needs_sizes = not isinstance(first, ShapeError)
+        return result
+
+    def _run(self, args, kwargs, out):
         call = self._prepare(args, kwargs)
+        if call.entry.constants.effects is not None and isinstance(self, Function):
+            return self._run_with_effects(call, args, kwargs, out)
         results = call.code.run(call.leaves, out)
         self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
-        self._remember(call)
+        if not sizes.is_known():
+            self._remember(call)
         return out if out is not None else fill(call.template, call.code.leaves(results))
 
     def batch(self, *args, in_axes=0, threads=1, out=None, progress=None, **kwargs):
@@ -216,6 +238,9 @@ class Function(Evaluator):
         leaves = []
         specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
                        for name, value in zip(self._names, values)])
+        if sizes.is_known():
+            rest = iter(list(leaves))
+            specs = tuple([sizes.with_sizes(spec, rest) for spec in specs])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
         entry = self._entries.get(key)
         if entry is None or not entry.holds():
@@ -291,11 +316,53 @@ class Function(Evaluator):
         return self.__qualname__ if importable(self) else (loads, (dumps(self),))
 
 
+    def _run_with_effects(self, call, args, kwargs, out):
+        """Runs a function that writes to its arguments."""
+        effects = call.entry.constants.effects
+        arrays = written_arrays(self._bind(args, kwargs), effects.leaves)
+        code = call.entry.code("effects", lambda: effects.function)
+        n = effects.n_results
+        results = code.run(call.leaves, None if out is None else with_room(out, arrays))
+        for array, result in zip(arrays, results[n:]):
+            np.copyto(array, result)
+        if out is not None or effects.structure is False:
+            return out
+        return fill(call.template, code.leaves(results)[:n])
+
+
 def known_spec(value, name):
     """The key of an argument that is known while capturing."""
     if isinstance(value, (np.ndarray, list, dict, set)):
         raise TypeError_(f"`{name}` is static, and a {type(value).__name__}", remedy="static arguments are numbers, strings, functions")
     return ("known", Static(value.item() if isinstance(value, np.generic) else value))
+
+
+def written_arrays(values, numbers):
+    """The arrays that a call writes to, of its arguments; they must not share memory with others."""
+    flat = list(flatten(values))
+    found = [flat[k] for k in numbers]
+    for k, array in zip(numbers, found):
+        if not isinstance(array, np.ndarray):
+            raise TypeError_(f"the function writes to an argument that is a {type(array).__name__}", remedy="pass an array")
+        if not array.flags.writeable:
+            raise TypeError_("the function writes to an argument that is read-only", remedy="pass a copy")
+        if any(j != k and isinstance(other, np.ndarray) and np.may_share_memory(array, other) for j, other in enumerate(flat)):
+            raise TypeError_("the function writes to an argument that shares memory with another one", remedy="pass a copy")
+    return found
+
+
+def flatten(values):
+    """The arguments that are leaves, in the order of their leaves."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from flatten(value)
+        elif count_leaves(value):
+            yield value
+
+
+def with_room(out, arrays):
+    """`out` with arrays for what is written to arguments."""
+    return [*(out if isinstance(out, (tuple, list)) else [out]), *(np.empty(a.shape, DTYPES["f" if a.dtype.kind == "f" else "i"]) for a in arrays)]
 
 
 def at_size(array):
@@ -377,6 +444,7 @@ class Nothing:
 
     arrays = ()
     dependencies = ()
+    effects = None
 
 
 class Module:

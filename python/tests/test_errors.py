@@ -63,13 +63,9 @@ def trying(x):
         return x
 
 
-def writes_argument(x):
-    x[0] = 1.0
-    return x
-
-
-def adds_to_argument(x):
-    x += 1.0
+def writes_part_of_argument(x):
+    y = x[1:]
+    y[0] = 1.0
     return x
 
 
@@ -80,22 +76,29 @@ def stale_view(x):
     return b
 
 
-def stale_alias(x):
-    a = x * 2
-    b = a
-    a[0] = 1.0
-    return b.sum()
-
-
 def helper_writes(a):
     a[0] = 1.0
     return a
 
 
-def writes_by_helper(x):
+def stale_view_of_the_caller(x):
     a = x.copy()
+    b = a[1:]
     helper_writes(a)
-    return a
+    return b
+
+
+def writes_while_it_is_used(x):
+    a = x.copy()
+    return a[1:] + helper_writes(a)[1:]
+
+
+def writes_to_an_array_of_the_module(x):
+    TABLE[0] = x[0]
+    return TABLE
+
+
+TABLE = np.ones(3)
 
 
 def alias_of_a_side(x):
@@ -142,15 +145,9 @@ def writes_what_it_iterates(x):
 
 def stale_tuple(x):
     a = x * 2
-    t = (a, 1.0)
+    t = (a[1:], 1.0)
     a[0] = 5.0
     return t[0]
-
-
-def list_elements(x):
-    out = [x, x]
-    out[0][1] = 5.0
-    return out
 
 
 def one_side(x):
@@ -170,11 +167,11 @@ def in_a_loop(x):
     return y
 
 
-def returns_in_loop(x):
-    for v in x:
-        if v > 0:
-            return v
-    return 0.0
+def size_of_a_loop_is_returned(x):
+    for i in range(len(x)):
+        if x[i] > 1:
+            return x[: i + 1] * 2
+    return x[:0]
 
 
 def grows(x):
@@ -217,26 +214,25 @@ def int_array(x):
 
 WRONG = [
     (unknown_name, 1, "name 'unheard_of' is not defined"),
-    (a_dict, 1, "a dict cannot be compiled"),
+    (a_dict, 0, "the function returns a dict"),
     (printing, 1, "`print` cannot be compiled"),
     (appending, 3, "`.append` cannot be compiled"),
     (trying, 1, "`try` cannot be compiled"),
-    (writes_argument, 1, "`x` shares memory with the argument `x`"),
-    (adds_to_argument, 1, "`x` shares memory with the argument `x`"),
+    (writes_part_of_argument, 2, "`y` shares memory with the argument `x`, as a part of it"),
     (stale_view, 4, "`b` is a view of `a`, which was written to since"),
-    (stale_alias, 4, "`b` is a view of `a`, which was written to since"),
-    (writes_by_helper, -4, "`a` is an array of the caller"),
+    (stale_view_of_the_caller, 4, "`b` is a view of `a`, which was written to since"),
+    (writes_while_it_is_used, 2, "an array is used beside a call that writes to its memory"),
+    (writes_to_an_array_of_the_module, 1, "`TABLE` shares memory with an array that is not an argument"),
     (alias_of_a_side, 4, "`b` is a view of `a`"),
     (alias_in_a_loop, 4, "`v` is a view of `u`"),
     (alias_from_outside, 4, "`w` is a view of `u`"),
     (before_it_is_assigned, 3, "`previous` is read before it is assigned"),
     (writes_what_it_iterates, 2, "`a` is written while it is iterated over"),
     (stale_tuple, 4, "`t` is a view of `a`"),
-    (list_elements, 2, "elements of a list of 2 are written"),
     (one_side, 3, "`y` is assigned on one side of an `if` only"),
     (one_path, 1, "the function returns here on one path only"),
     (in_a_loop, 3, "`y` is assigned in a loop that may take no steps"),
-    (returns_in_loop, 2, "the function returns here on one path only"),
+    (size_of_a_loop_is_returned, 1, "an array whose size is computed in a loop is returned from the loop"),
     (grows, 2, "`s` is a float before the loop and becomes an array of 1 dimension of float64"),
     (recursive, 1, "`recursive` calls itself, or calls nest more than"),
     (array_condition, 1, "an array is used as a condition"),

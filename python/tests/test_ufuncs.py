@@ -24,7 +24,7 @@ def test_values_are_those_of_numpy(row, name, obj):
     f = make(obj, len(samples))
     got, want = f(*samples), apply(obj, samples)
     if name.startswith("math."):
-        want = want.astype(float)
+        want = want if want.dtype == bool else want.astype(float)
     assert got.dtype == want.dtype and got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-15)
     one = f(*[float(s[0]) for s in samples])

@@ -6,7 +6,9 @@
 | `values` | what a value of a captured program is; extents as linear forms |
 | `writer` | writing terms: arithmetic, broadcasting, conditions, loops; errors at a place |
 | `frame` | names, what is read of modules and closures |
-| `expressions`, `statements` | Python's syntax |
+| `expressions`, `statements`, `branches`, `repetition` | Python's syntax |
+| `memory` | writes to arrays, and the names that see them |
+| `shapes`, `syntax` | packing variables; what statements assign and how they end |
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
 | `indexing`, `reductions`, `arrays`, `loops` | NumPy by what it does |
 | `calls` | the tables of what may be called |
@@ -19,31 +21,32 @@ import ast
 
 from ..errors import CaptureError
 from .expressions import Expressions
-from .frame import Constants, Frame
+from .frame import Constants, Effects, Frame
+from .memory import HIDDEN
 from .source import of_function
 from .statements import Statements
-from .values import Dim, Known, Num, Row, Storage, describe
+from .values import Dim, Form, Gone, Known, Num, Row, Storage, describe
 from .writer import Writer
 
 
 class ArrayWriter(Writer):
     """A writer that makes arguments."""
 
-    def argument(self, name, kind, ones, owner):
-        """An argument of a kind; `ones` says of each axis whether its extent is 1."""
+    def argument(self, name, kind, ones, constant=None):
+        """An argument of a kind; `ones` says of each axis whether its extent is 1, or is the extent."""
         sizes = [f"n_{name}{k}" if len(ones) > 1 else f"n_{name}" for k in range(len(ones))]
         type_ = {"f": "Double", "i": "Int", "b": "Bool"}[kind]
-        extents = "".join("[1]" if one else f"[{size}]" for one, size in zip(ones, sizes))
+        ones = [None if one is False else int(one) for one in ones]
+        extents = "".join(f"[{size}]" if one is None else f"[{one}]" for one, size in zip(ones, sizes))
         term = self.program.argument(name, extents + type_)
         dims = []
         for one, size in zip(ones, sizes):
-            if one:
-                dims.append(Dim(1))
+            if one is not None:
+                dims.append(Dim(one))
                 continue
-            self.names[size] = self.program.size(size)
-            self.not_negative.add(size)
+            self.at_entry(size, self.program.size(size), least=2)
             dims.append(Dim(0, {size: 1}))
-        storage = Storage(argument=owner) if ones else None
+        storage = Storage(constant=constant) if ones else None
         return Num(term, kind, dims, storage=storage)
 
     def array_argument(self, name, array):
@@ -58,6 +61,8 @@ class Capture(Expressions, Statements):
         self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function")
         self.capture = Constants(self.w)
         self.frame = None
+        self.callers = []  # frames of calls that are not done
+        self.writes = []  # storages and what they became, in order
         self.depth = 0
         self.function = function
         self.specs = specs
@@ -74,14 +79,35 @@ class Capture(Expressions, Statements):
         names = []
         for name, spec in self.specs:
             self.frame.env[name] = self.parameter(name, spec, names)
+        memory = [(k, name) for k, name in enumerate(names) if HIDDEN + name in self.frame.env]
+        before = [self.frame.env[HIDDEN + name].term.name for _, name in memory]
         result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
         self.w.at(source, node)
-        leaves, structure = [], self.structure(result)
-        self.collect(result, leaves)
-        term = leaves[0] if len(leaves) == 1 else self.w.program.tuple(leaves)
         if not names and not self.capture.arrays:
             raise CaptureError(f"`{function.__name__}` takes no numbers", remedy="give it an argument")
-        return self.w.program.function(term), names, structure, self.capture
+        after = [self.frame.env[HIDDEN + name] for _, name in memory]
+        for value in after:
+            if isinstance(value, Gone):
+                self.w.fail(value.why, value.remedy)
+        written = [k for k, (argument, _) in enumerate(memory) if after[k].term.name != before[k]]
+        arrays = [after[k].term for k in written]
+        if isinstance(result, Known) and result.value is None and arrays:
+            # What the function writes is its result.
+            leaves = arrays
+            structure = None if len(arrays) == 1 else (tuple([None] * len(arrays)), False)
+            returns = None
+        else:
+            leaves, structure = [], self.structure(result)
+            self.collect(result, leaves)
+            returns = len(leaves)
+        pure = self.w.program.function(self.packed(leaves))
+        if arrays:
+            calling = self.w.program.function(self.packed([*leaves, *arrays])) if returns else pure
+            self.capture.effects = Effects(calling, [memory[k][0] for k in written], returns or 0, structure if returns else False)
+        return pure, names, structure, self.capture
+
+    def packed(self, leaves):
+        return leaves[0] if len(leaves) == 1 else self.w.program.tuple(leaves)
 
     def parameter(self, name, spec, names):
         """A parameter as a value; its leaves are added to `names`."""
@@ -90,15 +116,21 @@ class Capture(Expressions, Statements):
             return Row(parts, spec[2])
         if spec[0] == "known":
             return Known(spec[1].value)
-        value = self.w.argument(name, spec[1], spec[2], name)
+        value = self.w.argument(name, spec[1], spec[2])
         names.append(value.term.name)
+        if spec[0] == "exact" and spec[3] is not None:
+            return Known(spec[3])
+        if value.rank:
+            self.frame.env[HIDDEN + value.term.name] = value
         if spec[1] == "i" and not spec[2]:
-            self.w.names[value.term.name] = value.term
+            self.w.at_entry(value.term.name, value.term)
             value.dim = Dim(0, {value.term.name: 1})
         return value
 
     def structure(self, value):
         """How a result is put together: `None` for a leaf, else its parts and whether it is a list."""
+        if isinstance(value, Row) and isinstance(value.is_list, Form):
+            self.w.fail(f"the function returns {describe(value)}", "return numbers, arrays or tuples of them")
         if isinstance(value, Row):
             return tuple(self.structure(item) for item in value.items), value.is_list
         if isinstance(value, Known) and not isinstance(value.value, (bool, int, float)) and not hasattr(value.value, "dtype"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .operators import binary, scalar
+from .shaping import axis_of
 from .values import Dim, Known, Num, Row, describe
 
 FLOATS = (float, np.float64, "float64", "float", "d")
@@ -27,7 +28,7 @@ def kind_of(w, dtype, default):
     return w.fail(f"the dtype {getattr(value, '__name__', value)} is not supported", "use float64, int64 or bool")
 
 
-def shape_of(w, shape):
+def extents_of(w, shape):
     if isinstance(shape, Known) and isinstance(shape.value, tuple):
         shape = Row([Known(k) for k in shape.value])
     parts = shape.items if isinstance(shape, Row) else [shape]
@@ -41,7 +42,7 @@ def shape_of(w, shape):
 def filled(value):
     def make(w, shape, dtype=None):
         kind = kind_of(w, dtype, "f")
-        dims = shape_of(w, shape)
+        dims = extents_of(w, shape)
         number = w.cast(w.constant(value), kind)
         return w.build(dims, lambda _: number) if dims else number
     return make
@@ -50,8 +51,8 @@ def filled(value):
 def full(w, shape, fill_value, dtype=None):
     number = w.num(fill_value)
     number = w.cast(number, kind_of(w, dtype, number.kind))
-    dims = shape_of(w, shape)
-    return w.broadcast_to(number, dims) if dims else number
+    dims = extents_of(w, shape)
+    return array(w, w.broadcast_to(number, dims)) if dims else number
 
 
 def filled_like(value):
@@ -65,7 +66,7 @@ def filled_like(value):
 def full_like(w, a, fill_value, dtype=None):
     a = w.num(a)
     number = w.cast(w.num(fill_value), kind_of(w, dtype, a.kind))
-    return w.broadcast_to(number, a.dims) if a.rank else number
+    return array(w, w.broadcast_to(number, a.dims)) if a.rank else number
 
 
 def arange(w, start, stop=None, step=None, dtype=None):
@@ -74,23 +75,45 @@ def arange(w, start, stop=None, step=None, dtype=None):
     step = Known(1) if step is None else step
     first, last, by = w.num(start), w.num(stop), w.num(step)
     if "f" in (first.kind, last.kind, by.kind):
+        given = [getattr(x, "value", None) for x in (start, stop, step)]
+        if None not in given:
+            n = len(np.arange(*given))
+            element = lambda i: scalar(w, "+", w.cast(first, "f"), scalar(w, "*", w.cast(i[0], "f"), w.cast(by, "f")))
+            return w.build((Dim(n),), lambda i: w.cast(element(i), kind_of(w, dtype, "f")))
         w.fail("`np.arange` of floats", "use `np.linspace`, or multiply `np.arange(n)` by the step")
     from .loops import counted
     n, at = counted(w, start, stop, step)
     return w.build((n,), lambda i: w.cast(at(i[0]), kind_of(w, dtype, "i")))
 
 
-def linspace(w, start, stop, num=None):
+def linspace(w, start, stop, num=None, endpoint=Known(True), dtype=None):
     start, stop = (w.cast(w.scalar(x), "f") for x in (start, stop))
     n = w.dim(Known(50) if num is None else num)
+    kind_of(w, dtype, "f") == "f" or w.fail("`np.linspace` of ints", "use `np.arange`")
+    if not endpoint.value:
+        step = scalar(w, "/", scalar(w, "-", stop, start), w.size(n))
+        return w.build((n,), lambda i: scalar(w, "+", start, scalar(w, "*", w.cast(i[0], "f"), step)))
     name = w.program.apply("linspace", [start.term, stop.term, w.size(n).term])
     return Num(name, "f", (n,))
 
 
-def eye(w, N, dtype=None):
+def eye(w, N, M=None, k=Known(0), dtype=None):
     n, kind = w.dim(N), kind_of(w, dtype, "f")
+    m = n if M is None or getattr(M, "value", 0) is None else w.dim(M)
     one, zero = w.cast(w.constant(1), kind), w.cast(w.constant(0), kind)
-    return w.build((n, n), lambda i: w.choose(scalar(w, "==", *i), lambda: one, lambda: zero))
+    row = lambda i: i if getattr(k, "value", None) == 0 else scalar(w, "+", i, w.integer(k, "a diagonal"))
+    return w.build((n, m), lambda i: w.choose(scalar(w, "==", row(i[0]), i[1]), lambda: one, lambda: zero))
+
+
+def identity(w, n, dtype=None):
+    return eye(w, n, dtype=dtype)
+
+
+def tri(w, N, M=None, k=Known(0)):
+    n, m = w.dim(N), w.dim(N if M is None else M)
+    one, zero = w.constant(1.0), w.constant(0.0)
+    shift = w.integer(k, "a diagonal")
+    return w.build((n, m), lambda i: w.choose(scalar(w, "<=", i[1], scalar(w, "+", i[0], shift)), lambda: one, lambda: zero))
 
 
 def array(w, object, dtype=None):
@@ -117,63 +140,6 @@ def kind_name(kind):
     return {"f": "float64", "i": "int64", "b": "bool"}[kind]
 
 
-def transpose(w, a):
-    a = w.num(a)
-    if a.rank < 2:
-        return a
-    if a.rank == 2:
-        term = w.program.apply("matrixTranspose", [a.term])
-        return Num(term, a.kind, a.dims[::-1], storage=a.storage)
-    made = w.build(a.dims[::-1], lambda i: w.element(a, i[::-1]))
-    return Num(made.term, made.kind, made.dims, storage=a.storage)
-
-
-def ravel(w, a):
-    a = w.num(a)
-    if a.rank < 2:
-        return a if a.rank else w.stack([a])
-    total = w.size(a.dims[0])
-    for dim in a.dims[1:]:
-        total = scalar(w, "*", total, w.size(dim))
-
-    def element(i):
-        rest, indices = i[0], []
-        for dim in reversed(a.dims[1:]):
-            n = w.size(dim)
-            indices.append(scalar(w, "%", rest, n))
-            rest = scalar(w, "//", rest, n)
-        return w.element(a, [rest, *reversed(indices)])
-
-    return w.build((w.dim(total),), element)
-
-
-def concatenate(w, arrays, axis=None):
-    parts = [w.num(part) for part in rows(w, arrays)]
-    if axis is not None and getattr(axis, "value", 0) != 0:
-        w.fail("`np.concatenate` along another axis than 0", "transpose before and after")
-    kind = "b" if all(part.kind == "b" for part in parts) else w.common(*parts)
-    parts = [w.cast(part, kind) for part in parts]
-    result = parts[0]
-    for part in parts[1:]:
-        if part.rank != result.rank or not part.rank:
-            w.fail("arrays of different dimensions are put together")
-        for first, other in zip(result.dims[1:], part.dims[1:]):
-            w.require_equal(first, other, "they are put together along axis 0")
-        term = w.program.apply("vectorConcat", [result.term, part.term])
-        result = Num(term, kind, (result.dims[0] + part.dims[0], *result.dims[1:]))
-    return result
-
-
-def rows(w, arrays):
-    if isinstance(arrays, Row):
-        return arrays.items
-    return w.fail(f"{describe(w.num(arrays))} stands for a list of arrays", "write a list or a tuple of arrays")
-
-
-def stack(w, arrays):
-    return w.stack([w.num(part) for part in rows(w, arrays)])
-
-
 def diag(w, v):
     v = w.num(v)
     if v.rank == 2:
@@ -197,9 +163,19 @@ def where(w, condition, x, y):
     return w.build(dims, element) if dims else w.choose(condition, lambda: x, lambda: y)
 
 
-def diff(w, a):
+def diff(w, a, n=Known(1), axis=Known(-1)):
     a = w.num(a)
-    if a.rank != 1:
-        w.fail(f"`np.diff` of {describe(a)}", "subtract slices")
-    return w.build((a.dims[0] - 1,), lambda i: binary(
-        w, "-", w.element(a, [scalar(w, "+", i[0], w.constant(1))]), w.element(a, i)))
+    k = axis_of(w, a, axis)
+    one = w.constant(1)
+    for _ in range(n.value):
+        dims = tuple(dim - 1 if m == k else dim for m, dim in enumerate(a.dims))
+        a = w.build(dims, lambda i, a=a: binary(
+            w, "-", w.element(a, [scalar(w, "+", j, one) if m == k else j for m, j in enumerate(i)]), w.element(a, i)))
+    return a
+
+
+def select(w, condlist, choicelist, default=Known(0)):
+    result = default
+    for condition, choice in reversed(list(zip(condlist.items, choicelist.items))):
+        result = where(w, condition, choice, result)
+    return result

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from . import arrays, loops, reductions
-from .operators import binary, call, scalar
+from . import arrays, loops, products, reductions, shaping
+from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, special
-from .values import Dim, Known, Num, Row, describe, is_number
+from .values import Known, Masked, Num, Row, describe, is_number
 
 
 def _len(w, obj):
@@ -21,6 +21,8 @@ def _len(w, obj):
         return Known(len(obj.items))
     if isinstance(obj, Known):
         return Known(len(obj.value))
+    if isinstance(obj, Masked):
+        return _masked_size(w, obj)
     if isinstance(obj, Num) and obj.rank:
         return size_value(w, obj.dims[0])
     return w.fail(f"{describe(obj)} has no len()")
@@ -63,7 +65,7 @@ def _bool(w, x=Known(False)):
 
 
 def _abs(w, x):
-    return w.map(lambda v: BY_OBJECT[np.absolute].compute(w, v), w.num(x))
+    return elementwise(w, BY_OBJECT[np.absolute], [x])
 
 
 def _extreme(name, by_axis):
@@ -71,7 +73,8 @@ def _extreme(name, by_axis):
         if len(values) == 1:
             inner = loops.loop_of(w, values[0])
             if not isinstance(inner, list):
-                return by_axis(w, values[0])
+                is_loop = not isinstance(values[0], Num)
+                return by_axis(w, w.build((inner.count,), lambda i: w.num(inner.element(i[0]))) if is_loop else values[0])
             values = inner
         if all(isinstance(v, Known) for v in values):
             return Known((min if name == "min" else max)(v.value for v in values))
@@ -150,47 +153,157 @@ def _fsum(w, iterable):
     return _sum(w, iterable)
 
 
+def _dtype(w, a):
+    return Known(np.dtype({"f": np.float64, "i": np.int64, "b": np.bool_}[w.num(a).kind]))
+
+
+def _masked_size(w, a):
+    return reductions.sum_(w, a.mask)
+
+
+def _dist(w, p, q):
+    return products.norm(w, binary(w, "-", w.num(p), w.num(q)))
+
+
+def _softmax(w, x, axis=None):
+    x = w.cast(w.num(x), "f")
+    e = w.map(lambda v: call(w, "exp", v), binary(w, "-", x, reductions.extreme("max")(w, x, axis, Known(True))))
+    return binary(w, "/", e, reductions.sum_(w, e, axis, Known(True)))
+
+
+def _log_softmax(w, x, axis=None):
+    return binary(w, "-", w.num(x), reductions.logsumexp(w, x, axis, Known(True)))
+
+
+def _polyval(w, p, x):
+    p, x = w.num(p), w.num(x)
+    kind = w.common(p, x)
+    zero = w.cast(w.constant(0), kind)
+    start = w.build(x.dims, lambda _: zero) if x.rank else zero
+    x, p = w.cast(x, kind), w.cast(p, kind)
+    return w.reduce(p.dims[0], start, lambda s, i: binary(w, "+", binary(w, "*", s, x), w.element(p, [i])))
+
+
+def _trapezoid(w, y, x=None, dx=Known(1.0)):
+    y = w.cast(w.num(y), "f")
+    if y.rank != 1:
+        w.fail(f"`np.trapezoid` of {describe(y)}", "loop over the other axes")
+    step = lambda i: w.scalar(dx) if x is None else binary(w, "-", w.element(w.num(x), [after(i)]), w.element(w.num(x), [i]))
+    after = lambda i: scalar(w, "+", i, w.constant(1))
+    both = lambda i: binary(w, "+", w.element(y, [i]), w.element(y, [after(i)]))
+    return w.total([y.dims[0] - 1], lambda i: binary(w, "*", w.constant(0.5), binary(w, "*", step(i[0]), both(i[0]))))
+
+
+def _interp(w, x, xp, fp):
+    """Between the last point that is not above, and the next one."""
+    xp, fp = w.cast(w.num(xp), "f"), w.cast(w.num(fp), "f")
+    last = w.size(xp.dims[0] - 1)
+
+    def one(v):
+        v = w.cast(v, "f")
+        below = reductions.sum_(w, w.map(lambda p: scalar(w, "<=", p, v), xp))
+        lowest = lambda: w.element(fp, [w.constant(0)])
+        highest = lambda: w.element(fp, [last])
+
+        def between():
+            k = scalar(w, "-", below, w.constant(1))
+            at = lambda a, i: w.element(a, [i])
+            left, right = at(xp, k), at(xp, below)
+            slope = scalar(w, "/", scalar(w, "-", at(fp, below), at(fp, k)), scalar(w, "-", right, left))
+            return scalar(w, "+", at(fp, k), scalar(w, "*", slope, scalar(w, "-", v, left)))
+
+        return w.choose(scalar(w, "==", below, w.constant(0)), lowest,
+                        lambda: w.choose(scalar(w, ">", below, last), highest, between))
+
+    return w.map(one, w.num(x))
+
+
 TABLE = {
     len: _len, float: _float, int: _int, bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
     pow: _pow, round: _round, range: loops.range_, enumerate: loops.enumerate_, zip: loops.zip_, reversed: loops.reversed_,
     min: _extreme("min", reductions.extreme("min")), max: _extreme("max", reductions.extreme("max")), math.fsum: _fsum,
+    math.prod: reductions.prod, math.dist: _dist, math.sumprod if hasattr(math, "sumprod") else None: products.matmul,
     np.shape: shape, np.size: size, np.ndim: ndim, np.float64: _float, np.int64: _int,
     np.sum: reductions.sum_, np.prod: reductions.prod, np.mean: reductions.mean, np.var: reductions.var, np.std: reductions.std,
+    np.average: reductions.average, np.ptp: reductions.ptp, np.cov: reductions.covariance, np.corrcoef: reductions.corrcoef,
+    np.count_nonzero: reductions.count_nonzero, np.argmax: reductions.arg_extreme(">"), np.argmin: reductions.arg_extreme("<"),
     np.max: reductions.extreme("max"), np.min: reductions.extreme("min"), np.any: reductions.any_all("||"),
-    np.all: reductions.any_all("&&"), np.dot: reductions.dot, np.matmul: reductions.matmul, np.vdot: reductions.inner,
-    np.inner: reductions.inner, np.outer: reductions.outer, np.trace: reductions.trace,
-    np.cumsum: reductions.cumulative("+"), np.cumprod: reductions.cumulative("*"), np.linalg.norm: reductions.norm,
-    np.linalg.solve: reductions.solve, np.linalg.inv: reductions.of_matrix("np.linalg.inv", "inverse", False),
-    np.linalg.det: reductions.of_matrix("np.linalg.det", "det", True),
-    np.linalg.cholesky: reductions.of_matrix("np.linalg.cholesky", "cholesky", False),
+    np.all: reductions.any_all("&&"), np.cumsum: reductions.cumulative("+"), np.cumprod: reductions.cumulative("*"),
+    np.dot: products.dot, np.matmul: products.matmul, np.vdot: products.vdot, np.inner: products.inner,
+    np.outer: products.outer, np.trace: products.trace, np.einsum: products.einsum, np.tensordot: products.tensordot,
+    np.kron: products.kron, np.cross: products.cross,
+    np.linalg.norm: products.norm, np.linalg.solve: products.solve, np.linalg.slogdet: products.slogdet,
+    np.linalg.matrix_power: products.matrix_power,
+    np.linalg.inv: products.of_matrix("np.linalg.inv", "inverse", False),
+    np.linalg.det: products.of_matrix("np.linalg.det", "det", True),
+    np.linalg.cholesky: products.cholesky,
     np.zeros: arrays.filled(0), np.ones: arrays.filled(1), np.empty: arrays.filled(0), np.full: arrays.full,
+    np.ndarray: arrays.filled(0),
     np.zeros_like: arrays.filled_like(0), np.ones_like: arrays.filled_like(1), np.empty_like: arrays.filled_like(0),
     np.full_like: arrays.full_like, np.arange: arrays.arange, np.linspace: arrays.linspace, np.eye: arrays.eye,
-    np.identity: arrays.eye, np.array: arrays.array, np.asarray: arrays.asarray, np.ascontiguousarray: arrays.asarray,
-    np.copy: _copy, np.transpose: arrays.transpose, np.ravel: arrays.ravel, np.concatenate: arrays.concatenate,
-    np.stack: arrays.stack, np.diag: arrays.diag, np.where: _where, np.diff: arrays.diff,
+    np.identity: arrays.identity, np.tri: arrays.tri, np.array: arrays.array, np.asarray: arrays.asarray,
+    np.ascontiguousarray: arrays.asarray, np.copy: _copy, np.diag: arrays.diag, np.where: _where, np.select: arrays.select,
+    np.diff: arrays.diff, np.polyval: _polyval, np.trapezoid: _trapezoid, np.interp: _interp,
+    np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes, np.moveaxis: shaping.moveaxis, np.reshape: shaping.reshape,
+    np.ravel: shaping.ravel, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze, np.flip: shaping.flip,
+    np.fliplr: shaping.flipped(1), np.flipud: shaping.flipped(0), np.roll: shaping.roll, np.tril: shaping.triangle("<="),
+    np.triu: shaping.triangle(">="), np.concatenate: shaping.concatenate, np.stack: shaping.stack, np.hstack: shaping.hstack,
+    np.vstack: shaping.vstack, np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast(1),
+    np.atleast_2d: shaping.atleast(2), np.repeat: shaping.repeat, np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to,
+    np.meshgrid: shaping.meshgrid,
 }
+TABLE.pop(None, None)
 if special is not None:
-    TABLE[special.logsumexp] = reductions.logsumexp
+    TABLE |= {special.logsumexp: reductions.logsumexp, special.softmax: _softmax, special.log_softmax: _log_softmax}
 
 METHODS = {
     "sum": reductions.sum_, "prod": reductions.prod, "mean": reductions.mean, "var": reductions.var, "std": reductions.std,
     "max": reductions.extreme("max"), "min": reductions.extreme("min"), "any": reductions.any_all("||"),
-    "all": reductions.any_all("&&"), "dot": reductions.dot, "copy": _copy, "transpose": arrays.transpose,
-    "ravel": arrays.ravel, "flatten": lambda w, a: arrays.array(w, arrays.ravel(w, a)), "astype": arrays.astype,
-    "cumsum": reductions.cumulative("+"), "cumprod": reductions.cumulative("*"), "trace": reductions.trace,
+    "all": reductions.any_all("&&"), "argmax": reductions.arg_extreme(">"), "argmin": reductions.arg_extreme("<"),
+    "dot": products.dot, "copy": _copy, "transpose": shaping.transpose_method, "reshape": shaping.reshape_method,
+    "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,
+    "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "repeat": shaping.repeat,
+    "cumsum": reductions.cumulative("+"), "cumprod": reductions.cumulative("*"), "trace": products.trace,
     "item": lambda w, a: w.scalar(a), "clip": lambda w, a, min, max: elementwise(w, BY_OBJECT[np.clip], [a, min, max]),
 }
 
-ATTRIBUTES = {"T": arrays.transpose, "shape": shape, "size": size, "ndim": ndim}
+ATTRIBUTES = {"T": shaping.transpose, "shape": shape, "size": size, "ndim": ndim, "dtype": _dtype}
+#: What is there of the elements under a mask.
+OF_MASKED = {"sum", "prod", "mean", "var", "std", "any", "all", "max", "min"}
+
+
+def of_ufunc(w, ufunc, name, args, kwargs):
+    """`np.add.outer`, `np.add.reduce`: what every elementwise function of two numbers has."""
+    row = BY_OBJECT.get(ufunc)
+    if row is None or len(row.samples) != 2:
+        return None
+    compute = lambda x, y: row.compute(w, x, y)
+    if name == "outer" and len(args) == 2 and not kwargs:
+        a, b = (w.num(arg) for arg in args)
+        return w.build((*a.dims, *b.dims), lambda i: compute(w.element(a, i[:a.rank]), w.element(b, i[a.rank:])))
+    reductions_of = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all, np.logical_or: np.any}
+    scans = {np.add: np.cumsum, np.multiply: np.cumprod}
+    if name == "reduce" and ufunc in reductions_of:
+        kwargs.setdefault("axis", Known(0))
+        return apply(w, TABLE[reductions_of[ufunc]], f"np.{ufunc.__name__}.reduce", args, kwargs)
+    if name == "accumulate" and ufunc in scans:
+        kwargs.setdefault("axis", Known(0))
+        return apply(w, TABLE[scans[ufunc]], f"np.{ufunc.__name__}.accumulate", args, kwargs)
+    return None
 
 
 def elementwise(w, row, args):
     wanted = len(row.samples)
     if len(args) != wanted:
+        if row.names[-1] == "math.log" and len(args) == 2:
+            return binary(w, "/", elementwise(w, row, args[:1]), elementwise(w, row, args[1:]))
         w.fail(f"`{row.names[0]}` takes {wanted} argument{'s' if wanted > 1 else ''}, not {len(args)}")
-    numbers = [w.num(arg) for arg in args]
-    return w.map(lambda *xs: row.compute(w, *xs), *numbers)
+    numbers = [arg if isinstance(arg, Masked) else w.num(arg) for arg in args]
+    made = lambda: w.map(lambda *xs: row.compute(w, *xs), *numbers)
+    if not row.is_mask or not any(isinstance(x, Num) and x.rank for x in numbers):
+        return made()
+    key = (row.names[0], *map(named, args))
+    return made() if None in key else w.mask(key, made)
 
 
 def known_call(w, function, args, kwargs):
@@ -200,6 +313,8 @@ def known_call(w, function, args, kwargs):
         if kwargs:
             w.fail(f"`{row.names[0]}` is called with `{next(iter(kwargs))}=`", "leave it out")
         return elementwise(w, row, args)
+    if isinstance(getattr(function, "__self__", None), np.ufunc):
+        return of_ufunc(w, function.__self__, function.__name__, args, kwargs)
     handler = _find(TABLE, function)
     if handler is None:
         return None

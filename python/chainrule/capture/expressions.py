@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 
-from . import calls, derivatives, indexing, loops, reductions
+from . import calls, derivatives, indexing, loops, products, records, reductions, slices
 from .frame import Frame
 from .operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
-from .values import Bound, Gone, Known, Local, Loop, Num, Row, describe, is_number, storages
+from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Row, describe, is_number
 
 #: How many calls of Python functions may stand in each other.
 MAX_DEPTH = 40
@@ -49,16 +50,30 @@ class Expressions:
     def expr_List(self, node):
         return Row(self.items(node.elts), is_list=True)
 
+    def expr_Dict(self, node):
+        names = []
+        for key in node.keys:
+            if key is None:
+                self.w.fail("`**` in a dict cannot be compiled", "write the items out")
+            known = self.value(key)
+            if not isinstance(known, Known):
+                self.w.fail(f"{describe(known)} is a key of a dict", "use keys that are known, or an array")
+            names.append(known.value)
+        if len(set(names)) != len(names):
+            self.w.fail("a key stands in a dict twice")
+        return Row(self.values(node.values), Form(dict, names))
+
     def items(self, nodes):
         found = []
-        for node in nodes:
+        values = self.values([node.value if isinstance(node, ast.Starred) else node for node in nodes])
+        for node, value in zip(nodes, values):
             if isinstance(node, ast.Starred):
-                inner = loops.loop_of(self.w, self.value(node.value))
+                inner = loops.loop_of(self.w, value)
                 if not isinstance(inner, list):
                     self.w.fail("`*` of something of unknown length", "pass the array itself")
                 found += inner
             else:
-                found.append(self.value(node))
+                found.append(value)
         return found
 
     def expr_NamedExpr(self, node):
@@ -69,10 +84,10 @@ class Expressions:
     # Operators.
 
     def expr_BinOp(self, node):
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.values([node.left, node.right])
         self.w.at(self.frame.source, node)
         if isinstance(node.op, ast.MatMult):
-            return reductions.matmul(self.w, left, right)
+            return products.matmul(self.w, left, right)
         if type(node.op) not in ARITHMETIC:
             self.w.fail(f"{phrase(node.op)} cannot be compiled", "multiply and divide by powers of 2")
         return binary(self.w, ARITHMETIC[type(node.op)][0], left, right)
@@ -83,7 +98,7 @@ class Expressions:
         if isinstance(node.op, ast.USub):
             return negative(self.w, value)
         if isinstance(node.op, ast.UAdd):
-            return value
+            return reductions.positive(self.w, value)
         if isinstance(node.op, ast.Not):
             known = truth(self.w, value)
             return Known(not known) if isinstance(known, bool) else invert(self.w, known)
@@ -114,6 +129,8 @@ class Expressions:
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(left, Known) and isinstance(right, Known):
                 return Known((left.value in right.value) == isinstance(op, ast.In))
+            if isinstance(left, Known) and isinstance(right, Row) and isinstance(right.is_list, Form) and right.is_list.cls is dict:
+                return Known((left.value in right.is_list.names) == isinstance(op, ast.In))
             if isinstance(left, Known) and isinstance(right, Row) and all(isinstance(x, Known) for x in right.items):
                 return Known((left.value in [x.value for x in right.items]) == isinstance(op, ast.In))
             self.w.fail("`in` looks for a number that is not known", "compare with each element")
@@ -157,7 +174,7 @@ class Expressions:
         index = self.index_value(node.slice)
         self.w.at(self.frame.source, node)
         if isinstance(array, Row):
-            return self.item(array, index)
+            return self.part_of(array, index)
         if isinstance(array, Known):
             if not isinstance(index, Known):
                 self.w.fail(f"{describe(array)} is indexed by {describe(index)}", "index arrays: `np.array(...)`")
@@ -169,11 +186,20 @@ class Expressions:
             self.w.fail(f"{describe(array)} is indexed", "index arrays and tuples")
         return indexing.get(self.w, array, index)
 
+    def part_of(self, row, index):
+        """The item of a tuple, a list or a dict."""
+        if not isinstance(row.is_list, Form) or row.is_list.cls is not dict:
+            return self.item(row, index)
+        found = records.item(self.w, row, index.value) if isinstance(index, Known) else None
+        if found is None:
+            self.w.fail(f"KeyError: {describe(index)}", f"the dict has {', '.join(map(repr, row.is_list.names))}")
+        return found
+
     def item(self, row, index):
-        if isinstance(index, indexing.Slice):
+        if isinstance(index, slices.Slice):
             bounds = [None if b is None else b.value if isinstance(b, Known) else self.w.fail("a bound is not known")
                       for b in (index.start, index.stop, index.step)]
-            return Row(row.items[slice(*bounds)], row.is_list)
+            return Row(row.items[slice(*bounds)], row.is_list is True)
         if isinstance(index, Known):
             try:
                 return row.items[index.value]
@@ -184,13 +210,21 @@ class Expressions:
     def index_value(self, node):
         if isinstance(node, ast.Slice):
             parts = (None if part is None else self.value(part) for part in (node.lower, node.upper, node.step))
-            return indexing.Slice(*parts)
+            return slices.Slice(*parts)
         if isinstance(node, ast.Tuple):
             return Row([self.index_value(part) for part in node.elts])
         return self.value(node)
 
     def expr_Attribute(self, node):
         value = self.value(node.value)
+        if isinstance(value, Masked) and node.attr in calls.OF_MASKED:
+            return Bound(value, node.attr)
+        if isinstance(value, Masked) and node.attr == "size":
+            return calls.TABLE[len](self.w, value)
+        if isinstance(value, Row) and isinstance(value.is_list, Form):
+            found = records.attribute(self.w, value, node.attr, self.capture.lift)
+            is_property = isinstance(found, Bound) and isinstance(getattr(value.is_list.cls, node.attr, None), property)
+            return self.inline_object(getattr(value.is_list.cls, node.attr).fget, [value], {}) if is_property else found
         if isinstance(value, Num) or isinstance(value, Row):
             if isinstance(value, Num) and node.attr in calls.ATTRIBUTES:
                 return calls.ATTRIBUTES[node.attr](self.w, value)
@@ -229,16 +263,22 @@ class Expressions:
         return self.call(node, function, args, kwargs)
 
     def call(self, node, function, args, kwargs):
+        if isinstance(function, Bound) and isinstance(function.value, Row):
+            return self.call_of_record(function.value, function.name, args, kwargs)
         if isinstance(function, Bound):
             handler = calls.METHODS[function.name]
-            if function.name == "transpose" and args:
-                self.w.fail("`.transpose` with axes", "write `.T`")
             return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs)
         if isinstance(function, Local):
             return self.inline(function.node, function.frame, args, kwargs, function.name)
         if not isinstance(function, Known):
             self.w.fail(f"{describe(function)} is called")
         target = function.value
+        if records.is_record_class(target):
+            return records.construct(self.w, target, args, kwargs, self.capture.lift)
+        if target is dataclasses.replace and args and isinstance(args[0], Row):
+            return records.replaced(self.w, args[0], kwargs)
+        if target is dict and not args:
+            return Row(kwargs.values(), Form(dict, kwargs))
         found = calls.known_call(self.w, target, args, kwargs)
         if found is not None:
             return found
@@ -251,6 +291,14 @@ class Expressions:
         if is_python_function(target):
             return self.inline_object(target, args, kwargs)
         return self.w.fail(f"`{calls.name_of(target)}` cannot be compiled", nearest(calls.name_of(target)))
+
+    def call_of_record(self, row, name, args, kwargs):
+        """Calls a method of a dict, a NamedTuple or a dataclass."""
+        if row.is_list.cls is dict:
+            return calls.apply(self.w, records.DICT_METHODS[name], f".{name}", [row, *args], kwargs)
+        if name == "_replace":
+            return records.replaced(self.w, row, kwargs)
+        return self.inline_object(getattr(row.is_list.cls, name), [row, *args], kwargs)
 
     def inline_object(self, function, args, kwargs):
         """Calls a Python function by capturing it in place."""
@@ -270,7 +318,9 @@ class Expressions:
         frame.own = self.own_names(node)
         before, place = self.frame, (self.w.source, self.w.node)
         self.frame, self.depth = frame, self.depth + 1
+        self.callers.append(before)
         result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
+        self.callers.pop()
         self.frame, self.depth = before, self.depth - 1
         self.w.at(*place)
         return result
@@ -303,7 +353,6 @@ class Expressions:
         if missing:
             self.w.fail(f"{name}() is missing the argument '{missing[0]}'")
         frame.env.update(env)
-        frame.foreign = {root for value in env.values() for storage in storages(value) for root in storage.roots}
 
     # Comprehensions.
 
@@ -327,12 +376,13 @@ class Expressions:
         def element(item):
             frame = Frame(self.capture, self.frame.source, self.frame.module, self.frame.closure, parent=self.frame)
             before, self.frame = self.frame, frame
-            place = (self.w.source, self.w.node)
+            place, start, known = (self.w.source, self.w.node), len(self.writes), self.snapshot()
             self.assign(first.target, item)
             if others:
                 value = self.generator(type(node)(elt=node.elt, generators=others, **positions(node)))
             else:
                 value = self.value(node.elt)
+            self.no_writes(start, known, "a comprehension")
             self.frame = before
             self.w.at(*place)
             return value
@@ -371,7 +421,6 @@ def positions(node):
 
 
 REMEDIES = {
-    ast.Dict: "use a tuple, or pass numbers as arguments",
     ast.DictComp: "use an array",
     ast.Set: "use a tuple",
     ast.SetComp: "use an array",

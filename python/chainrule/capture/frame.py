@@ -52,7 +52,7 @@ class Frame:
         self.parent = parent
         self.name = name
         self.env = {}
-        self.foreign = set()  # roots of arrays of the caller
+        self.n_loops = 0  # that are being run
         self.own = frozenset()  # names that the function assigns: they are never those of the module
 
     def lookup(self, name):
@@ -81,6 +81,18 @@ class Frame:
         return None
 
 
+class Effects:
+    """What a call writes to its arguments: `function` has them as results, after the `n_results` that are returned."""
+
+    __slots__ = ("function", "leaves", "n_results", "structure")
+
+    def __init__(self, function, leaves, n_results, structure):
+        self.function = function
+        self.leaves = leaves  # numbers of the argument leaves that are written
+        self.n_results = n_results
+        self.structure = structure  # of what is returned; `False` for nothing
+
+
 class Constants:
     """Arrays that a function reads without taking them: further arguments of the program."""
 
@@ -89,6 +101,7 @@ class Constants:
         self.arrays = []
         self.dependencies = []
         self.lifted = {}
+        self.effects = None
 
     def read(self, read, value, place=None):
         """A value of the surroundings, which is remembered."""
@@ -116,6 +129,8 @@ class Constants:
         found = getattr(value, name, MISSING)
         if found is MISSING:
             return None
+        if isinstance(value, np.ufunc):
+            return Known(found)
         if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in CONSTANT_MODULES:
             return Known(found)
         return self.read(lambda: getattr(value, name), found, (value, name))

@@ -1,174 +1,28 @@
-"""Elements, basic slices, integer-array indices; writing elements of local arrays."""
+"""Elements, slices, indices that are arrays; elements under a mask."""
 
 from __future__ import annotations
 
 from .operators import scalar
-from .values import Dim, Known, Num, Row, describe
-
-
-class Axis:
-    """What an index says of one axis: `at` one index, or from `start` in steps of `step`, `count` times; or new."""
-
-    __slots__ = ("at", "start", "step", "count", "gather")
-
-    def __init__(self, at=None, start=None, step=1, count=None, gather=None):
-        self.at = at
-        self.start = start
-        self.step = step
-        self.count = count
-        self.gather = gather
-
-    @property
-    def is_new(self):
-        return self.at is None and self.start is None and self.gather is None
-
-
-class Slice:
-    """A slice with bounds that are values."""
-
-    __slots__ = ("start", "stop", "step")
-
-    def __init__(self, start, stop, step):
-        self.start, self.stop, self.step = start, stop, step
-
-
-def axes_of(w, array, index):
-    """One `Axis` for each axis of the array, and for each new one."""
-    parts = index.items if isinstance(index, Row) and not index.is_list else [index]
-    ellipsis = [k for k, part in enumerate(parts) if isinstance(part, Known) and part.value is Ellipsis]
-    n_new = sum(isinstance(part, Known) and part.value is None for part in parts)
-    missing = array.rank - (len(parts) - n_new - len(ellipsis))
-    if missing < 0 or len(ellipsis) > 1:
-        w.fail(f"{describe(array)} has too many indices", f"it has {array.rank} axes")
-    full = [Slice(None, None, None)] * missing
-    at = ellipsis[0] if ellipsis else len(parts)
-    parts = [*parts[:at], *full, *parts[at + len(ellipsis):]]
-    axes, axis = [], 0
-    for part in parts:
-        if isinstance(part, Known) and part.value is None:
-            axes.append(Axis())
-            continue
-        axes.append(axis_of(w, part, array.dims[axis]))
-        axis += 1
-    return axes
-
-
-def axis_of(w, part, dim):
-    if isinstance(part, Slice):
-        return slice_of(w, part, dim)
-    if isinstance(part, Known) and isinstance(part.value, slice):
-        given = part.value
-        bounds = (None if b is None else Known(b) for b in (given.start, given.stop, given.step))
-        return slice_of(w, Slice(*bounds), dim)
-    if isinstance(part, Row):
-        part = w.num(part)
-    if isinstance(part, Num) and part.rank:
-        if part.kind == "b":
-            w.fail("an array is indexed by truth values", "use `np.where(mask, a, b)`: sizes must not depend on data")
-        if part.rank != 1 or part.kind != "i":
-            w.fail(f"an array is indexed by {describe(part)}", "index by an array of ints of one dimension")
-        return Axis(gather=part)
-    return Axis(at=w.size(position(w, part, dim)) if isinstance(part, Known) else variable(w, part))
-
-
-def position(w, part, dim):
-    """A known index, counted from the end where it is negative."""
-    if not hasattr(part.value, "__index__") or isinstance(part.value, bool):
-        w.fail(f"{describe(part)} is used as an index", "index by ints")
-    k = int(part.value.__index__())
-    if dim.known is not None and not -dim.known <= k < dim.known:
-        w.fail("an index is out of range", reason=f"the index is {k}, the axis has {dim.known} elements")
-    return Dim(k) if k >= 0 else dim + k
-
-
-def variable(w, part):
-    return w.integer(part, "an index")
-
-
-def bound(w, part, dim, default):
-    if part is None or isinstance(part, Known) and part.value is None:
-        return default
-    if isinstance(part, Known):
-        k = int(w.integer(part, "a bound of a slice").dim.known)
-        if dim.known is not None:
-            return Dim(min(max(k + dim.known if k < 0 else k, 0), dim.known))
-        return Dim(k) if k >= 0 else dim + k
-    form = w.dim(part, "a bound of a slice")
-    w.require_not_negative(form)
-    return form
-
-
-def slice_of(w, part, dim):
-    step = 1
-    if part.step is not None and not (isinstance(part.step, Known) and part.step.value is None):
-        if not isinstance(part.step, Known):
-            w.fail("the step of a slice is not known", "write a number")
-        step = int(part.step.value)
-        if step == 0:
-            w.fail("slice step cannot be zero")
-    if step == 1:
-        start = bound(w, part.start, dim, Dim(0))
-        stop = bound(w, part.stop, dim, dim)
-        count = stop - start
-        if count.known is not None and count.known < 0:
-            count = Dim(0)
-        return Axis(start=start, count=count)
-    if step > 0:
-        start, stop = bound(w, part.start, dim, Dim(0)), bound(w, part.stop, dim, dim)
-        length = stop - start
-    else:
-        start, stop = bound(w, part.start, dim, dim - 1), bound(w, part.stop, dim, Dim(-1))
-        length = start - stop
-    return Axis(start=start, step=step, count=divided_up(w, length, abs(step)))
-
-
-def divided_up(w, length, step):
-    """The least integer that is not less than `length / step`."""
-    if step == 1:
-        return length if length.known is None else Dim(max(length.known, 0))
-    if length.known is not None:
-        return Dim(max(-(-length.known // step), 0))
-    known = w.quotients.get((length, step))
-    if known is None or not w.names[known].is_visible:
-        up = w.size(length + (step - 1))
-        term = w.program.apply("div", [up.term, w.program.integer(step)])
-        known = w.quotients[length, step] = term.name
-        w.names[known] = term
-    return Dim(0, {known: 1})
-
-
-def place(w, axis, k):
-    """The index of element `k` of a slice."""
-    if axis.step != 1:
-        k = scalar(w, "*", w.constant(axis.step), k)
-    if axis.start == Dim(0):
-        return k
-    return scalar(w, "+", w.size(axis.start), k)
+from .slices import axes_of, place
+from .values import Dim, Masked, Num, describe
 
 
 def get(w, array, index):
     """`array[index]`."""
     axes = axes_of(w, array, index)
+    if any(axis.mask is not None for axis in axes):
+        return masked(w, array, axes)
+    if any(axis.gather is not None for axis in axes):
+        return gathered(w, array, axes)
     # Leading single indices take parts; so do whole axes at the end.
     n = 0
     while n < len(axes) and axes[n].at is not None:
         n += 1
     part = w.element(array, [axis.at for axis in axes[:n]])
     rest = axes[n:]
-    if all(is_whole(axis, dim) for axis, dim in zip(rest, part.dims)) and len(rest) == part.rank:
+    if all(axis.is_whole(dim) for axis, dim in zip(rest, part.dims)) and len(rest) == part.rank:
         return part
-    n_gather = sum(axis.gather is not None for axis in axes)
-    advanced = [k for k, axis in enumerate(axes) if axis.at is not None or axis.gather is not None]
-    if n_gather > 1 or n_gather and advanced[-1] - advanced[0] >= len(advanced):
-        w.fail("several axes are indexed by arrays and ints", "index one axis at a time, or loop over the indices")
-    dims = []
-    for axis in rest:
-        if axis.is_new:
-            dims.append(Dim(1))
-        elif axis.gather is not None:
-            dims.append(axis.gather.dims[0])
-        elif axis.at is None:
-            dims.append(axis.count)
+    dims = [Dim(1) if axis.is_new else axis.count for axis in rest if axis.at is None]
 
     def element(indices):
         indices = iter(indices)
@@ -176,44 +30,84 @@ def get(w, array, index):
         for axis in rest:
             if axis.is_new:
                 next(indices)
-            elif axis.gather is not None:
-                own.append(w.element(axis.gather, [next(indices)]))
             elif axis.at is not None:
                 own.append(axis.at)
             else:
                 own.append(place(w, axis, next(indices)))
         return w.element(part, own)
 
-    result = w.build(tuple(dims), element)
-    return Num(result.term, result.kind, result.dims, storage=None if n_gather else array.storage)
+    result = w.build(tuple(dims), element) if dims else element([])
+    return Num(result.term, result.kind, result.dims, storage=array.storage if dims else None, is_view=bool(dims))
 
 
-def is_whole(axis, dim):
-    return axis.start == Dim(0) and axis.step == 1 and axis.count == dim
+def gathered(w, array, axes):
+    """The elements at arrays of indices, which are broadcast; single indices are such arrays, too."""
+    advanced = [k for k, axis in enumerate(axes) if axis.gather is not None or axis.at is not None]
+    dims = w.broadcast(*[axes[k].gather for k in advanced if axes[k].gather is not None])
+    adjacent = advanced[-1] - advanced[0] + 1 == len(advanced)
+    shape, first = [], None
+    for k, axis in enumerate(axes):
+        if k in advanced:
+            if first is None:
+                first = len(shape) if adjacent else 0
+            continue
+        shape.append(Dim(1) if axis.is_new else axis.count)
+    shape[first:first] = dims
+
+    def element(indices):
+        common = indices[first:first + len(dims)]
+        others = iter([*indices[:first], *indices[first + len(dims):]])
+        own = []
+        for axis in axes:
+            if axis.is_new:
+                next(others)
+            elif axis.gather is not None:
+                own.append(w.spread(axis.gather, common))
+            elif axis.at is not None:
+                own.append(axis.at)
+            else:
+                own.append(place(w, axis, next(others)))
+        return w.element(array, own)
+
+    result = w.build(tuple(shape), element)
+    return Num(result.term, result.kind, result.dims)
+
+
+def masked(w, array, axes):
+    """The elements under a mask over all axes."""
+    if len(axes) != 1 or axes[0].mask.rank != array.rank:
+        w.fail("a mask is used with other indices, or for some of the axes", "use `np.where(mask, a, b)`: sizes must not depend on data")
+    mask = axes[0].mask
+    for dim, own in zip(array.dims, mask.dims):
+        w.require_equal(dim, own, "an array and its mask")
+    return Masked(Num(array.term, array.kind, array.dims), mask, w.node)
 
 
 def put(w, array, index, value):
     """The array with the elements at `index` replaced by `value`, which is broadcast."""
     axes = axes_of(w, array, index)
-    if any(axis.gather is not None for axis in axes):
-        w.fail("elements at an array of indices are written", "loop over the indices: `for k in indices: a[k] = ...`")
-    if any(axis.is_new for axis in axes):
-        w.fail("`None` is used in an index that is written to")
-    free = [axis for axis in axes if axis.at is None]
+    if any(axis.mask is not None for axis in axes):
+        return put_masked(w, array, axes, value)
     value = w.num(value)
     if value.kind == "f" and array.kind != "f":
         w.fail(f"a float is written into {describe(array)}", "make the array of floats: `np.zeros(n)`, or round the value")
     value = w.cast(value, array.kind)
-    if value.rank > len(free):
-        w.fail(f"{describe(value)} is written to {len(free)} axes", "reduce it or take a part of it")
-    fit(w, value, [axis.count for axis in free])
+    if any(axis.gather is not None for axis in axes):
+        return put_gathered(w, array, axes, value)
+    # New axes are extents of 1 of the value.
+    free = [axis for axis in axes if axis.at is None]
+    if any(axis.is_new for axis in free):
+        value = without_new(w, value, free)
+        axes = [axis for axis in axes if not axis.is_new]
+        free = [axis for axis in free if not axis.is_new]
+    value = fitted(w, value, [axis.count for axis in free])
 
     def level(part, k, taken):
         """Axes from `k` on of `part`, all conditions before being true; `taken` are indices into the free axes."""
         if k == len(axes):
             return w.spread(value, taken) if value.rank else value
         axis = axes[k]
-        if is_whole(axis, part.dims[0]):
+        if axis.is_whole(part.dims[0]):
             return w.build((part.dims[0],), lambda i: level(w.element(part, i), k + 1, [*taken, i[0]]))
 
         def chosen(i):
@@ -225,7 +119,105 @@ def put(w, array, index, value):
         return w.build((part.dims[0],), lambda i: chosen(i[0]))
 
     result = level(array, 0, [])
-    return Num(result.term, array.kind, array.dims, storage=array.storage)
+    return Num(result.term, array.kind, array.dims, storage=array.storage, is_view=array.is_view)
+
+
+def without_new(w, value, free):
+    """The value without the axes that are new in the index that it is written to."""
+    if value.rank < len(free):
+        # What is missing in front is broadcast.
+        value = w.broadcast_to(value, (Dim(1),) * (len(free) - value.rank) + value.dims) if value.rank else value
+    if not value.rank:
+        return value
+    keep = [k for k, axis in enumerate(free) if not axis.is_new]
+    for k, axis in enumerate(free):
+        if axis.is_new and value.dims[k].known != 1:
+            w.fail(f"{describe(value)} is written to a new axis", "its extent there has to be 1")
+    zero = w.constant(0)
+
+    def element(indices):
+        own = [zero] * len(free)
+        for k, i in zip(keep, indices):
+            own[k] = i
+        return w.element(value, own)
+
+    return w.build(tuple(value.dims[k] for k in keep), element) if keep else element([])
+
+
+def put_gathered(w, array, axes, value, combine=None):
+    """Writes at arrays of indices, one after the other: of equal indices the last one stays, or all are combined."""
+    advanced = [k for k, axis in enumerate(axes) if axis.gather is not None or axis.at is not None]
+    if any(axis.is_new for axis in axes):
+        w.fail("`None` is used beside an array of indices that is written to", "leave it out")
+    dims = w.broadcast(*[axes[k].gather for k in advanced if axes[k].gather is not None])
+    adjacent = advanced[-1] - advanced[0] + 1 == len(advanced)
+    others = [axis for axis in axes if axis.at is None and axis.gather is None]
+    first = len([k for k, axis in enumerate(axes) if k < advanced[0]]) if adjacent else 0
+    shape = [axis.count for axis in others]
+    shape[first:first] = dims
+    value = w.broadcast_to(fitted(w, value, shape), tuple(shape))
+
+    def write(state, common):
+        at = [axis.at if axis.gather is None else w.spread(axis.gather, common) for axis in axes]
+
+        def level(part, k, taken):
+            if k == len(axes):
+                new = w.element(value, [*taken[:first], *common, *taken[first:]])
+                return new if combine is None else combine(part, new)
+            if at[k] is not None:
+                return w.build((part.dims[0],), lambda i: w.choose(
+                    scalar(w, "==", i[0], at[k]), lambda: level(w.element(part, i), k + 1, taken), lambda: w.element(part, i)))
+            axis = axes[k]
+            if axis.is_whole(part.dims[0]):
+                return w.build((part.dims[0],), lambda i: level(w.element(part, i), k + 1, [*taken, i[0]]))
+            return w.build((part.dims[0],), lambda i: inside(
+                w, axis, i[0], lambda q: level(w.element(part, i), k + 1, [*taken, q]), lambda: w.element(part, i)))
+
+        return level(state, 0, [])
+
+    def nested(state, indices):
+        if len(indices) == len(dims):
+            return write(state, indices)
+        return w.reduce(dims[len(indices)], state, lambda s, i: nested(s, [*indices, i]))
+
+    result = nested(Num(array.term, array.kind, array.dims), [])
+    return Num(result.term, array.kind, array.dims, storage=array.storage, is_view=array.is_view)
+
+
+def accumulate(w, array, index, value, row):
+    """`np.add.at(array, index, value)`: every index counts, equal ones, too."""
+    axes = axes_of(w, array, index)
+    if any(axis.mask is not None for axis in axes):
+        w.fail("`.at` with a mask", "write `a[mask] += ...`")
+    combine = lambda old, new: w.cast(row.compute(w, old, new), array.kind)
+    return put_gathered(w, array, axes, w.cast(w.num(value), array.kind), combine)
+
+
+def put_diagonal(w, array, value):
+    """The matrix with a number on its diagonal."""
+    value = w.cast(w.scalar(value), array.kind)
+    made = w.build(array.dims, lambda i: w.choose(scalar(w, "==", i[0], i[1]), lambda: value, lambda: w.element(array, i)))
+    return Num(made.term, array.kind, array.dims, storage=array.storage, is_view=array.is_view)
+
+
+def put_masked(w, array, axes, value):
+    """The array with elements under a mask replaced."""
+    old = masked(w, array, axes)
+    mask = old.mask
+    if isinstance(value, Masked):
+        if not value.is_under(mask):
+            w.fail("elements under one mask are written under another one", "give the mask a name, and use it on both sides")
+        source = value.array
+    else:
+        source = w.num(value)
+        if source.rank:
+            w.fail("an array is written under a mask", "write a number, or elements under the same mask")
+    if source.kind == "f" and array.kind != "f":
+        w.fail(f"a float is written into {describe(array)}", "make the array of floats")
+    source = w.cast(source, array.kind)
+    result = w.build(array.dims, lambda i: w.choose(
+        w.element(mask, i), lambda: w.spread(source, i) if source.rank else source, lambda: w.element(array, i)))
+    return Num(result.term, array.kind, array.dims, storage=array.storage, is_view=array.is_view)
 
 
 def inside(w, axis, i, then, otherwise):
@@ -246,8 +238,13 @@ def inside(w, axis, i, then, otherwise):
     return w.choose(Num(within, "b"), lambda: then(own), otherwise)
 
 
-def fit(w, value, dims):
-    """States that a value can be broadcast to these extents."""
+def fitted(w, value, dims):
+    """The value, which can be broadcast to these extents: without extents of 1 that are too many in front."""
+    while value.rank > len(dims):
+        if value.dims[0].known != 1:
+            w.fail(f"an array of {value.rank} dimensions is written to {len(dims)} axes", "reduce it or take a part of it")
+        value = w.element(value, [w.constant(0)])
     for own, dim in zip(reversed(value.dims), reversed(dims)):
         if own.known != 1:
             w.require_equal(dim, own, "elements are written")
+    return value

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .indexing import divided_up
 from .operators import scalar
-from .values import Dim, Known, Loop, Num, Row, describe
+from .values import Dim, Form, Known, Loop, Num, Row, describe
 
 
 def counted(w, start, stop, step):
@@ -17,7 +16,7 @@ def counted(w, start, stop, step):
         w.fail("range() arg 3 must not be zero")
     first, last = w.dim(start, "a bound of a range"), w.dim(stop, "a bound of a range")
     length = last - first if by > 0 else first - last
-    count = divided_up(w, length, abs(by))
+    count = w.divided_up(length, abs(by))
 
     def at(index):
         k = index if abs(by) == 1 else scalar(w, "*", index, w.constant(abs(by)))
@@ -40,6 +39,10 @@ def loop_of(w, value):
     """A value as something that is iterated over: a `Loop`, or the list of its items where their number is known."""
     if isinstance(value, Loop):
         return value
+    if isinstance(value, Row) and isinstance(value.is_list, Form) and value.is_list.cls is dict:
+        return [Known(key) for key in value.is_list.names]
+    if isinstance(value, Row) and isinstance(value.is_list, Form) and not issubclass(value.is_list.cls, tuple):
+        return w.fail(f"{describe(value)} is iterated over", "iterate over its fields")
     if isinstance(value, Row):
         return value.items
     if isinstance(value, Known) and isinstance(value.value, range):
@@ -68,8 +71,7 @@ def zip_(w, *iterables):
     count = loops[0].count
     for one in loops[1:]:
         if one.count != count:
-            # NumPy's users zip arrays of one length; Python would stop at the shorter one.
-            w.require_equal(count, one.count, "`zip` takes arrays of one length")
+            count = w.shorter(count, one.count)
     return Loop(count, lambda i: Row([one.element(i) for one in loops]), [s for one in loops for s in one.storages])
 
 

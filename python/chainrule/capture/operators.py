@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 
-from .values import Known, Num, Row, describe, is_number
+from .values import Known, Masked, Num, Row, describe, is_number
 
 ARITHMETIC = {
     ast.Add: ("+", operator.add),
@@ -28,6 +28,9 @@ COMPARISONS = {
     ast.Eq: ("==", operator.eq),
     ast.NotEq: ("<>", operator.ne),
 }
+
+#: Signs that make masks.
+MASKS = {sign for sign, _ in COMPARISONS.values()} | {"&", "|", "^"}
 
 FOLDED = {sign: function for sign, function in [*ARITHMETIC.values(), *COMPARISONS.values()]}
 
@@ -115,15 +118,28 @@ def binary(w, sign, a, b):
     if sign == "**" and isinstance(b, Known) and isinstance(b.value, float) and b.value.is_integer() and abs(b.value) < 1e6:
         a = w.num(a)
         return binary(w, sign, w.cast(a, "f"), Known(int(b.value)))
+    if isinstance(a, Masked) or isinstance(b, Masked):
+        return w.map(lambda x, y: scalar(w, sign, x, y), a, b)
+    key = (sign, named(a), named(b))
     a, b = w.num(a), w.num(b)
     if a.kind == b.kind == "b" and a.rank + b.rank and sign in ("+", "*", "-"):
         w.fail(f"`{sign}` is used with arrays of bool", "combine them by `&` and `|`, or make them floats: `np.where(c, 1.0, 0.0)`")
-    return w.map(lambda x, y: scalar(w, sign, x, y), a, b)
+    made = lambda: w.map(lambda x, y: scalar(w, sign, x, y), a, b)
+    return w.mask(key, made) if sign in MASKS and a.rank + b.rank and None not in key else made()
+
+
+def named(value):
+    """What a number or an array is told apart by, if by anything."""
+    if isinstance(value, Num):
+        return value.term.name
+    return (type(value.value), value.value) if isinstance(value, Known) and is_number(value.value) else None
 
 
 def negative(w, value):
     if isinstance(value, Known) and is_number(value.value):
         return Known(-value.value)
+    if isinstance(value, Masked):
+        return w.map(lambda x: negative_scalar(w, x), value)
     value = w.num(value)
     if value.kind == "b" and value.rank:
         w.fail("`-` is used with an array of bool", "write `~`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .operators import binary, call, scalar
-from .values import Dim, Known, Num, describe
+from .values import Dim, Known, Masked, Num, describe
 
 
 def axes_of(w, array, axis):
@@ -19,6 +19,17 @@ def axes_of(w, array, axis):
                 w.fail(f"axis {k} is out of bounds for {describe(array)}", "the axis is a number that is written or known")
             found.add(k % array.rank)
     return sorted(found)
+
+
+def whole(w, array, neutral):
+    """An array to reduce: elements that are not under its mask are neutral."""
+    if not isinstance(array, Masked):
+        return w.num(array)
+    values, mask = array.array, array.mask
+    if neutral is None:
+        w.fail("the largest or smallest element under a mask is taken", "use `np.where(mask, a, -np.inf).max()`")
+    other = w.cast(w.constant(neutral), values.kind)
+    return w.build(values.dims, lambda i: w.choose(w.element(mask, i), lambda: w.element(values, i), lambda: other))
 
 
 def reduced(w, array, axis, keepdims, fold):
@@ -40,8 +51,15 @@ def reduced(w, array, axis, keepdims, fold):
     return w.build(shown, lambda indices: at([i for k, i in enumerate(indices) if k not in axes]))
 
 
+def positive(w, value):
+    """`+value`: an array of its own."""
+    if not isinstance(value, Num) or not value.rank:
+        return value
+    return Num(value.term, value.kind, value.dims)
+
+
 def sum_(w, array, axis=None, keepdims=None):
-    array = w.num(array)
+    array = whole(w, array, 0)
     if array.kind == "b":
         array = w.cast(array, "i")
     if array.rank == 0:
@@ -63,7 +81,7 @@ def nested(w, dims, start, step, element, indices=()):
 
 
 def prod(w, array, axis=None, keepdims=None):
-    array = w.num(array)
+    array = whole(w, array, 1)
     if array.kind == "b":
         array = w.cast(array, "i")
     if array.rank == 0:
@@ -75,7 +93,7 @@ def prod(w, array, axis=None, keepdims=None):
 
 def extreme(name):
     def reduction(w, array, axis=None, keepdims=None):
-        array = w.num(array)
+        array = whole(w, array, None)
         if array.rank == 0:
             return array
         if array.kind == "b":
@@ -92,7 +110,7 @@ def extreme(name):
 
 def any_all(sign):
     def reduction(w, array, axis=None, keepdims=None):
-        array = w.cast(w.num(array), "b")
+        array = w.cast(whole(w, array, sign == "&&"), "b")
         if array.rank == 0:
             return array
         step = lambda s, x: Num(w.program.infix(sign, s.term, x.term), "b")
@@ -102,6 +120,9 @@ def any_all(sign):
 
 
 def count(w, array, axis):
+    """The number of elements that are reduced, as a float."""
+    if isinstance(array, Masked):
+        return w.cast(sum_(w, array.mask), "f")
     total = w.constant(1.0)
     for k in axes_of(w, array, axis):
         total = scalar(w, "*", total, w.cast(w.size(array.dims[k]), "f"))
@@ -109,12 +130,14 @@ def count(w, array, axis):
 
 
 def mean(w, array, axis=None, keepdims=None):
+    if isinstance(array, Masked):
+        return binary(w, "/", sum_(w, array), count(w, array, axis))
     array = w.cast(w.num(array), "f")
     return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis)) if array.rank else array
 
 
 def var(w, array, axis=None, ddof=None, keepdims=None):
-    array = w.cast(w.num(array), "f")
+    array = array if isinstance(array, Masked) else w.cast(w.num(array), "f")
     centred = binary(w, "-", array, mean(w, array, axis, Known(True)))
     squares = sum_(w, binary(w, "*", centred, centred), axis, keepdims)
     n = count(w, array, axis)
@@ -125,9 +148,68 @@ def std(w, array, axis=None, ddof=None, keepdims=None):
     return w.map(lambda x: call(w, "sqrt", x), var(w, array, axis, ddof, keepdims))
 
 
-def norm(w, array):
-    array = w.cast(w.num(array), "f")
-    return call(w, "sqrt", sum_(w, w.map(lambda x: scalar(w, "*", x, x), array)))
+def ptp(w, a, axis=None, keepdims=None):
+    return binary(w, "-", extreme("max")(w, a, axis, keepdims), extreme("min")(w, a, axis, keepdims))
+
+
+def average(w, a, axis=None, weights=None):
+    if weights is None or getattr(weights, "value", 0) is None:
+        return mean(w, a, axis)
+    a, weights = w.num(a), w.num(weights)
+    if weights.rank == 1 and a.rank > 1 and axis is not None:
+        from .shaping import axis_of
+        k = axis_of(w, a, axis)
+        vector = weights
+        weights = w.build(a.dims, lambda i: w.element(vector, [i[k]]))
+    return binary(w, "/", sum_(w, binary(w, "*", a, weights), axis), sum_(w, weights, axis))
+
+
+def count_nonzero(w, a, axis=None, keepdims=None):
+    return sum_(w, w.cast(whole(w, a, 0), "b"), axis, keepdims)
+
+
+def covariance(w, m, rowvar=Known(True), bias=Known(False), ddof=None):
+    """`np.cov` of the rows of a matrix."""
+    from .products import matmul
+    from .shaping import transpose
+    m = w.cast(w.num(m), "f")
+    if m.rank == 2 and not rowvar.value:
+        m = transpose(w, m)
+    if m.rank == 1:
+        m = w.build((Dim(1), *m.dims), lambda i: w.element(m, i[1:]))
+        made = covariance(w, m, Known(True), bias, ddof)
+        return w.element(made, [w.constant(0), w.constant(0)])
+    centred = binary(w, "-", m, mean(w, m, Known(1), Known(True)))
+    less = (0 if bias.value else 1) if ddof is None or ddof.value is None else ddof.value
+    n = scalar(w, "-", w.cast(w.size(m.dims[1]), "f"), w.constant(float(less)))
+    return binary(w, "/", matmul(w, centred, transpose(w, centred)), n)
+
+
+def corrcoef(w, x, rowvar=Known(True)):
+    c = covariance(w, x, rowvar)
+    if not c.rank:
+        return w.constant(1.0)
+    deviation = lambda i: call(w, "sqrt", w.element(c, [i, i]))
+    return w.build(c.dims, lambda i: scalar(w, "/", scalar(w, "/", w.element(c, i), deviation(i[0])), deviation(i[1])))
+
+
+def arg_extreme(sign):
+    """`np.argmax`, `np.argmin`: the first place of the largest element."""
+    def reduction(w, a, axis=None):
+        from .shaping import axis_of, ravel
+        a = w.num(a)
+        if axis is None or getattr(axis, "value", 0) is None:
+            a, axis = ravel(w, a), Known(0)
+        k = axis_of(w, a, axis)
+
+        def best(outer):
+            at = lambda i: w.element(a, [*outer[:k], i, *outer[k:]])
+            better = lambda s, i: w.choose(scalar(w, sign, at(i), at(s)), lambda: i, lambda: s)
+            return w.reduce(a.dims[k], w.constant(0), better)
+
+        dims = (*a.dims[:k], *a.dims[k + 1:])
+        return w.build(dims, best) if dims else best([])
+    return reduction
 
 
 def logsumexp(w, array, axis=None, keepdims=None):
@@ -152,50 +234,18 @@ def logsumexp(w, array, axis=None, keepdims=None):
     return w.build(rest, element)
 
 
-def matmul(w, a, b):
-    a, b = w.num(a), w.num(b)
-    if a.rank == 0 or b.rank == 0:
-        w.fail("`@` is used with a number", "write `*`")
-    if a.rank > 2 or b.rank > 2:
-        w.fail("`@` of arrays of more than two dimensions", "loop over the first axis")
-    kind = w.common(a, b)
-    a, b = w.cast(a, kind), w.cast(b, kind)
-    w.require_equal(a.dims[-1], b.dims[0], "the last axis of the left side and the first axis of the right side of a product")
-    if kind == "i":
-        dims = (*a.dims[:-1], *b.dims[1:])
-        rows = a.rank - 1
-        def element(indices):
-            pick = lambda k: scalar(w, "*", w.element(a, [*indices[:rows], k[0]]), w.element(b, [k[0], *indices[rows:]]))
-            return nested(w, [a.dims[-1]], w.constant(0), lambda s, x: scalar(w, "+", s, x), pick)
-        return w.build(dims, element) if dims else element([])
-    name = {(1, 1): "vectorDot", (2, 1): "matrixVectorMul", (1, 2): "vectorMatrixMul", (2, 2): "matrixMul"}[a.rank, b.rank]
-    return Num(w.program.apply(name, [a.term, b.term]), "f", (*a.dims[:-1], *b.dims[1:]))
-
-
-def dot(w, a, b):
-    a, b = w.num(a), w.num(b)
-    return binary(w, "*", a, b) if a.rank == 0 or b.rank == 0 else matmul(w, a, b)
-
-
-def inner(w, a, b):
-    a, b = w.num(a), w.num(b)
-    if a.rank > 1 or b.rank > 1:
-        w.fail("`np.inner` of matrices", "write `a @ b.T`")
-    return dot(w, a, b)
-
-
-def outer(w, a, b):
-    a, b = w.num(a), w.num(b)
-    if a.rank != 1 or b.rank != 1:
-        w.fail("`np.outer` is for two arrays of one dimension")
-    return w.build((*a.dims, *b.dims), lambda i: binary(w, "*", w.element(a, i[:1]), w.element(b, i[1:])))
-
-
 def cumulative(sign):
-    def scan(w, array):
-        array = w.num(array)
-        if array.rank != 1:
-            w.fail(f"a running reduction of {describe(array)}", "loop over the other axes")
+    def scan(w, a, axis=None):
+        from .shaping import axis_of, moveaxis, ravel
+        array = w.num(a)
+        if axis is None or getattr(axis, "value", 0) is None:
+            array = ravel(w, array)
+        elif array.rank > 1:
+            k = axis_of(w, array, axis)
+            moved = moveaxis(w, array, Known(k), Known(-1))
+            made = w.build(moved.dims[:-1], lambda i: scan(w, w.element(moved, i)))
+            made = moveaxis(w, made, Known(-1), Known(k))
+            return Num(made.term, made.kind, made.dims)
         kind = w.common(array)
         array = w.cast(array, kind)
         start = w.constant({"+": 0, "*": 1}[sign])
@@ -207,32 +257,3 @@ def cumulative(sign):
         both = w.program.apply("scan", [step, start.term, size])
         return Num(w.program.component(both, 1), kind, array.dims)
     return scan
-
-
-def trace(w, array):
-    array = square(w, array, "np.trace")
-    return w.total([array.dims[0]], lambda i: w.element(array, [i[0], i[0]]))
-
-
-def square(w, array, name):
-    array = w.cast(w.num(array), "f")
-    if array.rank != 2:
-        w.fail(f"`{name}` is for a square matrix, not {describe(array)}")
-    w.require_equal(array.dims[0], array.dims[1], "the matrix is to be square")
-    return array
-
-
-def solve(w, a, b):
-    a, b = square(w, a, "np.linalg.solve"), w.cast(w.num(b), "f")
-    if b.rank not in (1, 2):
-        w.fail(f"the right side of a system is {describe(b)}")
-    w.require_equal(a.dims[0], b.dims[0], "a system and its right side")
-    name = "solve" if b.rank == 1 else "solveMatrix"
-    return Num(w.program.apply(name, [a.term, b.term]), "f", b.dims)
-
-
-def of_matrix(name, function, is_number):
-    def compute(w, a):
-        a = square(w, a, name)
-        return Num(w.program.apply(function, [a.term]), "f", () if is_number else a.dims)
-    return compute

@@ -7,21 +7,22 @@ branch in which one of these stands is run with the statements after it, so that
 from __future__ import annotations
 
 import ast
+import dataclasses
 
-from . import indexing, loops
+import numpy as np
+
+from . import calls, indexing, loops, records
+from .branches import BREAK, CONTINUE, LEFT, RESULT, RETURN, RETURNED, Branches
 from .expressions import phrase
 from .frame import Gone
-from .operators import ARITHMETIC, binary, scalar, truth
-from .values import Dim, Known, Local, Num, Row, Storage, describe, is_number, storages
-
-RETURN, CONTINUE, BREAK = "return", "continue", "break"
-#: The variables of a frame that hold what is returned, and whether a loop was left.
-RESULT, LEFT = "return value", "loop was left"
-#: How many steps a `while` may take. Beyond a million, reverse mode keeps 32 states and computes the others again.
-WHILE_LIMIT = 1_000_000_000
+from .memory import Memory
+from .operators import ARITHMETIC, binary, truth
+from .repetition import Repetition
+from .syntax import copied, is_endless, rebound_names, returns_from_loop
+from .values import Dim, Form, Known, Local, Num, Row, describe
 
 
-class Statements:
+class Statements(Memory, Branches, Repetition):
     """Runs statements in `self.frame`."""
 
     def body(self, node):
@@ -33,7 +34,7 @@ class Statements:
 
     def own_names(self, node):
         """The names that a function assigns."""
-        return frozenset() if isinstance(node, ast.Lambda) else frozenset(written_names(node.body))
+        return frozenset() if isinstance(node, ast.Lambda) else frozenset(rebound_names(node.body, augmented=True))
 
     def block(self, statements):
         for k, node in enumerate(statements):
@@ -48,10 +49,30 @@ class Statements:
             if method is None:
                 self.w.fail(f"{phrase(node)} cannot be compiled", "captured functions compute numbers only")
             end = method(node)
+            if end is None and RETURNED in self.frame.env and returns_from_loop(node):
+                end = self.returned() if is_endless(node) else self.after_loop(statements[k + 1:])
+                self.w.at(*before)
+                return end
             self.w.at(*before)
             if end is not None:
                 return end
         return None
+
+    def after_loop(self, rest):
+        """Goes on after a loop that may have returned."""
+        env = self.frame.env
+        has_returned = truth(self.w, env.pop(RETURNED))
+        if isinstance(has_returned, bool):
+            return self.returned() if has_returned else self.block(rest)
+        return self.sides(has_returned, self.returned, lambda: self.block(rest))
+
+    def returned(self):
+        """The end of a block in which `return` was reached: inside of a loop, the loop is left."""
+        if not self.frame.n_loops:
+            self.frame.env.pop(RETURNED, None)
+            return RETURN
+        self.frame.env[RETURNED] = self.frame.env[LEFT] = Known(True)
+        return BREAK
 
     # Simple statements.
 
@@ -66,7 +87,34 @@ class Statements:
             self.w.fail("`print` cannot be compiled", "return the number and print it outside")
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("append", "extend"):
             self.w.fail(f"`.{value.func.attr}` cannot be compiled", "make an array of its length by `np.zeros(n)` and assign its elements")
+        if isinstance(value, ast.Call) and self.writing_call(value):
+            return
         self.value(value)
+
+    def writing_call(self, call):
+        """Runs a call that writes to an array: `np.add.at`, `.fill`, `np.copyto`, `np.fill_diagonal`; whether it is one."""
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        name = call.func.attr
+        owner = self.value(call.func.value)
+        target, rest = (call.func.value, call.args) if isinstance(owner, Num) else (call.args[0] if call.args else None, call.args[1:])
+        ufunc = owner.value if isinstance(owner, Known) and isinstance(owner.value, np.ufunc) else None
+        function = getattr(owner.value, name, None) if isinstance(owner, Known) else None
+        if not (isinstance(owner, Num) and name == "fill" or ufunc is not None and name == "at" or function in (np.copyto, np.fill_diagonal)):
+            return False
+        if target is None or call.keywords:
+            self.w.fail(f"`.{name}` is called with other arguments", "pass them by place")
+        array = self.owner(ast.unparse(target), target, self.value(target))
+        *index, value = self.values(rest)
+        self.w.at(self.frame.source, call)
+        if name == "at":
+            new = indexing.accumulate(self.w, array, index[0], value, calls.BY_OBJECT[ufunc])
+        elif name == "fill_diagonal":
+            new = indexing.put_diagonal(self.w, array, value)
+        else:
+            new = indexing.put(self.w, array, Known(Ellipsis), value)
+        self.written(ast.unparse(target), array, new)
+        return True
 
     def do_Assert(self, node):
         condition = truth(self.w, self.value(node.test))
@@ -75,7 +123,7 @@ class Statements:
 
     def do_Return(self, node):
         self.frame.env[RESULT] = Known(None) if node.value is None else self.value(node.value)
-        return RETURN
+        return self.returned()
 
     def do_Continue(self, node):
         return CONTINUE
@@ -107,60 +155,59 @@ class Statements:
         if isinstance(target, ast.Name):
             if isinstance(value, Num) and value.rank and value.term.name is not None:
                 named = self.w.program.named(value.term, target.id)
-                value = Num(named, value.kind, value.dims, value.dim, value.storage, value.is_list)
+                value = Num(named, value.kind, value.dims, value.dim, value.storage, value.is_list, value.is_view)
             self.frame.env[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.unpack(target, value)
         elif isinstance(target, ast.Subscript):
             self.write(target, value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            known = self.frame.lookup(target.value.id)
+            if not isinstance(known, Row) or not isinstance(known.is_list, Form) or known.is_list.cls is dict:
+                self.w.fail(f"an attribute of {describe(known)} is assigned", "assign to names and to elements of arrays")
+            if target.attr not in known.is_list.names or not dataclasses.is_dataclass(known.is_list.cls) or known.is_list.cls.__dataclass_params__.frozen:
+                self.w.fail(f"cannot assign to field '{target.attr}' of {describe(known)}", "make another one: `dataclasses.replace`")
+            self.write_item(target.value.id, known, Known(target.attr), value)
         else:
             self.w.fail(f"assignment to {phrase(target)} cannot be compiled", "assign to names and to elements of local arrays")
 
     def unpack(self, target, value):
         inner = loops.loop_of(self.w, value)
         n = len(target.elts)
+        if not isinstance(inner, list) and any(isinstance(part, ast.Starred) for part in target.elts):
+            self.w.fail("`*` in an assignment from an array cannot be compiled", "take slices")
         if not isinstance(inner, list):
             if inner.count.known is None:
                 self.w.require_equal(inner.count, Dim(n), "an array is unpacked")
             elif inner.count.known != n:
                 self.w.fail(f"{inner.count.known} values are unpacked into {n} names")
             inner = [inner.element(self.w.constant(k)) for k in range(n)]
-        if any(isinstance(part, ast.Starred) for part in target.elts):
-            self.w.fail("`*` in an assignment cannot be compiled", "take parts by indices")
-        if len(inner) != n:
+        starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        if len(inner) != n and not starred or len(inner) < n - 1:
             self.w.fail(f"{len(inner)} values are unpacked into {n} names")
-        for part, item in zip(target.elts, inner):
+        parts = list(target.elts)
+        if starred:
+            (k,) = starred
+            rest = len(inner) - (n - 1)
+            inner = [*inner[:k], Row(inner[k:k + rest], is_list=True), *inner[k + rest:]]
+            parts[k] = parts[k].value
+        for part, item in zip(parts, inner):
             self.assign(part, item)
 
-    def owner(self, name, node):
-        """The array that is written to by this name."""
-        value = self.frame.env.get(name)
-        if value is None:
-            self.w.fail(f"`{name}` is written to, and is not a local array", f"copy it first: `{name} = np.array(...)`", node=node)
+    def owner(self, name, node, value):
+        """The array that is written to, by this name."""
         if isinstance(value, Gone):
             self.w.fail(value.why, value.remedy, node=node)
+        if isinstance(value, Known):
+            self.w.fail(f"`{name}` is written to, and is not a local array", f"copy it first: `{name} = np.array(...)`", node=node)
         if isinstance(value, Row):
             self.w.fail(f"elements of {describe(value)} are written", f"make it an array: `{name} = np.array(...)`", node=node)
         if not isinstance(value, Num) or not value.rank:
             self.w.fail(f"elements of {describe(value)} are written", "make an array by `np.zeros(n)`", node=node)
-        if value.storage.argument:
-            self.w.fail(f"`{name}` shares memory with the argument `{value.storage.argument}`, which would change for the caller",
+        if value.storage.constant:
+            self.w.fail(f"`{name}` shares memory with an array that is not an argument, and would change it at each call",
                         f"copy it first: `{name} = {name}.copy()`", node=node)
-        if not self.frame.foreign.isdisjoint(value.storage.roots):
-            self.w.fail(f"`{name}` is an array of the caller, which would change there",
-                        f"copy it first, and return it: `{name} = {name}.copy()`", node=node)
         return value
-
-    def written(self, name, value, keep=()):
-        """`name` is a written array: other names of its memory are gone, but those to keep."""
-        frame = self.frame
-        while frame is not None:
-            for other, known in frame.env.items():
-                if other != name and other not in keep and any(one.shares(value.storage) for one in storages(known)):
-                    frame.env[other] = Gone(f"`{other}` is a view of `{name}`, which was written to since",
-                                            f"copy it before: `{other} = {other}.copy()`")
-            frame = frame.parent
-        self.frame.env[name] = value
 
     def write(self, target, value):
         """`name[..] = value`; of `name[..][..]` each index takes a part."""
@@ -168,9 +215,14 @@ class Statements:
         while isinstance(node, ast.Subscript):
             indices.insert(0, self.index_value(node.slice))
             node = node.value
-        if not isinstance(node, ast.Name):
-            self.w.fail("elements of something without a name are written", "give the array a name first")
-        array = self.owner(node.id, target)
+        name = ast.unparse(node)
+        known = self.value(node)
+        while isinstance(known, Row) and len(indices) > 1:
+            # Items of tuples and records up to the array itself.
+            known = self.part_of(known, indices.pop(0))
+        if isinstance(known, Row) and isinstance(known.is_list, Form) and known.is_list.cls is dict:
+            return self.write_item(name, known, indices[0], value)
+        array = self.owner(name, target, known)
         index = indices[0]
         if len(indices) > 1:
             if not all(isinstance(i, Known) and isinstance(i.value, int) or isinstance(i, Num) and not i.rank for i in indices[:-1]):
@@ -178,7 +230,21 @@ class Statements:
             last = indices[-1].items if isinstance(indices[-1], Row) else [indices[-1]]
             index = Row([*indices[:-1], *last])
         self.w.at(self.frame.source, target)
-        self.written(node.id, indexing.put(self.w, array, index, value))
+        self.written(name, array, indexing.put(self.w, array, index, value))
+
+    def write_item(self, name, row, key, value):
+        """`dict[key] = value`, `record.field = value`: for all names of the dict or object."""
+        if not isinstance(key, Known):
+            self.w.fail(f"{describe(key)} is a key of a dict", "use keys that are known, or an array")
+        new = records.with_item(self.w, row, key.value, value)
+        in_loop = any(frame.n_loops for frame in [self.frame, *self.callers])
+        for frame in self.live():
+            for other, known in frame.env.items():
+                if not holds(known, row.is_list):
+                    continue
+                if in_loop and (frame is not self.frame or other != name) or known.is_list is not row.is_list:
+                    self.w.fail(f"`{name}` is changed, and `{other}` is or has the same {row.is_list.cls.__name__}", "make a new one")
+                frame.env[other] = new
 
     def do_AugAssign(self, node):
         load = copied(node.target)
@@ -190,460 +256,18 @@ class Statements:
         new = binary(self.w, ARITHMETIC[type(node.op)][0], old, change)
         if isinstance(node.target, ast.Name) and isinstance(old, Num) and old.rank:
             # NumPy writes to the array itself.
-            array = self.owner(node.target.id, node)
+            array = self.owner(node.target.id, node, old)
             new = self.w.num(new)
             if new.kind != array.kind and array.kind != "f":
                 self.w.fail(f"a float is added into {describe(array)}", "make the array of floats: `np.zeros(n)`")
             if new.rank != array.rank:
                 self.w.fail("the shape of an array would change", f"write `{node.target.id} = ...`")
             new = self.w.cast(new, array.kind)
-            self.written(node.target.id, Num(new.term, new.kind, array.dims, storage=array.storage))
+            self.written(node.target.id, array, Num(new.term, new.kind, array.dims, storage=array.storage, is_view=array.is_view))
             return
         self.assign(node.target, new)
 
-    # Branches.
 
-    def branch(self, node, rest):
-        """Runs an `if`; `NotImplemented` where the block goes on with the statements after it."""
-        condition = truth(self.w, self.value(node.test))
-        if isinstance(condition, bool):
-            end = self.block(node.body if condition else node.orelse)
-            return NotImplemented if end is None else end
-        if not ends(node.body) and not ends(node.orelse):
-            self.sides(condition, lambda: self.block(node.body), lambda: self.block(node.orelse))
-            return NotImplemented
-        # A side that ends by itself does not see the rest; the other one does.
-        first = lambda: self.block([*node.body, *rest])
-        second = lambda: self.block([*node.orelse, *rest])
-        return self.sides(condition, first, second)
-
-    def sides(self, condition, first, second):
-        """Runs both sides of a branch and merges their variables; how they end, which has to be the same."""
-        program, frame = self.w.program, self.frame
-        before = dict(frame.env)
-        place = (self.w.source, self.w.node)
-        program.open([])
-        end = first()
-        env_first, block_first = frame.env, program.suspend()
-        frame.env = dict(before)
-        program.open([])
-        other_end = second()
-        env_second, block_second = frame.env, program.suspend()
-        self.w.at(*place)
-        endings = {end, other_end}
-        if RETURN in endings and endings != {RETURN}:
-            self.w.fail("the function returns here on one path only",
-                        "let all paths return a value; inside of loops, assign it and use `break`")
-        if BREAK in endings:
-            for env in (env_first, env_second):
-                env.setdefault(LEFT, Known(False))
-        changed = [name for name in {**env_first, **env_second} if env_first.get(name) is not env_second.get(name)]
-        pairs, frame.env = [], dict(env_first)
-        for name in changed:
-            a, b = env_first.get(name), env_second.get(name)
-            if a is None or b is None:
-                frame.env[name] = Gone(f"`{name}` is assigned on one side of an `if` only", "assign it before the `if`")
-            elif isinstance(a, Gone) or isinstance(b, Gone):
-                frame.env[name] = a if isinstance(a, Gone) else b
-            elif isinstance(a, Known) and isinstance(b, Known) and not is_number(a.value):
-                if a.value is not b.value and a.value != b.value:
-                    self.w.fail(f"`{name}` is {describe(a)} or {describe(b)}, by data", "choose between numbers")
-            else:
-                pairs.append((name, a, b))
-        merged = self.merge(condition, block_first, block_second, pairs)
-        frame.env.update(merged)
-        return RETURN if RETURN in endings else BREAK if endings == {BREAK} else CONTINUE if None not in endings else None
-
-    def choose_values(self, condition, first, second):
-        """The value of one of two expressions, lazily."""
-        program = self.w.program
-        program.open([])
-        a = first()
-        block_first = program.suspend()
-        program.open([])
-        b = second()
-        block_second = program.suspend()
-        return self.merge(condition, block_first, block_second, [("value", a, b)])["value"]
-
-    def merge(self, condition, block_first, block_second, pairs):
-        """One value for each pair, of the side that is taken; closes the blocks of both sides."""
-        program = self.w.program
-        shapes = {name: self.common_shape(name, a, b) for name, a, b in pairs}
-        sides = []
-        for k, block in enumerate((block_first, block_second)):
-            program.resume(block)
-            leaves = [leaf for name, *values in pairs for leaf in self.flatten(values[k], shapes[name])]
-            sides.append(program.close(pack(program, leaves)))
-        if not pairs:
-            return {}
-        whole = program.choose(condition.term, *sides)
-        total = sum(count(shapes[name]) for name, *_ in pairs)
-        leaves = iter([whole] if total == 1 else [program.component(whole, k) for k in range(total)])
-        return {name: rebuild(shapes[name], leaves) for name, *_ in pairs}
-
-    def common_shape(self, name, a, b):
-        """What both values are made to: a list for tuples, else the kind and extents of a number."""
-        if isinstance(a, Row) and isinstance(b, Row) and len(a.items) == len(b.items):
-            return ("row", [self.common_shape(name, x, y) for x, y in zip(a.items, b.items)], a.is_list)
-        if isinstance(a, (Local,)) or isinstance(b, (Local,)):
-            self.w.fail(f"`{name}` is one of two functions, by data", "choose between their values")
-        for value in (a, b):
-            if isinstance(value, Known) and not is_number(value.value):
-                other = b if value is a else a
-                self.w.fail(f"`{shown(name)}` is {describe(value)} or {describe(other)}, by data", "let both be numbers")
-        a, b = self.w.num(a), self.w.num(b)
-        if a.rank != b.rank:
-            self.w.fail(f"`{shown(name)}` is {describe(a)} or {describe(b)}, by data", "let both have one shape")
-        for first, second in zip(a.dims, b.dims):
-            if first.known is not None and second.known is not None and first != second:
-                self.w.fail(f"`{shown(name)}` has one of two shapes, by data", "let both have one shape")
-        kind = a.kind if a.kind == b.kind else self.w.common(a, b)
-        storage = a.storage.union(b.storage) if a.rank else None
-        return ("num", kind, a.dims, storage, a.is_list)
-
-    def flatten(self, value, shape):
-        if shape[0] == "row":
-            return [leaf for item, part in zip(value.items, shape[1]) for leaf in self.flatten(item, part)]
-        return [self.w.cast(value, shape[1]).term]
-
-    # Loops.
-
-    def do_For(self, node):
-        if node.orelse:
-            self.w.fail("`else` of a loop cannot be compiled", "use a variable that says whether the loop was left")
-        inner = loops.loop_of(self.w, self.value(node.iter))
-        if isinstance(inner, list):
-            return self.unrolled(node, inner)
-        breaks = leaves_loop(node.body)
-        names = self.carried(node)
-        for name in stored_names(node.body):
-            if any(one.shares(other) for one in storages(self.frame.env.get(name)) for other in inner.storages):
-                self.w.fail(f"`{name}` is written while it is iterated over", f"iterate over `range(len({name}))` or a copy")
-
-        def step(index):
-            self.assign(node.target, inner.element(index))
-            end = self.block(node.body)
-            if end == RETURN:
-                self.w.fail("`return` inside of a loop cannot be compiled", "assign the result and use `break`", node=node)
-
-        self.loop(node, names, inner.count, step, breaks)
-        for name in targets([node.target]) - set(names):
-            self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
-
-    def unrolled(self, node, items):
-        """A loop over items of which each may be of another kind."""
-        for item in items:
-            self.assign(node.target, item)
-            if leaves_loop(node.body):
-                self.w.fail("`break` in a loop over a tuple cannot be compiled", "loop over an array: `np.array(...)`")
-            end = self.block(node.body)
-            if end == RETURN:
-                return end
-        return None
-
-    def do_While(self, node):
-        if node.orelse:
-            self.w.fail("`else` of a loop cannot be compiled", "use a variable that says whether the loop was left")
-        names = self.carried(node)
-
-        def step(index):
-            if self.block(node.body) == RETURN:
-                self.w.fail("`return` inside of a loop cannot be compiled", "assign the result and use `break`", node=node)
-
-        self.loop(node, names, None, step, leaves_loop(node.body), node.test)
-
-    def carried(self, node):
-        """The variables that a loop changes and that were there before."""
-        assigned = written_names(node.body)
-        found = [name for name in self.frame.env if name in assigned and not isinstance(self.frame.env[name], (Gone, Local))]
-        for name in assigned - set(found):
-            value = self.frame.env.get(name)
-            if isinstance(value, Local):
-                self.frame.env.pop(name)
-        return found
-
-    def loop(self, node, names, n, step, breaks, test=None):
-        """A loop of `n` steps, or while `test` holds. It is run again with other kinds where its variables get them."""
-        frame, program = self.frame, self.w.program
-        before = dict(frame.env)
-        place = (self.w.source, self.w.node)
-        start = {}
-        for name in names:
-            value = before[name]
-            if isinstance(value, Known) and not is_number(value.value):
-                self.w.fail(f"`{name}` is {describe(value)} before the loop, and is assigned in it", "start with a number")
-            start[name] = value
-        for _ in range(3 + 4 * len(names)):
-            shapes = {name: self.shape(value) for name, value in start.items()}
-            frame.env = dict(before)
-            result, wider = self.run_loop(node, start, shapes, n, step, breaks, test, before)
-            lost = {} if wider is not None else self.lost(node, names, before)
-            self.w.at(*place)
-            if wider is None:
-                break
-            start = {name: self.widen(start[name], wider[name]) for name in names}
-        else:
-            self.w.fail("the variables of this loop change their kinds at each step", "start with floats and arrays of floats", node=node)
-        new = {name for name in frame.env if name not in before}
-        frame.env = dict(before) | lost
-        for name in new | {name for name in written_names(node.body) if name not in before}:
-            frame.env[name] = Gone(f"`{name}` is assigned in a loop that may take no steps", "assign it before the loop")
-        for name, value in result.items():
-            frame.env[name] = value
-            if isinstance(value, Num) and value.rank and name in stored_names(node.body):
-                self.written(name, value, keep=result)
-
-    def shape(self, value):
-        if isinstance(value, Row):
-            return ("row", [self.shape(item) for item in value.items], value.is_list)
-        number = self.w.num(value)
-        return ("num", number.kind, number.dims, number.storage, number.is_list)
-
-    def widen(self, value, shape):
-        if shape[0] == "row":
-            return Row([self.widen(item, part) for item, part in zip(value.items, shape[1])], value.is_list)
-        cast = self.w.cast(value, shape[1])
-        return Num(cast.term, cast.kind, cast.dims, storage=shape[3] if cast.rank else None)
-
-    def run_loop(self, node, start, shapes, n, step, breaks, test, before):
-        """The values after the loop, or the shapes that its variables have to have."""
-        program, frame = self.w.program, self.frame
-        names = list(start)
-        initial = [leaf for name in names for leaf in self.flatten(start[name], shapes[name])]
-        by_condition = breaks or test is not None
-        counted = by_condition and n is not None
-        if by_condition:
-            initial = [*([program.integer(0)] if counted else []), *([program.boolean(False)] if breaks else []), *initial]
-        if not initial:
-            # Nothing is changed: the body is written for its mistakes.
-            step(self.w.index())
-            program.close(program.integer(0))
-            return {}, None
-        first = pack(program, initial)
-
-        def enter(hints):
-            """Opens a block of the loop: the variables are those of its state."""
-            params = program.open(hints)
-            parts = [params[0]] if len(initial) == 1 else [program.component(params[0], k) for k in range(len(initial))]
-            leaves = iter(parts)
-            k = next(leaves) if counted else None
-            left = next(leaves) if by_condition and breaks else None
-            for name in names:
-                frame.env[name] = rebuild(shapes[name], leaves)
-            return params, k, left
-
-        def leave():
-            """The leaves of the variables after a step, or the shapes that they need."""
-            wider = {name: self.wider(name, shapes[name], frame.env[name]) for name in names}
-            self.alias(names, shapes, wider, before)
-            if any(wider[name] != shapes[name] for name in names):
-                return None, wider
-            return [leaf for name in names for leaf in self.flatten(frame.env[name], shapes[name])], None
-
-        if not by_condition:
-            size = self.w.size(n).term
-            params, _, _ = enter(["s", "i"])
-            index = params[1]
-            self.w.names[index.name] = index
-            self.w.not_negative.add(index.name)
-            step(Num(index, "i", dim=Dim(0, {index.name: 1})))
-            leaves, wider = leave()
-            if wider is not None:
-                program.close(program.integer(0))
-                return {}, wider
-            body = program.close(pack(program, leaves))
-            whole = program.apply("ifold", [body, first, size])
-        else:
-            limit = program.infix("+", self.w.size(n).term, program.integer(1)) if counted else program.integer(WHILE_LIMIT)
-            size = self.w.size(n) if counted else None
-            params, k, left = enter(["s"])
-            holds = []
-            if breaks:
-                holds.append(lambda: Num(program.apply("not", [left]), "b"))
-            if counted:
-                holds.append(lambda: scalar(self.w, "<", Num(k, "i"), size))
-            if test is not None:
-                holds.append(lambda: self.as_truth(self.value(test)))
-            condition = program.close(self.all_of(holds).term)
-            saved = dict(frame.env)
-            params, k, left = enter(["s"])
-            frame.env.pop(LEFT, None)
-            index = None
-            if counted:
-                self.w.names[k.name] = k
-                self.w.not_negative.add(k.name)
-                index = Num(k, "i", dim=Dim(0, {k.name: 1}))
-            step(index)
-            gone = self.w.cast(self.w.num(frame.env.pop(LEFT, Known(False))), "b").term
-            leaves, wider = leave()
-            if wider is not None:
-                program.close(program.integer(0))
-                frame.env = saved
-                return {}, wider
-            next_k = [program.infix("+", k, program.integer(1))] if counted else []
-            body = program.close(pack(program, [*next_k, *([gone] if breaks else []), *leaves]))
-            whole = program.apply("while", [condition, body, first, limit])
-        n_leaves = len(initial)
-        parts = [whole] if n_leaves == 1 else [program.component(whole, k) for k in range(n_leaves)]
-        leaves = iter(parts[n_leaves - sum(count(shapes[name]) for name in names):])
-        result = {name: rebuild(shapes[name], leaves) for name in names}
-        # An array may have come from another variable of the loop.
-        roots = {root for shape in shapes.values() if shape[0] == "num" and shape[3] for root in shape[3].roots}
-        for name, value in result.items():
-            end = frame.env.get(name)
-            if isinstance(value, Num) and value.rank and isinstance(end, Num):
-                value.storage = value.storage.union(Storage(end.storage.argument, value.storage.roots | end.storage.roots & roots))
-        return result, None
-
-    def lost(self, node, names, before):
-        """The arrays outside of a loop that a step writes to under another name."""
-        found = {}
-        for name, value in before.items():
-            gone = self.frame.env.get(name)
-            if name not in names and storages(value) and isinstance(gone, Gone):
-                if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node)):
-                    self.w.fail(gone.why, gone.remedy)
-                found[name] = gone
-        return found
-
-    def alias(self, names, shapes, wider, before):
-        """Arrays of which a step makes one memory, or that of an array outside, have one at the start, too."""
-        arrays = [name for name in names if shapes[name][0] == "num" and shapes[name][2] and isinstance(self.frame.env[name], Num)]
-        outside = {root for name, value in before.items() if name not in names for one in storages(value) for root in one.roots}
-
-        def join(name, other):
-            kind, number, dims, storage, is_list = wider[name]
-            wider[name] = (kind, number, dims, storage.union(other), is_list)
-
-        for k, name in enumerate(arrays):
-            end = self.frame.env[name].storage
-            new = end.roots & outside - wider[name][3].roots
-            if new:
-                join(name, Storage(end.argument, new))
-            for other in arrays[:k]:
-                if end.shares(self.frame.env[other].storage) and not wider[name][3].shares(wider[other][3]):
-                    first, second = wider[name][3], wider[other][3]
-                    join(name, second)
-                    join(other, first)
-
-    def all_of(self, conditions):
-        first, *rest = conditions
-        value = first()
-        if not rest:
-            return value
-        return self.w.choose(value, lambda: self.all_of(rest), lambda: self.w.constant(False))
-
-    def wider(self, name, shape, value):
-        """The shape of a variable that is to hold what it was and what it has become."""
-        if isinstance(value, Gone):
-            self.w.fail(value.why, value.remedy)
-        if shape[0] == "row":
-            if not isinstance(value, Row) or len(value.items) != len(shape[1]):
-                self.w.fail(f"`{name}` becomes {describe(value)} in a loop", "let it keep its length")
-            return ("row", [self.wider(name, part, item) for part, item in zip(shape[1], value.items)], shape[2])
-        _, kind, dims, storage, is_list = shape
-        number = self.w.num(value)
-        if number.rank != len(dims):
-            was = describe(Num(None, kind, dims))
-            self.w.fail(f"`{name}` is {was} before the loop and becomes {describe(number)}", "start with an array of that shape: `np.zeros(...)`")
-        for first, second in zip(dims, number.dims):
-            if first.known is not None and second.known is not None and first != second:
-                self.w.fail(f"the shape of `{name}` changes in a loop", "let it keep its shape")
-        if number.kind == kind or kind == "f":
-            return shape
-        return ("num", self.w.common(number, Num(None, kind)), dims, storage, is_list)
-
-
-def pack(program, leaves):
-    if not leaves:
-        return program.integer(0)
-    return leaves[0] if len(leaves) == 1 else program.tuple(leaves)
-
-
-def count(shape):
-    return sum(map(count, shape[1])) if shape[0] == "row" else 1
-
-
-def rebuild(shape, leaves):
-    if shape[0] == "row":
-        return Row([rebuild(part, leaves) for part in shape[1]], shape[2])
-    _, kind, dims, storage, is_list = shape
-    return Num(next(leaves), kind, dims, storage=storage, is_list=is_list)
-
-
-def shown(name):
-    return "the returned value" if name == RESULT else name
-
-
-def copied(target):
-    """A target of an assignment as an expression."""
-    made = type(target)(**{field: getattr(target, field) for field in target._fields if field != "ctx"}, ctx=ast.Load())
-    return ast.copy_location(made, target)
-
-
-def ends(statements):
-    """Whether a `return`, `break` or `continue` stands in a block, not counting those of loops and functions in it."""
-    for node in statements:
-        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
-            return True
-        if isinstance(node, ast.If) and (ends(node.body) or ends(node.orelse)):
-            return True
-        if isinstance(node, (ast.For, ast.While)) and any(isinstance(part, ast.Return) for part in ast.walk(node)):
-            return True
-    return False
-
-
-def leaves_loop(statements):
-    """Whether a `break` of this loop stands in its body."""
-    for node in statements:
-        if isinstance(node, ast.Break):
-            return True
-        if isinstance(node, ast.If) and (leaves_loop(node.body) or leaves_loop(node.orelse)):
-            return True
-    return False
-
-
-def targets(nodes):
-    """The names that targets of assignments assign to."""
-    found = set()
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, (ast.Tuple, ast.List)):
-            found |= targets(node.elts)
-        elif isinstance(node, (ast.Subscript, ast.Starred)):
-            found |= targets([node.value])
-    return found
-
-
-def written_names(statements):
-    """The names that a block assigns to, in its loops and branches too."""
-    found = set()
-    for node in statements:
-        if isinstance(node, ast.Assign):
-            found |= targets(node.targets)
-        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-            found |= targets([node.target])
-        elif isinstance(node, ast.For):
-            found |= targets([node.target]) | written_names(node.body)
-        elif isinstance(node, ast.While):
-            found |= written_names(node.body)
-        elif isinstance(node, ast.If):
-            found |= written_names(node.body) | written_names(node.orelse)
-        elif isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-            continue
-        for part in ast.walk(node):
-            if isinstance(part, ast.NamedExpr):
-                found.add(part.target.id)
-    return found
-
-
-def stored_names(statements):
-    """The names of arrays whose elements a block writes."""
-    found = set()
-    for node in ast.walk(ast.Module(body=list(statements), type_ignores=[])):
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            wanted = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found |= targets([t for t in wanted if isinstance(t, ast.Subscript) or isinstance(node, ast.AugAssign)])
-    return found
+def holds(value, form):
+    """Whether a value is, or has in it, the record of this form."""
+    return isinstance(value, Row) and (value.is_list is form or any(holds(item, form) for item in value.items))

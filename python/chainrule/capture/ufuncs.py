@@ -21,13 +21,14 @@ except ImportError:  # SciPy is optional.
 class Row:
     """A supported function. `samples` are arguments inside of its domain; `smooth` says it has a derivative there."""
 
-    __slots__ = ("names", "compute", "samples", "smooth", "objects")
+    __slots__ = ("names", "compute", "samples", "smooth", "objects", "is_mask")
 
-    def __init__(self, names, compute, samples, smooth=True):
+    def __init__(self, names, compute, samples, smooth=True, is_mask=False):
         self.names = names.split()
         self.compute = compute
         self.samples = samples
         self.smooth = smooth
+        self.is_mask = is_mask  # gives truth values
         self.objects = [found for found in map(_resolve, self.names) if found is not None]
 
 
@@ -131,6 +132,106 @@ def _heaviside(w, x, y):
     return w.choose(scalar(w, "==", x, zero), lambda: w.cast(y, "f"), above)
 
 
+def _truncated(w, x):
+    """Towards zero."""
+    if x.kind != "f":
+        return w.cast(x, "i")
+    return w.choose(scalar(w, "<", x, w.constant(0.0)), lambda: call(w, "ceil", x), lambda: call(w, "floor", x))
+
+
+def _nearest(w, x):
+    """To the nearest whole number, to an even one in the middle."""
+    x = w.cast(x, "f")
+    half = w.constant(0.5)
+    up = call(w, "floor", scalar(w, "+", x, half))
+    is_odd = lambda: scalar(w, "<>", up, scalar(w, "*", w.constant(2.0), call(w, "floor", scalar(w, "*", up, half))))
+    in_the_middle = scalar(w, "==", scalar(w, "-", up, x), half)
+    down = lambda: w.choose(is_odd(), lambda: scalar(w, "-", up, w.constant(1.0)), lambda: up)
+    return w.choose(in_the_middle, down, lambda: up)
+
+
+def _fmod(w, x, y):
+    """The remainder with the sign of the first number."""
+    x, y = w.cast(x, "f"), w.cast(y, "f")
+    return scalar(w, "-", x, scalar(w, "*", y, _truncated(w, scalar(w, "/", x, y))))
+
+
+def _sinc(w, x):
+    x = scalar(w, "*", w.constant(math.pi), w.cast(x, "f"))
+    return w.choose(scalar(w, "==", x, w.constant(0.0)), lambda: w.constant(1.0), lambda: scalar(w, "/", call(w, "sin", x), x))
+
+
+def _test(name):
+    return lambda w, x: Num(w.program.apply(name, [w.cast(x, "f").term]), "b")
+
+
+def _is_infinite(w, x):
+    x = w.cast(x, "f")
+    return scalar(w, "==", call(w, "abs", x), w.constant(math.inf))
+
+
+def _log2addexp(w, x, y):
+    factor = w.constant(math.log(2.0))
+    return scalar(w, "/", _logaddexp(w, scalar(w, "*", w.cast(x, "f"), factor), scalar(w, "*", w.cast(y, "f"), factor)), factor)
+
+
+def _copysign(w, x, y):
+    size = lambda: call(w, "abs", w.cast(x, "f"))
+    return w.choose(scalar(w, "<", w.cast(y, "f"), w.constant(0.0)), lambda: negative_scalar(w, size()), size)
+
+
+def _xlog1py(w, x, y):
+    x = w.cast(x, "f")
+    zero = w.constant(0.0)
+    return w.choose(scalar(w, "==", x, zero), lambda: zero, lambda: scalar(w, "*", x, call(w, "log1p", y)))
+
+
+def _logit(w, x):
+    x = w.cast(x, "f")
+    return scalar(w, "-", call(w, "log", x), call(w, "log1p", negative_scalar(w, x)))
+
+
+def _entr(w, x):
+    return negative_scalar(w, _xlogy(w, x, x))
+
+
+def _rel_entr(w, x, y):
+    x, y = w.cast(x, "f"), w.cast(y, "f")
+    return scalar(w, "-", _xlogy(w, x, x), _xlogy(w, x, y))
+
+
+def _kl_div(w, x, y):
+    return scalar(w, "+", scalar(w, "-", _rel_entr(w, x, y), w.cast(x, "f")), w.cast(y, "f"))
+
+
+def _erfc(w, x):
+    return scalar(w, "-", w.constant(1.0), call(w, "erf", x))
+
+
+def _ndtr(w, x):
+    return scalar(w, "*", w.constant(0.5), _erfc(w, _times(-math.sqrt(0.5))(w, x)))
+
+
+def _betaln(w, x, y):
+    gamma = lambda v: call(w, "lgamma", v)
+    return scalar(w, "-", scalar(w, "+", gamma(x), gamma(y)), gamma(scalar(w, "+", w.cast(x, "f"), w.cast(y, "f"))))
+
+
+def _huber(w, delta, r):
+    delta, size = w.cast(delta, "f"), call(w, "abs", r)
+    half = w.constant(0.5)
+    inner = lambda: scalar(w, "*", half, scalar(w, "*", size, size))
+    outer = lambda: scalar(w, "*", delta, scalar(w, "-", size, scalar(w, "*", half, delta)))
+    return w.choose(scalar(w, "<=", size, delta), inner, outer)
+
+
+def _pseudo_huber(w, delta, r):
+    delta = w.cast(delta, "f")
+    ratio = scalar(w, "/", w.cast(r, "f"), delta)
+    root = call(w, "sqrt", scalar(w, "+", w.constant(1.0), scalar(w, "*", ratio, ratio)))
+    return scalar(w, "*", scalar(w, "*", delta, delta), scalar(w, "-", root, w.constant(1.0)))
+
+
 R = [-1.3, -0.4, 0.25, 1.7]
 POSITIVE = [0.3, 0.9, 1.6, 4.2]
 UNIT = [-0.8, -0.3, 0.2, 0.7]
@@ -184,19 +285,38 @@ ROWS = [
     Row("np.clip", _clip, ([0.3, -1.2, 2.0, 0.7], [-0.5] * 4, [1.0] * 4)),
     Row("np.deg2rad np.radians math.radians", _times(math.pi / 180.0), [R]),
     Row("np.rad2deg np.degrees math.degrees", _times(180.0 / math.pi), [R]),
-    Row("np.less", _infix("<"), PAIRS, smooth=False),
-    Row("np.less_equal", _infix("<="), PAIRS, smooth=False),
-    Row("np.greater", _infix(">"), PAIRS, smooth=False),
-    Row("np.greater_equal", _infix(">="), PAIRS, smooth=False),
-    Row("np.equal", _infix("=="), PAIRS, smooth=False),
-    Row("np.not_equal", _infix("<>"), PAIRS, smooth=False),
-    Row("np.logical_and", _logical("&&"), PAIRS, smooth=False),
-    Row("np.logical_or", _logical("||"), PAIRS, smooth=False),
-    Row("np.logical_not", _not, [R], smooth=False),
+    Row("np.less", _infix("<"), PAIRS, smooth=False, is_mask=True),
+    Row("np.less_equal", _infix("<="), PAIRS, smooth=False, is_mask=True),
+    Row("np.greater", _infix(">"), PAIRS, smooth=False, is_mask=True),
+    Row("np.greater_equal", _infix(">="), PAIRS, smooth=False, is_mask=True),
+    Row("np.equal", _infix("=="), PAIRS, smooth=False, is_mask=True),
+    Row("np.not_equal", _infix("<>"), PAIRS, smooth=False, is_mask=True),
+    Row("np.logical_and", _logical("&&"), PAIRS, smooth=False, is_mask=True),
+    Row("np.logical_or", _logical("||"), PAIRS, smooth=False, is_mask=True),
+    Row("np.logical_not", _not, [R], smooth=False, is_mask=True),
     Row("special.expit", _sigmoid, [R]),
     Row("special.log_expit", _log_expit, [R]),
     Row("special.erf math.erf", _plain("erf"), [R]),
-    Row("special.erfc math.erfc", lambda w, x: scalar(w, "-", w.constant(1.0), call(w, "erf", x)), [R]),
+    Row("special.erfc math.erfc", _erfc, [R]),
+    Row("np.trunc np.fix", _truncated, [R], smooth=False),
+    Row("np.rint", _nearest, [[-1.5, -0.5, 0.5, 1.7, 2.5]], smooth=False),
+    Row("np.fmod math.fmod", _fmod, PAIRS),
+    Row("np.sinc", _sinc, [R]),
+    Row("np.isnan math.isnan", _test("isNaN"), [R], smooth=False, is_mask=True),
+    Row("np.isfinite math.isfinite", _test("isFinite"), [R], smooth=False, is_mask=True),
+    Row("np.isinf math.isinf", _is_infinite, [R], smooth=False, is_mask=True),
+    Row("np.logaddexp2", _log2addexp, PAIRS),
+    Row("np.copysign math.copysign", _copysign, PAIRS),
+    Row("np.logical_xor", lambda w, x, y: scalar(w, "^", w.cast(x, "b"), w.cast(y, "b")), PAIRS, smooth=False, is_mask=True),
+    Row("special.xlog1py", _xlog1py, [POSITIVE, POSITIVE]),
+    Row("special.logit", _logit, [[0.2, 0.4, 0.7, 0.95]]),
+    Row("special.entr", _entr, [POSITIVE]),
+    Row("special.rel_entr", _rel_entr, [POSITIVE, POSITIVE[::-1]]),
+    Row("special.kl_div", _kl_div, [POSITIVE, POSITIVE[::-1]]),
+    Row("special.ndtr", _ndtr, [R]),
+    Row("special.betaln", _betaln, [POSITIVE, POSITIVE[::-1]]),
+    Row("special.huber", _huber, [[1.0] * 4, [-1.3, -0.4, 0.25, 1.7]]),
+    Row("special.pseudo_huber", _pseudo_huber, [[1.0] * 4, R]),
     Row("special.gammaln math.lgamma", _plain("lgamma"), [POSITIVE]),
     Row("special.digamma special.psi", _plain("digamma"), [POSITIVE]),
     Row("special.xlogy", _xlogy, [POSITIVE, POSITIVE]),

@@ -47,12 +47,15 @@ class Dim:
 
 
 class Storage:
-    """What elements of an array are written to. Arrays that share a root may be views of each other."""
+    """The memory of an array. Arrays that share a root may be views of each other; those of one storage are.
 
-    __slots__ = ("argument", "roots")
+    `constant` is the name of an array that the function reads without taking it.
+    """
 
-    def __init__(self, argument=None, roots=None):
-        self.argument = argument
+    __slots__ = ("constant", "roots")
+
+    def __init__(self, roots=None, constant=None):
+        self.constant = constant
         self.roots = frozenset((self,)) if roots is None else roots
 
     def shares(self, other):
@@ -60,9 +63,9 @@ class Storage:
 
     def union(self, other):
         """The storage of an array that is one of two."""
-        if self.roots == other.roots:
+        if self is other:
             return self
-        return Storage(self.argument or other.argument, self.roots | other.roots)
+        return Storage(self.roots | other.roots, self.constant or other.constant)
 
 
 def storages(value):
@@ -76,22 +79,37 @@ class Num:
     """A number or an array: a term of the program, its kind (`f`, `i`, `b`), its extents.
 
     `dim` is the linear form of an integer; `storage` is where the elements of an array are; `is_list` says that it stands
-    for a Python list.
+    for a Python list, `is_view` that it is a part of the memory of another array.
     """
 
-    __slots__ = ("term", "kind", "dims", "dim", "storage", "is_list")
+    __slots__ = ("term", "kind", "dims", "dim", "storage", "is_list", "is_view")
 
-    def __init__(self, term, kind, dims=(), dim=None, storage=None, is_list=False):
+    def __init__(self, term, kind, dims=(), dim=None, storage=None, is_list=False, is_view=False):
         self.term = term
         self.kind = kind
         self.dims = tuple(dims)
         self.dim = dim
         self.storage = storage or (Storage() if dims else None)
         self.is_list = is_list
+        self.is_view = is_view
 
     @property
     def rank(self):
         return len(self.dims)
+
+
+class Masked:
+    """The elements of an array under a mask: `array` has them where `mask` is true, and anything elsewhere."""
+
+    __slots__ = ("array", "mask", "node")
+
+    def __init__(self, array, mask, node=None):
+        self.array = array
+        self.mask = mask
+        self.node = node  # where the mask was used
+
+    def is_under(self, mask):
+        return self.mask.term.name == mask.term.name
 
 
 class Known:
@@ -103,14 +121,31 @@ class Known:
         self.value = value
 
 
+class Form:
+    """The names of a record's items, and its class. Variables with one form stand for one dict or object."""
+
+    __slots__ = ("cls", "names")
+
+    def __init__(self, cls, names):
+        self.cls = cls
+        self.names = tuple(names)
+
+    def is_like(self, other):
+        return isinstance(other, Form) and self.cls is other.cls and self.names == other.names
+
+
 class Row:
-    """A tuple or list of known length."""
+    """A tuple or list of known length, or a record: then `is_list` is its form."""
 
     __slots__ = ("items", "is_list")
 
     def __init__(self, items, is_list=False):
         self.items = list(items)
         self.is_list = is_list
+
+    def is_like(self, other):
+        """Whether both are tuples, lists, or records of one class with the same names."""
+        return self.is_list.is_like(other.is_list) if isinstance(self.is_list, Form) else self.is_list == other.is_list
 
 
 class Local:
@@ -171,8 +206,12 @@ def describe(value):
         return f"an array of {value.rank} dimension{'s' if value.rank > 1 else ''} of {KINDS[value.kind]}"
     if isinstance(value, Known):
         return f"`{value.value!r}`" if is_number(value.value) or value.value is None else f"a {type(value.value).__name__}"
+    if isinstance(value, Row) and isinstance(value.is_list, Form):
+        return f"a {value.is_list.cls.__name__}"
     if isinstance(value, Row):
         return f"a {'list' if value.is_list else 'tuple'} of {len(value.items)}"
     if isinstance(value, Gone):
         return "nothing"
+    if isinstance(value, Masked):
+        return "an array whose size depends on data"
     return "a function"

@@ -6,18 +6,17 @@ import numpy as np
 
 from .. import _core
 from ..errors import CaptureError
-from .values import Dim, Known, Num, Row, describe, is_number
+from .extents import Extents
+from .values import Dim, Known, Masked, Num, Row, describe, is_number
 
 
-class Writer:
+class Writer(Extents):
     """Writes one program. `node` and `source` are the place that is being captured."""
 
     def __init__(self, name):
         self.program = _core.Program(name)
-        self.names = {}  # of sizes and integers in linear forms: their terms
-        self.not_negative = set()  # those of them that are not
-        self.required = set()  # conditions that are stated already
-        self.quotients = {}  # names of quotients of linear forms, so that equal ones are one
+        Extents.__init__(self)
+        self.masks = {}
         self.files = {}
         self.source = None
         self.node = None
@@ -61,6 +60,9 @@ class Writer:
             return self.constant(value.value)
         if isinstance(value, Row):
             return self.stack([self.num(item) for item in value.items])
+        if isinstance(value, Masked):
+            self.fail("an array is indexed by truth values, and its elements are used as a whole",
+                      "use `np.where(mask, a, b)`: sizes must not depend on data", node=value.node)
         return self.fail(f"{describe(value)} is used as a number", "pass numbers and arrays of numbers")
 
     def scalar(self, value, what="a number"):
@@ -102,74 +104,18 @@ class Writer:
             self.fail(f"a float is used as {what}", "write an int, or `//` instead of `/`")
         return value
 
-    # Extents.
-
-    def dim(self, value, what="a size"):
-        """The linear form of an integer."""
-        if isinstance(value, Dim):
-            return value
-        number = self.integer(value, what)
-        if number.dim is not None:
-            return number.dim
-        name = number.term.name
-        self.names[name] = number.term
-        return Dim(0, {name: 1})
-
-    def size(self, dim):
-        """The integer of a linear form."""
-        total = None
-        for name, k in sorted(dim.coef.items(), key=lambda item: item[1] < 0):
-            term = self.names[name]
-            if k not in (1, -1) or (k == -1 and total is None):
-                term, k = self.program.infix("*", self.program.integer(k), term), 1
-            if total is None:
-                total = term
-            else:
-                total = self.program.infix("+" if k == 1 else "-", total, term)
-        if total is None:
-            return Num(self.program.integer(dim.const), "i", dim=dim)
-        if dim.const:
-            sign = "+" if dim.const > 0 else "-"
-            total = self.program.infix(sign, total, self.program.integer(abs(dim.const)))
-        return Num(total, "i", dim=dim)
-
-    def is_not_negative(self, dim):
-        return dim.const >= 0 and all(k > 0 and name in self.not_negative for name, k in dim.coef.items())
-
-    def require_equal(self, first, second, what):
-        """States that two extents are equal; an error where they are known not to be."""
-        if first == second:
-            return
-        if first.known is not None and second.known is not None:
-            self.fail(f"shapes do not agree: {what}", reason=f"the extents are {first.known} and {second.known}")
-        pair = frozenset((first, second))
-        if pair in self.required:
-            return
-        self.required.add(pair)
-        zeros = [self.build((dim,), lambda _: self.constant(0.0)).term for dim in (first, second)]
-        self.program.apply("vectorZip", zeros)
-
-    def require_not_negative(self, dim):
-        """States that an integer is not negative."""
-        if self.is_not_negative(dim) or dim in self.required:
-            return
-        self.required.add(dim)
-        zeros = self.build((dim + 1,), lambda _: self.constant(0.0))
-        self.program.get(zeros.term, [self.size(dim).term])
-
     # Arrays.
 
-    def index(self, hint="i"):
-        """Opens a block with an index."""
-        term = self.program.open([hint])[0]
-        self.names[term.name] = term
-        self.not_negative.add(term.name)
+    def index(self, count=None):
+        """Opens a block with an index, less than `count`."""
+        term = self.program.open(["i"])[0]
+        self.counted(term, count)
         return Num(term, "i", dim=Dim(0, {term.name: 1}))
 
     def build(self, dims, element, is_list=False):
         """The array of these extents: `element` of a list of indices is a number or an array."""
         counts = [self.size(dim).term for dim in dims]
-        indices = [self.index() for _ in dims]
+        indices = [self.index(dim) for dim in dims]
         inner = element(indices)
         term = inner.term
         for count in reversed(counts):
@@ -180,8 +126,14 @@ class Writer:
         """The element, or the part, at these first indices."""
         if not indices:
             return array
+        if array.kind == "i" and len(indices) == array.rank:
+            # Read once, so that sizes and bounds that are equal are known to be.
+            key = (array.term.name, *(index.dim or index.term.name for index in indices))
+            name = self.symbol(key, lambda: self.program.get(array.term, [index.term for index in indices])).coef
+            (name,) = name
+            return Num(self.names[name], "i", dim=Dim(0, {name: 1}))
         term = self.program.get(array.term, [index.term for index in indices])
-        return Num(term, array.kind, array.dims[len(indices):], storage=array.storage)
+        return Num(term, array.kind, array.dims[len(indices):], storage=array.storage, is_view=True)
 
     def broadcast(self, *arrays):
         """The common extents of arrays."""
@@ -212,18 +164,52 @@ class Writer:
 
     def map(self, function, *arrays):
         """A function of numbers, elementwise with broadcasting."""
+        under = [array for array in arrays if isinstance(array, Masked)]
+        if under:
+            return self.map_masked(function, arrays, under[0])
         arrays = [self.num(array) for array in arrays]
         dims = self.broadcast(*arrays)
         if not dims:
             return function(*arrays)
         return self.build(dims, lambda indices: function(*(self.spread(array, indices) for array in arrays)))
 
+    def mask(self, key, make):
+        """An array of truth values, the same one for each key: elements under it are known to be under one mask."""
+        found = self.masks.get(key)
+        if found is None or not found.term.is_visible:
+            found = self.masks[key] = make()
+        return Num(found.term, found.kind, found.dims)
+
+    def map_masked(self, function, arrays, first):
+        """A function of elements under one mask and of numbers: evaluated where the mask is true."""
+        mask = first.mask
+        for array in arrays:
+            if isinstance(array, Masked) and not array.is_under(mask):
+                self.fail("elements under one mask are combined with elements under another one", "give the mask a name, and use it for both")
+            if not isinstance(array, Masked) and self.num(array).rank:
+                self.fail("elements under a mask are combined with an array", "index the array by the mask, too")
+
+        def element(i):
+            kinds = []
+
+            def inside():
+                made = function(*(self.element(a.array, i) if isinstance(a, Masked) else self.num(a) for a in arrays))
+                kinds.append(made.kind)
+                return made
+
+            return self.choose(self.element(mask, i), inside, lambda: self.cast(self.constant(0), kinds[0]))
+
+        return Masked(self.build(mask.dims, element), mask, first.node)
+
     def broadcast_to(self, array, dims):
         """The array with more extents, its elements repeated."""
         if array.rank == len(dims) and all(a == b for a, b in zip(array.dims, dims)):
             return array
-        if self.broadcast(array, Num(array.term, array.kind, dims)) != tuple(dims):
+        if array.rank > len(dims):
             self.fail(f"{describe(array)} has a shape that does not fit")
+        for own, dim in zip(reversed(array.dims), reversed(dims)):
+            if own.known != 1:
+                self.require_equal(dim, own, "an array is broadcast")
         return self.build(dims, lambda indices: self.spread(array, indices))
 
     def stack(self, parts, is_list=False):
@@ -246,8 +232,7 @@ class Writer:
         """The fold of `step(state, index)` from a number or an array."""
         term = self.size(count).term
         state, index = self.program.open(["s", "i"])
-        self.names[index.name] = index
-        self.not_negative.add(index.name)
+        self.counted(index, count)
         after = step(Num(state, start.kind, start.dims), Num(index, "i", dim=Dim(0, {index.name: 1})))
         lambda_ = self.program.close(after.term)
         return Num(self.program.apply("ifold", [lambda_, start.term, term]), start.kind, start.dims)
@@ -255,7 +240,7 @@ class Writer:
     def total(self, dims, element):
         """The sum over indices of these extents of a float."""
         counts = [self.size(dim).term for dim in dims]
-        indices = [self.index() for _ in dims]
+        indices = [self.index(dim) for dim in dims]
         term = element(indices).term
         for count in reversed(counts):
             term = self.program.apply("sum", [count, self.program.close(term)])

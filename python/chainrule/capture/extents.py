@@ -1,0 +1,174 @@
+"""Extents: linear forms over names of the program, what is known of their order, and conditions on them.
+
+A condition on sizes and on integers that are arguments is stated once, and checked at entry. Numbers that a program
+computes are brought into range instead, as NumPy does.
+"""
+
+from __future__ import annotations
+
+from .values import Dim, Num
+
+
+class Extents:
+    """Part of the writer. An extent that is not known to be 1 is taken to be at least 2: an empty array fails a condition."""
+
+    def __init__(self):
+        self.names = {}  # of sizes and integers in linear forms: their terms
+        self.entry = set()  # those of them that are known at entry
+        self.least = {}  # lower bounds of names
+        self.limits = {}  # extents that names are less than
+        self.required = set()  # conditions that are stated already
+        self.made = {}  # names of quotients, minima and maxima of linear forms, so that equal ones are one
+
+    def dim(self, value, what="a size"):
+        """The linear form of an integer."""
+        if isinstance(value, Dim):
+            return value
+        number = self.integer(value, what)
+        if number.dim is not None:
+            return number.dim
+        name = number.term.name
+        self.names[name] = number.term
+        return Dim(0, {name: 1})
+
+    def size(self, dim):
+        """The integer of a linear form."""
+        total = None
+        for name, k in sorted(dim.coef.items(), key=lambda item: item[1] < 0):
+            term = self.names[name]
+            if k not in (1, -1) or (k == -1 and total is None):
+                term, k = self.program.infix("*", self.program.integer(k), term), 1
+            if total is None:
+                total = term
+            else:
+                total = self.program.infix("+" if k == 1 else "-", total, term)
+        if total is None:
+            return Num(self.program.integer(dim.const), "i", dim=dim)
+        if dim.const:
+            sign = "+" if dim.const > 0 else "-"
+            total = self.program.infix(sign, total, self.program.integer(abs(dim.const)))
+        return Num(total, "i", dim=dim)
+
+    def at_entry(self, name, term, least=None):
+        """Notes that a term is known at entry."""
+        self.names[name] = term
+        self.entry.add(name)
+        if least is not None:
+            self.least[name] = least
+
+    def counted(self, term, count):
+        """Notes that a term is the number of a step of so many."""
+        self.names[term.name] = term
+        self.least[term.name] = 0
+        self.limits[term.name] = count
+
+    def symbol(self, key, make, least=None, limit=None):
+        """The extent of a term that no linear form is; one for each key."""
+        name = self.made.get(key)
+        if name is None or not self.names[name].is_visible:
+            term = make()
+            name = self.made[key] = term.name
+            self.names[name] = term
+            if least is not None:
+                self.least[name] = least
+            if limit is not None:
+                self.limits[name] = limit
+        return Dim(0, {name: 1})
+
+    def worst(self, dim):
+        """A linear form that this one is at least, with the numbers of steps of loops at their ends."""
+        for _ in range(30):
+            name = next((name for name, k in reversed(dim.coef.items()) if name not in self.entry
+                         and (self.limits if k < 0 else self.least).get(name) is not None), None)
+            if name is None:
+                break
+            k = dim.coef[name]
+            dim = dim - Dim(0, {name: k}) + ((self.limits[name] - 1) * k if k < 0 else self.least[name] * k)
+        return dim
+
+    def lower_bound(self, dim):
+        """A number that a linear form is at least, or `None`."""
+        dim = self.worst(dim)
+        if any(k < 0 or name not in self.least for name, k in dim.coef.items()):
+            return None
+        return dim.const + sum(k * self.least[name] for name, k in dim.coef.items())
+
+    def is_at_most(self, first, second):
+        """Whether `first <= second` is known."""
+        bound = self.lower_bound(second - first)
+        return bound is not None and bound >= 0
+
+    def is_known_at_entry(self, *dims):
+        return all(name in self.entry for dim in dims for name in dim.coef)
+
+    def within(self, dim, low, high):
+        """A linear form brought into `low <= .. <= high`."""
+        return self.at_most(self.at_least(dim, low), high)
+
+    def at_least(self, dim, low):
+        return self.ordered(low, dim, "max", dim, low)
+
+    def at_most(self, dim, high):
+        return self.ordered(dim, high, "min", dim, high)
+
+    def ordered(self, small, large, name, dim, limit):
+        """`dim`, where `small <= large`; else the limit. The order is known, or stated as a condition, or decided by the program.
+
+        Numbers that the program reads from data are taken to be in order: indices are checked when it runs.
+        """
+        if self.is_at_most(small, large):
+            return dim
+        if self.is_at_most(large, small):
+            return limit
+        worst = self.worst(large - small)
+        if self.is_known_at_entry(worst):
+            if worst.known is None:
+                self.require_not_negative(worst)
+                return dim
+        elif not all(known in self.entry or known in self.limits for known in worst.coef):
+            return dim
+        make = lambda: self.program.apply(name, [self.size(dim).term, self.size(limit).term])
+        least = self.lower_bound(limit) if name == "max" else min((b for b in (self.lower_bound(dim), self.lower_bound(limit)) if b is not None), default=None)
+        return self.symbol((name, dim, limit), make, least=least, limit=limit + 1 if name == "min" else None)
+
+    def shorter(self, first, second):
+        """The smaller of two extents."""
+        if self.is_at_most(first, second):
+            return first
+        if self.is_at_most(second, first):
+            return second
+        return self.symbol(("min", first, second), lambda: self.program.apply("min", [self.size(first).term, self.size(second).term]),
+                           least=0, limit=first + 1)
+
+    def divided_up(self, length, step):
+        """The number of steps that a length takes; a loop takes none where it is negative."""
+        if length.known is not None:
+            return Dim(max(-(-length.known // step), 0))
+        if step == 1:
+            return length
+        up = length + (step - 1)
+        if up.const % step == 0 and all(k % step == 0 for k in up.coef.values()):
+            return Dim(up.const // step, {name: k // step for name, k in up.coef.items()})
+        make = lambda: self.program.apply("div", [self.size(up).term, self.program.integer(step)])
+        return self.symbol(("div", up, step), make, least=0, limit=length + 1)
+
+    def require_equal(self, first, second, what):
+        """States that two extents are equal; an error where they are known not to be."""
+        if first == second:
+            return
+        if first.known is not None and second.known is not None:
+            self.fail(f"shapes do not agree: {what}", reason=f"the extents are {first.known} and {second.known}")
+        pair = frozenset((first, second))
+        if pair in self.required:
+            return
+        self.required.add(pair)
+        zeros = [self.build((dim,), lambda _: self.constant(0.0)).term for dim in (first, second)]
+        self.program.apply("vectorZip", zeros)
+
+    def require_not_negative(self, dim):
+        """States that an integer is not negative."""
+        if self.is_at_most(Dim(0), dim) or dim in self.required:
+            return
+        self.required.add(dim)
+        zeros = self.build((dim + 1,), lambda _: self.constant(0.0))
+        self.program.get(zeros.term, [self.size(dim).term])

@@ -1,0 +1,266 @@
+"""Products of arrays, and what NumPy computes of matrices."""
+
+from __future__ import annotations
+
+import string
+
+from .operators import binary, call, scalar
+from .reductions import extreme, nested, sum_
+from .shaping import axis_of, known
+from .values import Dim, Known, Num, Row, describe
+
+
+def matmul(w, a, b):
+    a, b = w.num(a), w.num(b)
+    if a.rank == 0 or b.rank == 0:
+        w.fail("`@` is used with a number", "write `*`")
+    kind = w.common(a, b)
+    a, b = w.cast(a, kind), w.cast(b, kind)
+    if a.rank <= 2 and b.rank <= 2:
+        return product(w, a, b)
+    rows, columns = min(a.rank, 2), min(b.rank, 2)
+    first = Num(a.term, kind, a.dims[:a.rank - rows])
+    second = Num(b.term, kind, b.dims[:b.rank - columns])
+    dims = w.broadcast(*[part for part in (first, second) if part.rank])
+
+    def part(array, n, indices):
+        """The matrix or vector of one place of the outer axes."""
+        outer = array.rank - n
+        own = indices[len(indices) - outer:] if outer else []
+        zero = w.constant(0)
+        return w.element(array, [zero if dim.known == 1 else i for dim, i in zip(array.dims, own)])
+
+    made = w.build(dims, lambda i: product(w, part(a, rows, i), part(b, columns, i)))
+    return Num(made.term, made.kind, made.dims)
+
+
+def product(w, a, b):
+    """The product of two matrices or vectors of one kind."""
+    w.require_equal(a.dims[-1], b.dims[0], "the last axis of the left side and the first axis of the right side of a product")
+    if a.kind == "i" or not w.is_known_at_entry(a.dims[-1]):
+        dims = (*a.dims[:-1], *b.dims[1:])
+        n = a.rank - 1
+
+        def element(indices):
+            pick = lambda k: scalar(w, "*", w.element(a, [*indices[:n], k[0]]), w.element(b, [k[0], *indices[n:]]))
+            return summed(w, [a.dims[-1]], a.kind, pick)
+
+        return w.build(dims, element) if dims else element([])
+    name = {(1, 1): "vectorDot", (2, 1): "matrixVectorMul", (1, 2): "vectorMatrixMul", (2, 2): "matrixMul"}[a.rank, b.rank]
+    return Num(w.program.apply(name, [a.term, b.term]), "f", (*a.dims[:-1], *b.dims[1:]))
+
+
+def dot(w, a, b):
+    a, b = w.num(a), w.num(b)
+    if a.rank == 0 or b.rank == 0:
+        return binary(w, "*", a, b)
+    if a.rank <= 2 and b.rank <= 2:
+        return matmul(w, a, b)
+    return tensordot(w, a, b, Row([Known((a.rank - 1,)), Known((max(b.rank - 2, 0),))]))
+
+
+def inner(w, a, b):
+    a, b = w.num(a), w.num(b)
+    if a.rank == 0 or b.rank == 0:
+        return binary(w, "*", a, b)
+    return tensordot(w, a, b, Row([Known((a.rank - 1,)), Known((b.rank - 1,))])) if a.rank + b.rank > 2 else matmul(w, a, b)
+
+
+def vdot(w, a, b):
+    from .shaping import ravel
+    return matmul(w, ravel(w, a), ravel(w, b))
+
+
+def outer(w, a, b):
+    from .shaping import ravel
+    a, b = ravel(w, a), ravel(w, b)
+    return w.build((*a.dims, *b.dims), lambda i: binary(w, "*", w.element(a, i[:1]), w.element(b, i[1:])))
+
+
+def summed(w, dims, kind, element):
+    """The sum of numbers of a kind."""
+    if not dims:
+        return element([])
+    if kind == "f":
+        return w.total(dims, element)
+    return nested(w, dims, w.constant(0), lambda s, x: scalar(w, "+", s, x), element)
+
+
+def tensordot(w, a, b, axes=Known(2)):
+    a, b = w.num(a), w.num(b)
+    kind = w.common(a, b)
+    a, b = w.cast(a, kind), w.cast(b, kind)
+    chosen = known(w, axes, "the axes")
+    if isinstance(chosen, int):
+        left, right = list(range(a.rank - chosen, a.rank)), list(range(chosen))
+    else:
+        left, right = ([one] if isinstance(one, int) else list(one) for one in chosen)
+        left, right = [axis_of(w, a, Known(k)) for k in left], [axis_of(w, b, Known(k)) for k in right]
+    for i, j in zip(left, right):
+        w.require_equal(a.dims[i], b.dims[j], "axes are summed over together")
+    keep_a, keep_b = [k for k in range(a.rank) if k not in left], [k for k in range(b.rank) if k not in right]
+
+    def element(outer):
+        def one(summed_over):
+            own_a, own_b = dict(zip(keep_a, outer)), dict(zip(keep_b, outer[len(keep_a):]))
+            own_a |= dict(zip(left, summed_over))
+            own_b |= dict(zip(right, summed_over))
+            return scalar(w, "*", w.element(a, [own_a[k] for k in range(a.rank)]), w.element(b, [own_b[k] for k in range(b.rank)]))
+        return summed(w, [a.dims[k] for k in left], kind, one)
+
+    dims = (*(a.dims[k] for k in keep_a), *(b.dims[k] for k in keep_b))
+    return w.build(dims, element) if dims else element([])
+
+
+def einsum(w, subscripts, *operands):
+    text = known(w, subscripts, "the subscripts of `np.einsum`")
+    if not isinstance(text, str) or "..." in text:
+        w.fail("`np.einsum` takes its subscripts as a string without `...`", "name all axes")
+    text = text.replace(" ", "")
+    parts, _, result = text.partition("->")
+    parts = parts.split(",")
+    if "->" not in text:
+        result = "".join(sorted(c for c in set(text) if c in string.ascii_letters and text.count(c) == 1))
+    arrays = [w.num(one) for one in operands]
+    if len(parts) != len(arrays) or any(len(part) != array.rank for part, array in zip(parts, arrays)):
+        w.fail("the subscripts do not fit the arrays", "write a letter for each axis")
+    kind = w.common(*arrays)
+    arrays = [w.cast(array, kind) for array in arrays]
+    dims = {}
+    for part, array in zip(parts, arrays):
+        for letter, dim in zip(part, array.dims):
+            if letter in dims:
+                w.require_equal(dims[letter], dim, f"they have the subscript `{letter}`")
+            dims.setdefault(letter, dim)
+    if any(letter not in dims for letter in result):
+        w.fail("a subscript of the result is none of the arrays'")
+    rest = [letter for letter in dims if letter not in result]
+
+    def element(outer):
+        def one(inner):
+            index = dict(zip(result, outer)) | dict(zip(rest, inner))
+            total = None
+            for part, array in zip(parts, arrays):
+                factor = w.element(array, [index[letter] for letter in part])
+                total = factor if total is None else scalar(w, "*", total, factor)
+            return total
+        return summed(w, [dims[letter] for letter in rest], kind, one)
+
+    made = tuple(dims[letter] for letter in result)
+    return w.build(made, element) if made else element([])
+
+
+def kron(w, a, b):
+    from .shaping import at_least_rank, product as extent
+    a, b = w.num(a), w.num(b)
+    rank = max(a.rank, b.rank)
+    a, b = at_least_rank(w, a, rank), at_least_rank(w, b, rank)
+    sizes = [w.size(dim) for dim in b.dims]
+
+    def element(i):
+        left = [scalar(w, "//", j, n) for j, n in zip(i, sizes)]
+        right = [scalar(w, "%", j, n) for j, n in zip(i, sizes)]
+        return binary(w, "*", w.element(a, left), w.element(b, right))
+
+    return w.build(tuple(extent(w, [p, q]) for p, q in zip(a.dims, b.dims)), element)
+
+
+def cross(w, a, b):
+    a, b = w.num(a), w.num(b)
+    for array in (a, b):
+        if not array.rank or array.dims[-1].known not in (None, 3):
+            w.fail(f"`np.cross` of {describe(array)}", "the last axis has three elements")
+        if array.dims[-1].known is None:
+            w.require_equal(array.dims[-1], Dim(3), "vectors of three elements are multiplied")
+    outer_a, outer_b = Num(a.term, a.kind, a.dims[:-1]), Num(b.term, b.kind, b.dims[:-1])
+    dims = w.broadcast(outer_a, outer_b) if a.rank + b.rank > 2 else ()
+
+    def vector(indices):
+        pick = lambda array, k: w.spread(array, [*indices, w.constant(k)])
+        term = lambda i, j: binary(w, "-", binary(w, "*", pick(a, i), pick(b, j)), binary(w, "*", pick(a, j), pick(b, i)))
+        return w.stack([term(1, 2), term(2, 0), term(0, 1)])
+
+    made = w.build(dims, vector) if dims else vector([])
+    return Num(made.term, made.kind, made.dims)
+
+
+def trace(w, a):
+    array = w.num(a)
+    if array.rank != 2:
+        w.fail(f"`np.trace` of {describe(array)}", "it is for matrices")
+    n = diagonal_extent(w, array)
+    return summed(w, [n], array.kind, lambda i: w.element(array, [i[0], i[0]]))
+
+
+def diagonal_extent(w, array):
+    """The number of elements of a diagonal."""
+    return w.at_most(array.dims[0], array.dims[1]) if array.dims[0] != array.dims[1] else array.dims[0]
+
+
+def square(w, array, name):
+    array = w.cast(w.num(array), "f")
+    if array.rank != 2:
+        w.fail(f"`{name}` is for a square matrix, not {describe(array)}", "loop over the first axes")
+    w.require_equal(array.dims[0], array.dims[1], "the matrix is to be square")
+    return array
+
+
+def solve(w, a, b):
+    a, b = square(w, a, "np.linalg.solve"), w.cast(w.num(b), "f")
+    if b.rank not in (1, 2):
+        w.fail(f"the right side of a system is {describe(b)}")
+    w.require_equal(a.dims[0], b.dims[0], "a system and its right side")
+    name = "solve" if b.rank == 1 else "solveMatrix"
+    return Num(w.program.apply(name, [a.term, b.term]), "f", b.dims)
+
+
+def of_matrix(name, function, is_number):
+    def compute(w, a):
+        a = square(w, a, name)
+        return Num(w.program.apply(function, [a.term]), "f", () if is_number else a.dims)
+    return compute
+
+
+def cholesky(w, a):
+    """The factor of the matrix whose lower triangle is given: NumPy does not read the upper one."""
+    a = square(w, a, "np.linalg.cholesky")
+    lower = lambda i: w.choose(scalar(w, ">=", i[0], i[1]), lambda: w.element(a, i), lambda: w.element(a, i[::-1]))
+    return Num(w.program.apply("cholesky", [w.build(a.dims, lower).term]), "f", a.dims)
+
+
+def slogdet(w, a):
+    a = square(w, a, "np.linalg.slogdet")
+    det = Num(w.program.apply("det", [a.term]), "f")
+    return Row([call(w, "sign", det), Num(w.program.apply("logdet", [a.term]), "f")])
+
+
+def matrix_power(w, a, n):
+    a, k = square(w, a, "np.linalg.matrix_power"), known(w, n, "the power")
+    if k < 0:
+        a, k = of_matrix("np.linalg.inv", "inverse", False)(w, a), -k
+    result = None
+    while k:
+        if k & 1:
+            result = a if result is None else product(w, result, a)
+        a = product(w, a, a) if k > 1 else a
+        k >>= 1
+    if result is None:
+        from .arrays import eye
+        return eye(w, w.size(a.dims[0]))
+    return Num(result.term, result.kind, result.dims)
+
+
+def norm(w, x, ord=None, axis=None, keepdims=None):
+    array, order = w.cast(w.num(x), "f"), known(w, ord, "the order of a norm")
+    n_axes = array.rank if axis is None or getattr(axis, "value", 0) is None else 1
+    absolute = lambda: w.map(lambda v: call(w, "abs", v), array)
+    if order is None or order == 2 and n_axes == 1 or order == "fro":
+        return w.map(lambda v: call(w, "sqrt", v), sum_(w, w.map(lambda v: scalar(w, "*", v, v), array), axis, keepdims))
+    if n_axes > 1:
+        w.fail(f"`np.linalg.norm` of a matrix of order {order!r}", "leave `ord` out")
+    if order == 1:
+        return sum_(w, absolute(), axis, keepdims)
+    if order == float("inf"):
+        return extreme("max")(w, absolute(), axis, keepdims)
+    power = lambda v, p: w.map(lambda u: scalar(w, "**", u, w.constant(p)), v)
+    return power(sum_(w, power(absolute(), float(order)), axis, keepdims), 1.0 / order)

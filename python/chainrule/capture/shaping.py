@@ -1,0 +1,370 @@
+"""Arrays in other shapes: reshaped, permuted, reversed, put together, cut to triangles, repeated."""
+
+from __future__ import annotations
+
+from .operators import scalar
+from .values import Dim, Known, Num, Row, describe
+
+
+def known(w, value, what, default=None):
+    """A number or a tuple of them that has to be written or known."""
+    if value is None:
+        return default
+    if isinstance(value, Row):
+        return tuple(known(w, item, what) for item in value.items)
+    if isinstance(value, Known):
+        return value.value
+    return w.fail(f"{what} is not known", "write a number")
+
+
+def axis_of(w, array, axis, default=None, extra=0):
+    """An axis as a number that is not negative."""
+    k = known(w, axis, "an axis", default)
+    rank = array.rank + extra
+    if not isinstance(k, int) or isinstance(k, bool) or not -rank <= k < rank:
+        w.fail(f"axis {k} is out of bounds for {describe(array)}")
+    return k % rank
+
+
+def view(made, array):
+    """An array that is made of the memory of another one."""
+    return Num(made.term, made.kind, made.dims, storage=array.storage, is_view=True)
+
+
+def permuted(w, array, order):
+    """The array with its axes in this order."""
+    if list(order) == list(range(array.rank)):
+        return array
+    if array.rank == 2:
+        return view(Num(w.program.apply("matrixTranspose", [array.term]), array.kind, array.dims[::-1]), array)
+
+    def element(indices):
+        own = [None] * array.rank
+        for axis, i in zip(order, indices):
+            own[axis] = i
+        return w.element(array, own)
+
+    return view(w.build(tuple(array.dims[axis] for axis in order), element), array)
+
+
+def transpose(w, a, axes=None):
+    a = w.num(a)
+    order = known(w, axes, "the order of axes")
+    if order is None:
+        return permuted(w, a, range(a.rank)[::-1])
+    order = [axis_of(w, a, Known(k)) for k in order]
+    if sorted(order) != list(range(a.rank)):
+        w.fail("axes don't match array")
+    return permuted(w, a, order)
+
+
+def transpose_method(w, a, *axes):
+    return transpose(w, a, (axes[0] if len(axes) == 1 and not isinstance(getattr(axes[0], "value", None), int) else Row(axes)) if axes else None)
+
+
+def swapaxes(w, a, axis1, axis2):
+    a = w.num(a)
+    order = list(range(a.rank))
+    i, j = axis_of(w, a, axis1), axis_of(w, a, axis2)
+    order[i], order[j] = order[j], order[i]
+    return permuted(w, a, order)
+
+
+def moveaxis(w, a, source, destination):
+    a = w.num(a)
+    i, j = axis_of(w, a, source), axis_of(w, a, destination)
+    order = [k for k in range(a.rank) if k != i]
+    order.insert(j, i)
+    return permuted(w, a, order)
+
+
+def expand_dims(w, a, axis):
+    a = w.num(a)
+    k = axis_of(w, a, axis, extra=1)
+    return view(w.build((*a.dims[:k], Dim(1), *a.dims[k:]), lambda i: w.element(a, [*i[:k], *i[k + 1:]])), a)
+
+
+def squeeze(w, a, axis=None):
+    a = w.num(a)
+    chosen = known(w, axis, "an axis")
+    if chosen is None:
+        axes = [k for k, dim in enumerate(a.dims) if dim.known == 1]
+    else:
+        axes = [axis_of(w, a, Known(k)) for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
+        for k in axes:
+            w.require_equal(a.dims[k], Dim(1), "an axis is left out")
+    return dropped(w, a, axes)
+
+
+def dropped(w, a, axes):
+    """The array without axes, whose first elements are taken."""
+    if not axes:
+        return a
+    keep, zero = [k for k in range(a.rank) if k not in axes], w.constant(0)
+
+    def element(indices):
+        own = [zero] * a.rank
+        for k, i in zip(keep, indices):
+            own[k] = i
+        return w.element(a, own)
+
+    return view(w.build(tuple(a.dims[k] for k in keep), element), a) if keep else element([])
+
+
+def product(w, dims):
+    """The extent that is the product of extents."""
+    factor, rest = 1, []
+    for dim in dims:
+        if dim.known is not None:
+            factor *= dim.known
+        else:
+            rest.append(dim)
+    if not rest or not factor:
+        return Dim(factor)
+    rest.sort(key=repr)
+    total = rest[0]
+    for k, dim in enumerate(rest[1:], 2):
+        left = total
+
+        def make(left=left, dim=dim):
+            return w.program.infix("*", w.size(left).term, w.size(dim).term)
+
+        least = w.lower_bound(left)
+        total = w.symbol(("product", *rest[:k]), make, least=0 if least is not None and least >= 0 else None)
+        if w.is_known_at_entry(left, dim):
+            w.entry.update(total.coef)
+    return total * factor
+
+
+def reshape(w, a, shape, order=None):
+    """`np.reshape`: axes that stay are taken as they are, those between are counted through."""
+    a = w.num(a)
+    if order is not None and known(w, order, "the order") != "C":
+        w.fail("an array is reshaped in another order than C", "transpose it before")
+    from .arrays import extents_of
+    parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
+    guessed = [k for k, part in enumerate(parts) if isinstance(part, Known) and part.value == -1]
+    if len(guessed) > 1:
+        w.fail("can only specify one unknown dimension")
+    dims = [None if k in guessed else extents_of(w, part)[0] for k, part in enumerate(parts)]
+    first = 0
+    while first < min(len(dims), a.rank) and dims[first] == a.dims[first]:
+        first += 1
+    last = 0
+    while last < min(len(dims), a.rank) - first and dims[-1 - last] == a.dims[-1 - last]:
+        last += 1
+    old, new = a.dims[first:a.rank - last], dims[first:len(dims) - last]
+    if None in new:
+        k = new.index(None)
+        new[k] = dims[first + k] = quotient(w, old, [dim for dim in new if dim is not None])
+    if [dim for dim in old if dim.known != 1] != [dim for dim in new if dim.known != 1]:
+        w.require_equal(product(w, old), product(w, new), "an array is reshaped")
+    dims = tuple(dims)
+
+    def element(indices):
+        middle = indices[first:len(dims) - last]
+        return w.element(a, [*indices[:first], *through(w, middle, new, old), *indices[len(dims) - last:]])
+
+    return view(w.build(dims, element), a) if dims else element([])
+
+
+def quotient(w, old, new):
+    """The extent that makes the product of the new extents that of the old ones."""
+    rest = list(old)
+    left = []
+    for dim in new:
+        if dim in rest:
+            rest.remove(dim)
+        else:
+            left.append(dim)
+    total, divisor = product(w, rest), product(w, left)
+    if divisor == Dim(1):
+        return total
+    if total.known is not None and divisor.known:
+        return Dim(total.known // divisor.known)
+    if divisor.known and total.const % divisor.known == 0 and all(k % divisor.known == 0 for k in total.coef.values()):
+        return Dim(total.const // divisor.known, {name: k // divisor.known for name, k in total.coef.items()})
+    return w.symbol(("quotient", total, divisor), lambda: w.program.apply("div", [w.size(total).term, w.size(divisor).term]), least=0)
+
+
+def through(w, indices, new, old):
+    """The indices into the old extents of an element at these indices into the new ones."""
+    a, b = [dim for dim in new if dim.known != 1], [dim for dim in old if dim.known != 1]
+    zero = w.constant(0)
+    if a == b:
+        taken = iter([i for dim, i in zip(new, indices) if dim.known != 1])
+        return [zero if dim.known == 1 else next(taken) for dim in old]
+    position = zero
+    for dim, i in zip(new, indices):
+        position = scalar(w, "+", scalar(w, "*", position, w.size(dim)), i) if position is not zero else i
+    found = []
+    for dim in reversed(old[1:]):
+        n = w.size(dim)
+        found.append(scalar(w, "%", position, n))
+        position = scalar(w, "//", position, n)
+    return [position, *reversed(found)] if old else []
+
+
+def reshape_method(w, a, *shape, order=None):
+    return reshape(w, a, shape[0] if len(shape) == 1 else Row(shape), order)
+
+
+def ravel(w, a):
+    a = w.num(a)
+    return reshape(w, a, Known(-1)) if a.rank != 1 else a
+
+
+def flip(w, a, axis=None):
+    a = w.num(a)
+    chosen = known(w, axis, "an axis")
+    axes = range(a.rank) if chosen is None else [axis_of(w, a, Known(k)) for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
+    ends = {k: w.size(a.dims[k] - 1) for k in axes}
+    return view(w.build(a.dims, lambda i: w.element(a, [scalar(w, "-", ends[k], j) if k in ends else j for k, j in enumerate(i)])), a)
+
+
+def flipped(axis):
+    return lambda w, m: flip(w, m, Known(axis))
+
+
+def roll(w, a, shift, axis=None):
+    a = w.num(a)
+    if axis is None and a.rank > 1:
+        flat = roll(w, ravel(w, a), shift)
+        return reshape(w, Num(flat.term, flat.kind, flat.dims), Row([w.size(dim) for dim in a.dims]))
+    k = axis_of(w, a, axis, 0)
+    by, n = w.integer(shift, "a shift"), w.size(a.dims[k])
+    return w.build(a.dims, lambda i: w.element(a, [scalar(w, "%", scalar(w, "-", j, by), n) if m == k else j for m, j in enumerate(i)]))
+
+
+def triangle(sign):
+    """`np.tril`, `np.triu`: zeros where the column is beyond a diagonal."""
+    def cut(w, m, k=None):
+        m = w.num(m)
+        if m.rank < 2:
+            w.fail(f"a triangle of {describe(m)} is taken", "it is for matrices")
+        shift = w.integer(Known(0) if k is None else k, "a diagonal")
+        zero = w.cast(w.constant(0), m.kind)
+        row = lambda i: i[-2] if getattr(k, "value", 0) == 0 else scalar(w, "+", i[-2], shift)
+        return w.build(m.dims, lambda i: w.choose(scalar(w, sign, i[-1], row(i)), lambda: w.element(m, i), lambda: zero))
+    return cut
+
+
+def rows(w, arrays):
+    if isinstance(arrays, Row):
+        return [w.num(item) for item in arrays.items]
+    array = w.num(arrays)
+    if array.rank and array.dims[0].known is not None:
+        return [w.element(array, [w.constant(k)]) for k in range(array.dims[0].known)]
+    return w.fail(f"{describe(array)} stands for a list of arrays", "write a list or a tuple of arrays")
+
+
+def of_one_kind(w, parts):
+    kind = "b" if all(part.kind == "b" for part in parts) else w.common(*parts)
+    return [w.cast(part, kind) for part in parts]
+
+
+def concatenate(w, arrays, axis=Known(0)):
+    parts = of_one_kind(w, rows(w, arrays))
+    if known(w, axis, "an axis") is None:
+        parts, axis = [ravel(w, part) for part in parts], Known(0)
+    return joined(w, parts, axis)
+
+
+def joined(w, parts, axis):
+    result = parts[0]
+    if not result.rank:
+        w.fail("numbers are concatenated", "write `np.array([a, b])`")
+    at = axis_of(w, result, axis)
+    for part in parts[1:]:
+        if part.rank != result.rank:
+            w.fail("arrays of different dimensions are put together")
+        for k, (first, other) in enumerate(zip(result.dims, part.dims)):
+            if k != at:
+                w.require_equal(first, other, "they are put together along another axis")
+        dims = (*result.dims[:at], result.dims[at] + part.dims[at], *result.dims[at + 1:])
+        if at == 0:
+            result = Num(w.program.apply("vectorConcat", [result.term, part.term]), result.kind, dims)
+            continue
+
+        def element(i, first=result, second=part):
+            n = w.size(first.dims[at])
+            later = lambda: w.element(second, [*i[:at], scalar(w, "-", i[at], n), *i[at + 1:]])
+            return w.choose(scalar(w, "<", i[at], n), lambda: w.element(first, i), later)
+
+        result = w.build(dims, element)
+    return Num(result.term, result.kind, result.dims)
+
+
+def stack(w, arrays, axis=Known(0)):
+    parts = of_one_kind(w, rows(w, arrays))
+    made = w.stack(parts)
+    at = axis_of(w, made, axis)
+    order = list(range(1, made.rank))
+    order.insert(at, 0)
+    made = permuted(w, made, order)
+    return Num(made.term, made.kind, made.dims)
+
+
+def at_least_rank(w, part, rank, front=True):
+    """The array with axes of extent 1 until it has so many."""
+    while part.rank < rank:
+        part = expand_dims(w, part, Known(0 if front else -1)) if part.rank else w.stack([part])
+    return part
+
+
+def hstack(w, tup):
+    parts = [at_least_rank(w, part, 1) for part in rows(w, tup)]
+    return joined(w, of_one_kind(w, parts), Known(0 if parts[0].rank == 1 else 1))
+
+
+def vstack(w, tup):
+    return joined(w, of_one_kind(w, [at_least_rank(w, part, 2) for part in rows(w, tup)]), Known(0))
+
+
+def column_stack(w, tup):
+    return joined(w, of_one_kind(w, [at_least_rank(w, part, 2, front=False) for part in rows(w, tup)]), Known(1))
+
+
+def atleast(rank):
+    def make(w, a):
+        return at_least_rank(w, w.num(a), rank)
+    return make
+
+
+def repeat(w, a, repeats, axis=None):
+    a = w.num(a)
+    if axis is None:
+        a, axis = ravel(w, a), Known(0)
+    k, n = axis_of(w, a, axis), w.integer(repeats, "a number of repeats")
+    dims = (*a.dims[:k], times(w, a.dims[k], n), *a.dims[k + 1:])
+    return w.build(dims, lambda i: w.element(a, [scalar(w, "//", j, n) if m == k else j for m, j in enumerate(i)]))
+
+
+def times(w, dim, number):
+    return product(w, [dim, w.dim(number)])
+
+
+def tile(w, A, reps):
+    a = w.num(A)
+    reps = reps.items if isinstance(reps, Row) else [reps]
+    rank = max(a.rank, len(reps))
+    a = at_least_rank(w, a, rank)
+    reps = [Known(1)] * (rank - len(reps)) + reps
+    dims = [times(w, dim, w.integer(n, "a number of repeats")) for dim, n in zip(a.dims, reps)]
+    return w.build(tuple(dims), lambda i: w.element(a, [
+        j if getattr(n, "value", None) == 1 else scalar(w, "%", j, w.size(dim)) for j, n, dim in zip(i, reps, a.dims)]))
+
+
+def broadcast_to(w, array, shape):
+    from .arrays import extents_of
+    made = w.broadcast_to(w.num(array), extents_of(w, shape))
+    return Num(made.term, made.kind, made.dims)
+
+
+def meshgrid(w, *xi, indexing=Known("xy")):
+    parts = [at_least_rank(w, w.num(x), 1) for x in xi]
+    order = list(range(len(parts)))
+    if indexing.value == "xy" and len(parts) > 1:
+        order[:2] = [1, 0]
+    dims = tuple(parts[k].dims[0] for k in order)
+    return Row([w.build(dims, lambda i, k=k, part=part: w.element(part, [i[order.index(k)]])) for k, part in enumerate(parts)])

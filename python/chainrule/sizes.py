@@ -1,0 +1,48 @@
+"""Known sizes: what a function is captured with where symbolic ones do not do.
+
+A function is captured once for all sizes. It is captured again with the sizes of a call, and its integers, where these do not
+fit the program: an extent that becomes 1 and is broadcast, a slice that goes beyond the end, a result whose size is no
+polynomial of the arguments'.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from .errors import CaptureError, Limitation, ShapeError
+
+STATE = threading.local()
+
+
+@contextlib.contextmanager
+def known():
+    """Within it, functions are captured with the sizes of their arguments."""
+    before = is_known()
+    STATE.known = True
+    try:
+        yield
+    finally:
+        STATE.known = before
+
+
+def is_known():
+    return getattr(STATE, "known", False)
+
+
+def may_depend_on_sizes(error):
+    """Whether a failure may be gone once sizes are known."""
+    if isinstance(error, CaptureError):
+        return any(title in str(error) for title in ("is computed while the function runs", "sizes do not agree"))
+    return isinstance(error, (ShapeError, Limitation))
+
+
+def with_sizes(spec, leaves):
+    """What the key says of an argument, with its sizes and integers; `leaves` is an iterator over its arrays."""
+    if spec[0] == "num":
+        array = next(leaves)
+        number = int(array.reshape(-1)[0]) if spec[1] == "i" and not spec[2] else None
+        return ("exact", spec[1], array.shape if spec[2] else (), number)
+    if spec[0] == "row":
+        return ("row", tuple(with_sizes(part, leaves) for part in spec[1]), *spec[2:])
+    return spec

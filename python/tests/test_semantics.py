@@ -1,0 +1,257 @@
+"""What Python and NumPy mean, with them as judges: slices, broadcasting, integers, records, closures, comprehensions."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from support import check, same
+
+import chainrule as cr
+
+rng = np.random.default_rng(12)
+V, U = rng.normal(size=6), rng.normal(size=4)
+M = rng.normal(size=(5, 4))
+K = np.array([3, -2, 0, 7, -5])
+
+
+class Pair(NamedTuple):
+    first: float
+    second: float = 2.0
+
+    def total(self):
+        return self.first + self.second
+
+
+@dataclasses.dataclass
+class Body:
+    position: np.ndarray
+    velocity: np.ndarray
+    mass: float = 2.0
+
+    @property
+    def energy(self):
+        return 0.5 * self.mass * np.sum(self.velocity ** 2)
+
+    def moved(self, dt):
+        return dataclasses.replace(self, position=self.position + dt * self.velocity)
+
+
+def windows(v):
+    s = 0.0
+    for i in range(len(v)):
+        w = v[max(0, i - 2):min(len(v), i + 3)]
+        s += np.sum(w) * w.mean() + v[i:i + 3].sum() + v[i + 4:].sum() * i + v[i - 1]
+    return s
+
+
+def edges(m):
+    out = np.zeros(m.shape)
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            out[i, j] = m[i - 1, j] + m[i, j - 1] - np.sum(m[i:i + 2, j:j + 2])
+    return out
+
+
+def unequal_zip(v, u):
+    s = 0.0
+    for a, b in zip(v, u):
+        s += a * b
+    for i, (a, b, c) in enumerate(zip(u, v[1:], range(3))):
+        s += a * b * c * i
+    return s, sum(a * b for a, b in zip(v, u)), sum(x for x, _ in zip(v, (1, 2)))
+
+
+def integers(k):
+    return k // 3, k % 3, k // -3, k % -3, -k, abs(k), k * k, k ** 2, k / 4, np.sign(k), k > 0, (k // 2) * 1.5
+
+
+def whole_numbers(n, x):
+    return n // 4, n % 4, -n // 4, -n % 4, n // -4, divmod(n, 4), n ** 3, x // 0.3, x % 0.3, -x // 0.3, -x % 0.3, x // -0.3, x % -0.3
+
+
+def dicts(v):
+    p = {"w": v[:3], "b": v[3], 7: 2.0}
+    q = {**{}} if False else p
+    p["b"] = p["b"] * 2
+    total = 0.0
+    for name in p:
+        total += np.sum(p[name])
+    for name, value in p.items():
+        if name != "w":
+            total += value * 3
+    return total * q["b"] + p.get("c", 1.0) + len(p) + ("w" in p) + sum(np.sum(x) for x in p.values())
+
+
+def records(v):
+    p = Pair(v[0])
+    q = Pair(first=v[1], second=v[2])
+    a, b = q
+    body = Body(v[:2], v[2:4])
+    for _ in range(3):
+        body = body.moved(0.1)
+        p = p._replace(second=p.first * 0.5)
+    body.mass = 3.0
+    return p.total() * q[1] + a * b + body.energy + body.position.sum() + (p if v[0] > 0 else q).first
+
+
+def simulate(v, n):
+    state = {"x": v[0], "v": 1.0}
+    for _ in range(n):
+        state = {"x": state["x"] + 0.1 * state["v"], "v": state["v"] - 0.1 * state["x"]}
+    body = Body(v[:2].copy(), v[2:4])
+    for i in range(n):
+        body.position = body.position + 0.1 * body.velocity
+        body.position[0] += i
+    return state["x"] * state["v"], body.position
+
+
+def moving(v, n):
+    x, y = v.copy(), v * 2
+    pair = (x, y)
+    for i in range(n):
+        pair[0][i] += 1.0
+        pair = (pair[1] * 1.0, pair[0])
+    return x.sum(), pair[0], pair[1]
+
+
+def writing_items(v, n):
+    pair = [v.copy(), v * 2]
+    x = pair[0]
+    for i in range(n):
+        pair[0][i] += x[i + 1]
+    return x, pair[0] * pair[1]
+
+
+def closures(v):
+    scale = v[0]
+
+    def outer(k):
+        def inner(x, *rest, by=scale):
+            return x * by + k + sum(rest)
+        return inner
+
+    f, g = outer(1.0), outer(v[1])
+    h = lambda x, y=2.0, *, z=1.0: f(x) * y + z
+    return h(v[2]) + h(v[3], z=g(v[4], 1.0, v[5])) + (lambda: f(g(v[0])))()
+
+
+def comprehensions(m):
+    rows = [np.sum(row * row) for row in m]
+    table = [[m[i, j] * i for j in range(4)] for i in range(m.shape[0])]
+    squares = np.array([x * x for x in m[0]])
+    nested = sum(m[i, j] for i in range(3) for j in range(i) if m[i, j] > 0)
+    pairs = [(a, b) for a in (1.0, 2.0) for b in (m[0, 0], m[1, 1])]
+    return np.array(rows), np.array(table), squares, nested, pairs[2][0] * pairs[3][1], max(x for x in m[1]), sum(a * b for a, b in pairs)
+
+
+def conditions(v):
+    s = 0.0
+    for x in v:
+        if x > 0 and math.sqrt(x) > 0.5 or not x < -1:
+            s += x
+        elif -2 < x <= -1:
+            s -= x * x
+            continue
+        else:
+            s *= 0.5
+        s = s + 1 if s < 3 else s - 1
+    return s
+
+
+def swaps(v):
+    a, (b, c) = v[0], (v[1], v[2])
+    a, b, c = c, a, b
+    a += b
+    (d, *_), e = ((v[3], 1), v[4]) if False else ((v[3], 1), v[4])
+    return a, b, c, d * e
+
+
+def reductions(m):
+    e = m[:0]
+    return np.sum(e), e.sum(axis=0), np.prod(e), e.shape[0], np.cumsum(e), (e @ m.T).sum(), np.sum(m[:, :0], axis=1)
+
+
+def scatters(v, k):
+    a = np.zeros(8)
+    np.add.at(a, k, v[:5])
+    b = np.zeros((4, 8))
+    b[1, k] = v[:5] * 2
+    b[:, k[1]] += v[0]
+    np.subtract.at(b, (2, k), 1.5)
+    c = np.ones(8)
+    c[k] += v[:5]
+    c[[0, 5]] = v[1]
+    np.maximum.at(c, k, v[1:6])
+    return a, b, c
+
+
+def masks(v, m):
+    a = v.copy()
+    a[a > 0.5] = 0.5
+    a[a < 0] *= 2
+    low = a < 0.1
+    a[low] = np.exp(a[low]) + v[low]
+    b = m.copy()
+    b[m > 0] = 1.0 / b[m > 0]
+    b[~(m > 0)] = 0
+    return a, b, v[v > 0].sum(), np.log(m[m > 0]).mean()
+
+
+def fills(v, m):
+    a = np.empty_like(m)
+    a.fill(v[0])
+    a[1::2, ::-1] = m[1::2]
+    a[::2, 1:3] -= v[:2]
+    a[-1] += v[:4][::-1]
+    np.fill_diagonal(a, 7.0)
+    a[None, 0, None, :2] = v[2]
+    return a
+
+
+def singles(m, v):
+    return m[0:1] + m, m[:, 1:2] * m, v[:1] * v, v[5:] + v, m[4:, :] - m
+
+
+PROGRAMS = [
+    (windows, V), (windows, V[:2]), (edges, M), (unequal_zip, V, U), (unequal_zip, U, V), (integers, K), (whole_numbers, 7, 1.1),
+    (whole_numbers, -9, -0.7), (dicts, V), (records, V), (records, -V), (simulate, V, 3), (writing_items, V, 3), (closures, V), (comprehensions, M), (conditions, V), (swaps, V),
+    (reductions, M), (scatters, V, np.array([1, 3, 1, 7, 3])), (masks, V, M), (fills, V, M), (singles, M, V),
+]
+
+
+@pytest.mark.parametrize("f, args", [(f, args) for f, *args in PROGRAMS], ids=[f"{k}-{p[0].__name__}" for k, p in enumerate(PROGRAMS)])
+def test_programs_mean_what_they_mean_in_python(f, args):
+    check(f, args)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 9])
+def test_slices_are_cut_off_as_numpy_does(n):
+    x = np.arange(float(n))
+    f = cr.function(lambda x: (x[2:], x[:5], x[-4:], x[:-2], x[1:-1], x[::2], x[::-1], x[-2:0:-1], x[5:2], x[3:1:-1], x[-100:100], x[1:7:3], x[8::-3]))
+    same(f(x), f.__wrapped_python__(x))
+
+
+@pytest.mark.parametrize("k", [-9, -3, -1, 0, 1, 4, 6, 20])
+def test_bounds_that_are_arguments_are_cut_off(k):
+    f = cr.function(lambda x, k: (x[k:], x[:k], np.sum(x[k:5]), x[k::2], x[:k:-1]))
+    same(f(V, k), f.__wrapped_python__(V, k))
+
+
+@pytest.mark.parametrize("shapes", [((4, 2), (4, 5)), ((4, 4), (4, 4)), ((2, 2), (3, 3)), ((6, 3), (6, 2))])
+def test_an_extent_that_becomes_one_is_broadcast(shapes):
+    a, b = (rng.normal(size=shape) for shape in shapes)
+    f = cr.function(lambda a, b: a[:, 1:] * b if a.shape[1] == 2 else a + b[:, 1:] if b.shape[1] == 2 else a * b[:, :1])
+    if shapes[0][0] == shapes[1][0]:
+        same(f(a, b), f.__wrapped_python__(a, b))
+    else:
+        with pytest.raises(cr.Error, match="agree"):
+            f(a, b)
+
+
+def test_integers_that_overflow_are_errors():
+    f = cr.function(lambda n: n * n)
+    assert f(3_000_000_000) == 9_000_000_000_000_000_000
+    with pytest.raises(cr.Error):
+        f(4_000_000_000)
