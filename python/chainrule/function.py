@@ -12,6 +12,7 @@ import numpy as np
 from . import _core, sizes
 from .arguments import Static, count_leaves, spec_of, to_floats
 from .capture import capture
+from .capture.derivatives import RULE
 from .code import DTYPES, Code, assemble, fill, smooth
 from .errors import Error, ShapeError, TypeError_
 
@@ -305,6 +306,22 @@ class Function(Evaluator):
         if python is None:
             raise Error(f"`{self.__name__}` has no Python source", remedy="unroll the Python function")
         return python
+
+    def derivative(self, rule):
+        """States the derivative, as a decorator: `rule` takes the arguments of the function and returns its derivative by each argument
+        of floats, a tuple for several: the extents of the result, then those of the argument.
+
+        Stated right after the function is defined, before others use it.
+        """
+        python = self._python()
+        rule = getattr(rule, "__wrapped_python__", rule)
+        if not isinstance(rule, types.FunctionType):
+            raise TypeError_(f"{rule!r} is not a Python function", remedy="decorate a `def`")
+        setattr(python, RULE, rule)
+        self._forget()
+        with self._lock:
+            self._entries.clear()
+        return rule
 
     def save(self, path):
         """Writes the function, with all kinds of arguments and derivatives that it was called with, for :func:`chainrule.load`."""

@@ -86,3 +86,55 @@ def test_what_cannot_be_captured(f, words):
     with pytest.raises(cr.CaptureError, match=words) as raised:
         cr.function(f)(X)
     assert raised.value.lineno
+
+
+def test_stated_derivatives():
+    @cr.function
+    def root(a):
+        x = 1.0
+        for _ in range(60):
+            x = 0.5 * (x + a / x)
+        return x
+
+    assert cr.gradient(root)(4.0) == pytest.approx(0.25)
+
+    @root.derivative
+    def slope_of_root(a):
+        return 1000.0 + a
+
+    assert root(4.0) == 2.0 and cr.gradient(root)(4.0) == 1004.0
+    assert cr.jvp(root)(4.0, 2.0) == 2008.0 and cr.hessian(root)(4.0) == 1.0
+    outer = cr.function(lambda x: root(x[0]) * x[1])
+    assert cr.gradient(outer)(np.array([4.0, 3.0])).tolist() == [3012.0, 2.0]
+
+
+def test_stated_derivatives_of_arrays_and_several_arguments():
+    @cr.function
+    def f(x, k, n, mode="a"):
+        return x * x * k * n if mode == "a" else x
+
+    @f.derivative
+    def of_f(x, k, n, mode="a"):
+        return np.diag(x) * 2.0 * k * n, 7.0 * x * x * n
+
+    by_x, by_k = cr.jacobian(f, argnums=(0, 1))(X, 3.0, 2)
+    np.testing.assert_allclose(by_x, np.diag(2 * X) * 6.0)
+    np.testing.assert_allclose(by_k, 14.0 * X**2)
+    np.testing.assert_allclose(cr.jvp(f)(X, 3.0, 2, D), 12.0 * X * D)
+    np.testing.assert_allclose(cr.vjp(f, argnums=1)(X, 3.0, 2, D), np.sum(14.0 * X**2 * D))
+    total = cr.function(lambda x, k: np.sum(f(x, k, 2)))
+    np.testing.assert_allclose(cr.gradient(total, argnums=(0, 1))(X, 3.0)[0], 12.0 * X)
+    assert cr.gradient(total, argnums=1)(X, 3.0) == pytest.approx(14.0 * np.sum(X**2))
+
+
+def test_stated_derivatives_that_do_not_fit():
+    f = cr.function(lambda x: np.sum(x))
+    f.derivative(lambda x: 1.0)
+    with pytest.raises(cr.CaptureError, match="has 0 dimensions, not 1"):
+        cr.gradient(f)(X)
+    with pytest.raises(cr.TypeError_, match="not a Python function"):
+        f.derivative(np.sin)
+    g = cr.function(lambda x, y: x * y)
+    g.derivative(lambda x, y: y)
+    with pytest.raises(cr.CaptureError, match="has 1 parts"):
+        g(1.0, 2.0)

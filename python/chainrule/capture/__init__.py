@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 
 from ..errors import CaptureError
+from .derivatives import RULE, by_rule
 from .expressions import Expressions
 from .frame import Constants, Effects, Frame
 from .memory import HIDDEN
@@ -81,7 +82,10 @@ class Capture(Expressions, Statements):
             self.frame.env[name] = self.parameter(name, spec, names)
         memory = [(k, name) for k, name in enumerate(names) if HIDDEN + name in self.frame.env]
         before = [self.frame.env[HIDDEN + name].term.name for _, name in memory]
-        result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
+        if hasattr(function, RULE):
+            result = by_rule(self, node, function, [], dict(self.frame.env))
+        else:
+            result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
         self.w.at(source, node)
         if not names and not self.capture.arrays:
             raise CaptureError(f"`{function.__name__}` takes no numbers", remedy="give it an argument")

@@ -6,6 +6,7 @@ In: a call of a derivative, or of `cr.gradient` and its relatives. Out: the valu
 from __future__ import annotations
 
 import inspect
+import types
 
 from .values import Known, Num, Row, describe
 
@@ -168,3 +169,84 @@ def hessian(w, function, x, point):
     if x.rank == 0:
         return Num(w.program.apply("hessianDiagonal", [function, point]), "f", ())
     return w.fail("`cr.hessian` by a matrix in a captured function", "flatten it, or use `cr.hvp`")
+
+
+#: Attribute of a Python function that states its derivative.
+RULE = "__chainrule_derivative__"
+
+
+def by_rule(capture, node, function, args, kwargs):
+    """Calls a function that states its derivative: the Jacobian by each argument of floats, in their order."""
+    w, rule = capture.w, getattr(function, RULE)
+    bare = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    bare.__kwdefaults__ = function.__kwdefaults__
+    bound = inspect.signature(bare).bind(*args, **kwargs)
+    missing = [p for name, p in bound.signature.parameters.items() if name not in bound.arguments and p.default is not p.empty]
+    values = {**bound.arguments, **{p.name: capture.capture.lift(p.default) for p in missing}}
+    if any(isinstance(value, tuple) for value in values.values()):
+        w.fail(f"`{function.__name__}` states its derivative and takes `*args`", "name its arguments")
+    number = lambda v: isinstance(v, Num) or isinstance(v, Known) and isinstance(v.value, float)
+    by = {name: w.num(value) for name, value in values.items() if number(value)}
+    by = {name: value for name, value in by.items() if value.kind == "f"}
+    if not by:
+        return capture.inline_object(bare, [], values)
+
+    def parts(term):
+        """The arguments in a parameter of a lambda."""
+        if len(by) == 1:
+            return {name: Num(term, "f", x.dims) for name, x in by.items()}
+        return {name: Num(w.program.component(term, k), "f", x.dims) for k, (name, x) in enumerate(by.items())}
+
+    def slopes(term):
+        """The Jacobians that the rule states, of the arguments in a parameter."""
+        found = capture.inline_object(rule, [], {**values, **parts(term)})
+        found = found.items if isinstance(found, Row) and len(by) > 1 else [found]
+        if len(found) != len(by):
+            w.fail(f"the derivative of `{function.__name__}` has {len(found)} parts", f"return one for each of {', '.join(by)}")
+        found = [w.cast(slope, "f") for slope in found]
+        for slope, (name, x) in zip(found, by.items()):
+            if slope.rank != len(dims) + x.rank:
+                w.fail(f"the derivative of `{function.__name__}` by `{name}` has {slope.rank} dimensions, not {len(dims) + x.rank}",
+                       "return the extents of the result, then those of the argument")
+        return found
+
+    def sum_of(dims_, element):
+        return w.total(list(dims_), element) if dims_ else element([])
+
+    def array_of(dims_, element):
+        return w.build(tuple(dims_), element) if dims_ else element([])
+
+    at = lambda array, indices: w.element(array, list(indices)) if indices else array
+    product = lambda a, b: Num(w.program.infix("*", a.term, b.term), "f")
+    plus = lambda a, b: Num(w.program.infix("+", a.term, b.term), "f")
+
+    (p,) = w.program.open(["p"])
+    result = capture.inline_object(bare, [], {**values, **parts(p)})
+    if isinstance(result, Row):
+        w.fail(f"`{function.__name__}` states its derivative and has several results", "return one number or array")
+    dims = w.cast(result, "f").dims
+    plain_ = w.program.close(w.cast(result, "f").term)
+    for name in {name for dim in dims for name in dim.coef}:
+        if not w.names[name].is_visible:
+            w.fail(f"the shape of the result of `{function.__name__}` is computed in it", "compute it before")
+
+    _, p, _, d = w.program.open(["self", "p", "y", "d"])
+    along = parts(d)
+    stated = slopes(p)
+
+    def forward(i):
+        total = None
+        for slope, (name, x) in zip(stated, by.items()):
+            term = sum_of(x.dims, lambda j: product(at(slope, [*i, *j]), at(along[name], j)))  # noqa: B023
+            total = term if total is None else plus(total, term)
+        return total
+
+    first = w.program.close(array_of(dims, forward).term)
+    _, p, _, a = w.program.open(["self", "p", "y", "a"])
+    weight, stated = Num(a, "f", dims), slopes(p)
+    against = [array_of(x.dims, lambda j: sum_of(dims, lambda i: product(at(weight, i), at(slope, [*i, *j]))))  # noqa: B023
+               for slope, x in zip(stated, by.values())]
+    second = w.program.close(against[0].term if len(by) == 1 else w.program.tuple([part.term for part in against]))
+    terms = [x.term for x in by.values()]
+    point = terms[0] if len(by) == 1 else w.program.tuple(terms)
+    return Num(w.program.apply("withDerivative", [plain_, first, second, point]), "f", dims)

@@ -302,6 +302,8 @@ class Expressions:
 
     def inline_object(self, function, args, kwargs):
         """Calls a Python function by capturing it in place."""
+        if hasattr(function, derivatives.RULE):
+            return derivatives.by_rule(self, self.w.node, function, args, kwargs)
         source, node = of_function(function)
         closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         outer = Frame(self.capture, source, function.__globals__, closure, name=function.__name__)
