@@ -127,6 +127,28 @@ def test_stated_derivatives_of_arrays_and_several_arguments():
     assert cr.gradient(total, argnums=1)(X, 3.0) == pytest.approx(14.0 * np.sum(X**2))
 
 
+def test_rules_call_their_function():
+    @cr.function
+    def power(x, y, n):
+        z = np.ones_like(x)
+        for _ in range(n):
+            z = z * x
+        return z * y
+
+    @power.derivative
+    def of_power(x, y, n):
+        value = power(x, y, n)
+        return np.diag(n * value / x), value / y
+
+    x = np.abs(X)
+    np.testing.assert_allclose(power(x, 2.0, 3), 2.0 * x**3)
+    by_x, by_y = cr.jacobian(power, argnums=(0, 1))(x, 2.0, 3)
+    np.testing.assert_allclose(by_x, np.diag(6.0 * x**2), rtol=1e-12)
+    np.testing.assert_allclose(by_y, x**3, rtol=1e-12)
+    total = cr.function(lambda x: np.sum(power(x, 2.0, 3)))
+    np.testing.assert_allclose(cr.hessian(total)(x), np.diag(12.0 * x), rtol=1e-12)
+
+
 def test_stated_derivatives_that_do_not_fit():
     f = cr.function(lambda x: np.sum(x))
     f.derivative(lambda x: 1.0)

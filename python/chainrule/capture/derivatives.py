@@ -190,6 +190,9 @@ def by_rule(capture, node, function, args, kwargs):
     by = {name: value for name, value in by.items() if value.kind == "f"}
     if not by:
         return capture.inline_object(bare, [], values)
+    rules = capture.__dict__.setdefault("rules", {})
+    if function in rules:
+        return of_itself(w, function, rules[function], values, by)
 
     def parts(term):
         """The arguments in a parameter of a lambda."""
@@ -197,9 +200,11 @@ def by_rule(capture, node, function, args, kwargs):
             return {name: Num(term, "f", x.dims) for name, x in by.items()}
         return {name: Num(w.program.component(term, k), "f", x.dims) for k, (name, x) in enumerate(by.items())}
 
-    def slopes(term):
-        """The Jacobians that the rule states, of the arguments in a parameter."""
+    def slopes(itself, term):
+        """The Jacobians that the rule states, of the arguments in a parameter; `itself` is the function with its derivative."""
+        rules[function] = itself, values, by, dims
         found = capture.inline_object(rule, [], {**values, **parts(term)})
+        del rules[function]
         found = found.items if isinstance(found, Row) and len(by) > 1 else [found]
         if len(found) != len(by):
             w.fail(f"the derivative of `{function.__name__}` has {len(found)} parts", f"return one for each of {', '.join(by)}")
@@ -230,9 +235,9 @@ def by_rule(capture, node, function, args, kwargs):
         if not w.names[name].is_visible:
             w.fail(f"the shape of the result of `{function.__name__}` is computed in it", "compute it before")
 
-    _, p, _, d = w.program.open(["self", "p", "y", "d"])
+    itself, p, _, d = w.program.open(["self", "p", "y", "d"])
     along = parts(d)
-    stated = slopes(p)
+    stated = slopes(itself, p)
 
     def forward(i):
         total = None
@@ -242,11 +247,26 @@ def by_rule(capture, node, function, args, kwargs):
         return total
 
     first = w.program.close(array_of(dims, forward).term)
-    _, p, _, a = w.program.open(["self", "p", "y", "a"])
-    weight, stated = Num(a, "f", dims), slopes(p)
+    itself, p, _, a = w.program.open(["self", "p", "y", "a"])
+    weight, stated = Num(a, "f", dims), slopes(itself, p)
     against = [array_of(x.dims, lambda j: sum_of(dims, lambda i: product(at(weight, i), at(slope, [*i, *j]))))  # noqa: B023
                for slope, x in zip(stated, by.values())]
     second = w.program.close(against[0].term if len(by) == 1 else w.program.tuple([part.term for part in against]))
     terms = [x.term for x in by.values()]
     point = terms[0] if len(by) == 1 else w.program.tuple(terms)
     return Num(w.program.apply("withDerivative", [plain_, first, second, point]), "f", dims)
+
+
+def of_itself(w, function, outer, values, by):
+    """A call of a function in the rule that states its derivative: at other numbers of the same shapes."""
+    itself, others, known, dims = outer
+    if set(by) != set(known) or any(x.dims != known[name].dims for name, x in by.items()):
+        w.fail(f"`{function.__name__}` is called with other shapes in its derivative", "call it with arrays of the same extents")
+    for name in set(values) - set(by):
+        a, b = values[name], others[name]
+        same = a is b or isinstance(a, Known) and isinstance(b, Known) and a.value == b.value
+        if not same:
+            w.fail(f"`{function.__name__}` is called with another `{name}` in its derivative", f"pass `{name}` on")
+    terms = [x.term for x in by.values()]
+    point = terms[0] if len(by) == 1 else w.program.tuple(terms)
+    return Num(w.program.apply(itself.name, [point]), "f", dims)
