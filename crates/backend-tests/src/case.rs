@@ -84,14 +84,22 @@ impl Case {
     /// Panics if a size is the value of a double.
     #[must_use]
     pub fn sizes(&self) -> Vec<i64> {
-        let value = |source: &SizeSource| match source {
-            SizeSource::Extent { input, dim } => self.inputs[*input].shape[*dim] as i64,
-            SizeSource::Value { input } => match &self.inputs[*input].data {
-                Data::Int(data) => data[0],
-                Data::Real(_) => panic!("a size is a double"),
-            },
-        };
-        self.kernel.sizes.iter().map(|size| value(&size.source)).collect()
+        let mut values: Vec<i64> = Vec::new();
+        for size in &self.kernel.sizes {
+            let value = match &size.source {
+                SizeSource::Extent { input, dim } => self.inputs[*input].shape[*dim] as i64,
+                SizeSource::Value { input } => match &self.inputs[*input].data {
+                    Data::Int(data) => data[0],
+                    Data::Real(_) => panic!("a size is a double"),
+                },
+                SizeSource::Natural { of } => {
+                    let before = |r| self.kernel.sizes.iter().position(|s| s.reg == r).map_or(0, |k| values[k]);
+                    of.eval(before).unwrap().max(0)
+                }
+            };
+            values.push(value);
+        }
+        values
     }
 
     /// Returns the value of a length over sizes; 0 if it would be negative.
@@ -117,8 +125,8 @@ impl Case {
         let mut seen: Vec<SizeSource> = Vec::new();
         let mut found = Vec::new();
         for (size, value) in self.kernel.sizes.iter().zip(self.sizes()) {
-            if !seen.contains(&size.source) {
-                seen.push(size.source);
+            if !matches!(size.source, SizeSource::Natural { .. }) && !seen.contains(&size.source) {
+                seen.push(size.source.clone());
                 found.push((matches!(size.source, SizeSource::Extent { .. }), value));
             }
         }

@@ -5,7 +5,7 @@ use crate::data::{Array, Data, int, real, reals};
 use crate::generate::lower;
 use chainrule_base::{Arena, Poly};
 use chainrule_graph::{Graph, NodeId, Semantics};
-use chainrule_ir::{Builder, Requirement, Size, Type};
+use chainrule_ir::{Builder, Requirement, Size, Type, VarId};
 use chainrule_kernel::{Buffer, Class, GraphPort, Instr, Kernel, Place, Port, Reg, Stmt, lower_function, lower_graph};
 use chainrule_ops::{Op, Row};
 
@@ -183,6 +183,67 @@ pub fn doubled() -> Kernel {
     let k = b.param("k", Type::Int);
     let y = b.op(Op::Add, &[k, k]);
     lower_function(&b.finish(y)).unwrap()
+}
+
+/// Arrays in branches and loops that do not run where their sizes, `s` and `k - 3`, would be negative; beside another one.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn guarded_arrays() -> Kernel {
+    let mut b = Builder::new("guarded");
+    let n = Size::var(b.size_param("n"));
+    let x = b.param("x", Type::array(n.clone(), Type::Double));
+    let (s, k) = (b.param("s", Type::Int), b.param("k", Type::Int));
+    let (s_size, k_size) = (Size::var(s), Size::var(k).sub(&Size::constant(3)));
+    // The sum of `a[i] * a[i]` where `a[i]` is the sine of `i + more`.
+    let squares = |b: &mut Builder, size: &Size, more: VarId| {
+        let sines = b.build(size.clone(), |b, i| {
+            let i = b.to_real(i);
+            let angle = b.op(Op::Add, &[i, more]);
+            b.op(Op::Sin, &[angle])
+        });
+        b.sum(size.clone(), |b, i| {
+            let last = b.size(size.sub(&Size::constant(1)).sub(&Size::var(i)));
+            let (first, last) = (b.get_proved(sines, i), b.get_proved(sines, last));
+            b.op(Op::Mul, &[first, last])
+        })
+    };
+    let doubles = b.build(n.clone(), |b, i| {
+        let x = b.get_proved(x, i);
+        b.op(Op::Add, &[x, x])
+    });
+    let (zero, real_zero) = (b.int(0), b.real(0.0));
+    let is_positive = b.op(Op::Lt, &[zero, s]);
+    let guarded = b.if_(is_positive, |b| squares(b, &s_size, real_zero), |_| real_zero);
+    let looped = b.sum(n.clone(), |b, i| {
+        let x = b.get_proved(doubles, i);
+        squares(b, &k_size, x)
+    });
+    let all = b.sum(n, |b, i| b.get_proved(doubles, i));
+    let sum = b.op(Op::Add, &[guarded, looped]);
+    let sum = b.op(Op::Add, &[sum, all]);
+    lower_function(&b.finish(sum)).unwrap()
+}
+
+/// [`guarded_arrays`] where its sizes are positive, where they would be negative and no array is made, and where one would be
+/// made all the same; with whether there is a result.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn guarded_cases() -> Vec<(Case, bool)> {
+    let kernel = guarded_arrays();
+    let case = |x: &[f64], s: i64, k: i64| Case { kernel: kernel.clone(), inputs: vec![reals(x), int(s), int(k)] };
+    vec![
+        (case(&[0.5, -1.0, 2.0], 4, 8), true),
+        (case(&[0.5, -1.0, 2.0], -4, 8), true),
+        (case(&[0.5, -1.0, 2.0], 0, 3), true),
+        (case(&[], 4, -8), true),
+        (case(&[], -4, -8), true),
+        (case(&[0.5], 4, 2), false),
+        (case(&[0.5], -4, -8), false),
+    ]
 }
 
 /// An operator at many points in one kernel.

@@ -9,13 +9,13 @@ use crate::precision::InC;
 use crate::reserved::is_reserved;
 use crate::{Options, Source, batch, lanes, literal};
 use chainrule_base::{Diagnostics, Poly};
-use chainrule_kernel::{Class, Kernel, Reg, events, with_stored_zeros};
+use chainrule_kernel::{Class, Kernel, Reg, SizeSource, events, with_stored_zeros};
 use chainrule_text::describe::{self, size_names, workspaces};
 use chainrule_text::pattern::lines;
 use chainrule_text::unit::Named;
 use chainrule_text::{
-    Facts, MAX_EXTENT, Pattern, PatternNames, Pieces, Precision, Scope, Unit, Writer, Written, external, facts,
-    language, names, unit,
+    Facts, Language, MAX_EXTENT, Pattern, PatternNames, Pieces, Precision, Scope, Unit, Writer, Written, external,
+    facts, language, names, unit,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -348,9 +348,30 @@ fn macro_arguments(unit: &Unit<'_>) -> String {
 
 /// Returns `poly` with each size in parentheses, in 64-bit arithmetic for any arguments of the macro.
 fn macro_formula(unit: &Unit<'_>, poly: &Poly<Reg>) -> String {
-    let texts: Vec<String> = unit.sizes.iter().map(|name| format!("(int64_t)({name})")).collect();
-    let text = |r: Reg| unit.kernel.sizes.iter().position(|s| s.reg == r).map_or("0", |i| texts[i].as_str());
-    poly.substitute(|r| Poly::var(Named(text(r)))).to_string()
+    let mut texts: Vec<String> = Vec::new();
+    let formula = |texts: &[String], poly: &Poly<Reg>| {
+        let text = |r: Reg| unit.kernel.sizes.iter().position(|s| s.reg == r).map_or("0", |i| texts[i].as_str());
+        poly.substitute(|r| Poly::var(Named(text(r)))).to_string()
+    };
+    for (size, name) in unit.kernel.sizes.iter().zip(&unit.sizes) {
+        texts.push(match &size.source {
+            SizeSource::Natural { of } => <C<'_> as Language>::natural(&formula(&texts, of)),
+            _ => format!("(int64_t)({name})"),
+        });
+    }
+    formula(&texts, poly)
+}
+
+/// Adds `total` to `cr_total`, or returns that it is too large.
+fn checked_total(text: &mut String, unit: &Unit<'_>, total: &Poly<Reg>) {
+    for (monomial, c) in total.terms() {
+        let _ = writeln!(text, "    cr_term = {};", literal::int(c));
+        for r in monomial {
+            let name = unit.formula(&Poly::var(*r));
+            let _ = writeln!(text, "    if (cr_mul(cr_term, {name}, &cr_term)) return SIZE_MAX;");
+        }
+        text.push_str("    if (cr_add(cr_total, cr_term, &cr_total)) return SIZE_MAX;\n");
+    }
 }
 
 /// Returns the functions for workspace sizes.
@@ -359,11 +380,7 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
     for (class, _) in workspaces(unit) {
         let (names, params) = (size_names(unit), size_params(unit));
         let total = unit.workspace(class);
-        let used: Vec<String> = total
-            .vars()
-            .into_iter()
-            .filter_map(|r| unit.kernel.sizes.iter().position(|s| s.reg == r).map(|i| unit.sizes[i].clone()))
-            .collect();
+        let used: Vec<String> = unit.given(&total).into_iter().map(|i| unit.sizes[i].clone()).collect();
         let _ = write!(text, "size_t {}({params})\n{{\n", size_function(unit, class));
         for name in &names {
             if describe::is_extent(unit, name) {
@@ -375,14 +392,11 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
         if facts.may_overflow(&total) {
             needs.checked();
             text.push_str("    int64_t cr_total = 0, cr_term;\n");
-            for (monomial, c) in total.terms() {
-                let _ = writeln!(text, "    cr_term = {};", literal::int(c));
-                for r in monomial {
-                    let name = unit.formula(&Poly::var(*r));
-                    let _ = writeln!(text, "    if (cr_mul(cr_term, {name}, &cr_term)) return SIZE_MAX;");
-                }
-                text.push_str("    if (cr_add(cr_total, cr_term, &cr_total)) return SIZE_MAX;\n");
+            for of in unit.naturals_in(&total) {
+                checked_total(&mut text, unit, of);
+                text.push_str("    cr_total = 0;\n");
             }
+            checked_total(&mut text, unit, &total);
         } else {
             let _ = writeln!(text, "    const int64_t cr_total = {};", unit.formula(&total));
         }

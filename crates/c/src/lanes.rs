@@ -210,6 +210,10 @@ impl Language for Lanes<'_> {
         }
     }
 
+    fn natural(value: &str) -> String {
+        C::natural(value)
+    }
+
     fn declare_int(&self, name: &str, value: &str) -> String {
         self.one.declare_int(name, value)
     }

@@ -225,6 +225,10 @@ impl Language for C<'_> {
         }
     }
 
+    fn natural(value: &str) -> String {
+        format!("({value} > 0 ? {value} : 0)")
+    }
+
     fn declare_int(&self, name: &str, value: &str) -> String {
         format!("const int64_t {name} = {value};")
     }

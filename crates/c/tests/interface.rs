@@ -7,8 +7,8 @@ mod support;
 use chainrule_backend_tests::c::{self, FLAGS, compile, compiler};
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, OperatorCase, doubled, halving, integer_operator, integer_operators, integer_points, named, operators,
-    picked_sums, rotation,
+    INTEGERS, OperatorCase, doubled, guarded_cases, halving, integer_operator, integer_operators, integer_points,
+    named, operators, picked_sums, rotation,
 };
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
 use chainrule_base::{Arena, Name, Poly};
@@ -137,6 +137,17 @@ fn run_main(cc: &str, flags: &[&str], source: &Source, main: &str, more: &[(&str
     let output = Command::new(dir.path().join("main")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn arrays_that_are_not_made_have_no_negative_size() {
+    let Some(cc) = compiler() else { return };
+    let (cases, has_result): (Vec<Case>, Vec<bool>) = guarded_cases().into_iter().unzip();
+    let found = run_c(cc, &FLAGS, &cases, &Options::default());
+    for (case, found) in cases.iter().zip(&found) {
+        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
+    }
+    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), has_result);
 }
 
 #[test]

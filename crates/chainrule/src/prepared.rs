@@ -70,8 +70,8 @@ impl<'f> Prepared<'f> {
     pub fn extents(&self) -> Vec<i64> {
         let (kernel, ..) = self.compiled.parts();
         let sizes = kernel.sizes.iter().zip(self.engine.sizes().values());
-        let is_extent = |source: SizeSource| matches!(source, SizeSource::Extent { .. });
-        sizes.filter(|(size, _)| is_extent(size.source)).map(|(_, value)| *value).collect()
+        let is_extent = |source: &SizeSource| matches!(source, SizeSource::Extent { .. });
+        sizes.filter(|(size, _)| is_extent(&size.source)).map(|(_, value)| *value).collect()
     }
 
     pub(crate) fn sizes(&self) -> &Sizes {

@@ -91,7 +91,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
         savings: BTreeMap::new(),
         b: Builder::default(),
     };
-    let (sizes, inputs) = l.parameters();
+    let (mut sizes, inputs) = l.parameters();
     l.requirements(&sizes);
     let outputs = l.results();
     std::mem::take(&mut l.b.errors).into_result(())?;
@@ -111,6 +111,10 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     let mut body = l.b.close_code();
     l.b.errors.into_result(())?;
     prune(&mut body, l.b.regs.len(), &l.b.buffers);
+    let mut names: BTreeSet<String> = sizes.iter().map(|size| size.name.to_string()).collect();
+    for (reg, of) in l.b.naturals {
+        sizes.push(SizeParam { name: unique(&mut names, "natural"), reg, source: SizeSource::Natural { of } });
+    }
     let mut kernel = Kernel {
         name: identifier(&function.name).into(),
         regs: l.b.regs,

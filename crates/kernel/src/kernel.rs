@@ -107,8 +107,19 @@ pub struct SizeParam {
     pub source: SizeSource,
 }
 
+impl SizeParam {
+    /// Returns the polynomial of a size that is the larger of one and 0.
+    #[must_use]
+    pub fn natural(&self) -> Option<&Poly<Reg>> {
+        match &self.source {
+            SizeSource::Natural { of } => Some(of),
+            SizeSource::Extent { .. } | SizeSource::Value { .. } => None,
+        }
+    }
+}
+
 /// Origin of a size's value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum SizeSource {
     /// The extent of dimension `dim` of input `input`.
     Extent {
@@ -121,6 +132,11 @@ pub enum SizeSource {
     Value {
         /// Index into [`Kernel::inputs`].
         input: usize,
+    },
+    /// The larger of `of` and 0: the length of an array that is made only where `of` is not negative.
+    Natural {
+        /// Polynomial over earlier sizes.
+        of: Poly<Reg>,
     },
 }
 
@@ -169,6 +185,9 @@ pub struct Condition {
     /// Part of the program that requires it.
     pub span: Option<Span>,
 }
+
+/// Message of the condition, or of the check, that the size of an array is not negative.
+pub const NEGATIVE_SIZE: &str = "an array would have a negative size";
 
 /// Maximum trip count of a lane loop. A processor with four lanes runs it in two rounds.
 pub const LANES: i64 = 8;

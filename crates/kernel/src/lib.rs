@@ -66,8 +66,8 @@ pub use events::{Event, Part, events, parts, walk, with_late_constants};
 pub use from_graph::{GraphPort, lower_graph, lower_graph_fused};
 pub use from_ir::{lower_function, lower_function_with};
 pub use kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES, Order,
-    PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
+    Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES,
+    NEGATIVE_SIZE, Order, PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
 };
 pub use lanes::vectorise;
 pub use liveness::Liveness;

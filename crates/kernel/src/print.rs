@@ -13,12 +13,15 @@ impl Display for Kernel {
         writeln!(f, "kernel {}", self.name)?;
         for size in &self.sizes {
             let input = |idx: usize| self.inputs.get(idx).map_or("?", |port| port.name.as_str());
-            match size.source {
+            match &size.source {
                 SizeSource::Extent { input: idx, dim } => {
-                    writeln!(f, "size {} {} = extent {dim} of {}", size.name, size.reg, input(idx))?;
+                    writeln!(f, "size {} {} = extent {dim} of {}", size.name, size.reg, input(*idx))?;
                 }
                 SizeSource::Value { input: idx } => {
-                    writeln!(f, "size {} {} = value of {}", size.name, size.reg, input(idx))?;
+                    writeln!(f, "size {} {} = value of {}", size.name, size.reg, input(*idx))?;
+                }
+                SizeSource::Natural { of } => {
+                    writeln!(f, "size {} {} = larger of {of} and 0", size.name, size.reg)?;
                 }
             }
         }

@@ -121,7 +121,7 @@ impl Ranges {
         let (quotients, proofs) = (BTreeMap::new(), Proofs::default());
         let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open, proofs };
         for size in &kernel.sizes {
-            let non_negative = matches!(size.source, SizeSource::Extent { .. });
+            let non_negative = !matches!(size.source, SizeSource::Value { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
         }
         // Of conditions that differ by a constant, the strongest suffices.
@@ -135,6 +135,8 @@ impl Ranges {
             }
         }
         this.required = least.into_iter().map(|(size, c)| size.add(&Poly::constant(c))).collect();
+        let naturals = kernel.sizes.iter().filter_map(|size| Some((size.reg, size.natural()?)));
+        this.required.extend(naturals.map(|(natural, of)| Poly::var(natural).sub(of)));
         this
     }
 

@@ -90,8 +90,11 @@ impl Verifier<'_> {
             if !names.insert(&size.name) || !is_c_identifier(&size.name) {
                 self.wrong(format_args!("the size name `{}` is not a C identifier of its own", size.name));
             }
+            if let SizeSource::Natural { of } = &size.source {
+                self.poly(of, format_args!("the size `{}`", size.name));
+            }
             self.define(size.reg, Some(Class::Int));
-            self.size_source(&size.name, size.reg, size.source);
+            self.size_source(&size.name, size.reg, &size.source);
         }
         for (ports, what) in [(&kernel.inputs, "input"), (&kernel.outputs, "output")] {
             let mut names: BTreeSet<&Name> = BTreeSet::new();
@@ -145,14 +148,14 @@ impl Verifier<'_> {
         }
     }
 
-    fn size_source(&mut self, name: &Name, reg: Reg, source: SizeSource) {
-        let (SizeSource::Extent { input, .. } | SizeSource::Value { input }) = source;
-        let Some(port) = self.kernel.inputs.get(input) else {
+    fn size_source(&mut self, name: &Name, reg: Reg, source: &SizeSource) {
+        let (SizeSource::Extent { input, .. } | SizeSource::Value { input }) = source else { return };
+        let Some(port) = self.kernel.inputs.get(*input) else {
             return self.wrong(format_args!("the size `{name}` comes from an input that is not there"));
         };
         let right = match source {
-            SizeSource::Extent { dim, .. } => port.shape.get(dim).and_then(Poly::as_var) == Some(reg),
-            SizeSource::Value { .. } => {
+            SizeSource::Extent { dim, .. } => port.shape.get(*dim).and_then(Poly::as_var) == Some(reg),
+            SizeSource::Value { .. } | SizeSource::Natural { .. } => {
                 port.shape.is_empty() && self.kernel.buffers.get(port.buffer).is_some_and(|b| b.class == Class::Int)
             }
         };

@@ -56,11 +56,17 @@ fn arguments(kernel: &Kernel, longest: u64, seed: u64) -> Vec<Array> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
     };
-    let sizes: Vec<i64> = kernel.sizes.iter().map(|_| random(longest + 1) as i64).collect();
-    let value = |reg| sizes[kernel.sizes.iter().position(|size| size.reg == reg).unwrap()];
+    let mut sizes: Vec<i64> = Vec::new();
+    let value = |sizes: &[i64], reg| sizes[kernel.sizes.iter().position(|size| size.reg == reg).unwrap()];
+    for size in &kernel.sizes {
+        sizes.push(match size.natural() {
+            Some(of) => of.eval(|reg| value(&sizes, reg)).unwrap().max(0),
+            None => random(longest + 1) as i64,
+        });
+    }
+    let value = |reg| value(&sizes, reg);
     let given = |input: usize| {
-        let is_source = |source: SizeSource| source == SizeSource::Value { input };
-        kernel.sizes.iter().position(|size| is_source(size.source)).map(|at| sizes[at])
+        kernel.sizes.iter().position(|size| size.source == SizeSource::Value { input }).map(|at| sizes[at])
     };
     let mut array = |(input, port): (usize, &Port)| {
         let shape: Vec<i64> = port.shape.iter().map(|extent| extent.eval(value).unwrap()).collect();

@@ -6,7 +6,7 @@
 use crate::error::Reason;
 use crate::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
 use chainrule_base::{Diagnostic, count};
-use chainrule_kernel::{Class, SizeSource};
+use chainrule_kernel::{Class, NEGATIVE_SIZE, SizeSource};
 use std::sync::Arc;
 
 impl Layout {
@@ -141,7 +141,10 @@ impl Layout {
         match self.kernel.failures.get(idx) {
             Some((message, span)) => RunError::Failure {
                 message: message.clone(),
-                reason: Some(reason.to_string()),
+                reason: Some(match reason {
+                    Reason::Index { index, .. } if message == NEGATIVE_SIZE => format!("the size is {index}"),
+                    _ => reason.to_string(),
+                }),
                 span: *span,
                 point: None,
             },

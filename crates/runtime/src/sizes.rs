@@ -156,12 +156,13 @@ impl Layout {
         self.check_ranks(shapes)?;
         let mut values = Vec::with_capacity(kernel.sizes.len());
         for size in &kernel.sizes {
-            values.push(match size.source {
-                SizeSource::Extent { input, dim } => extent(shapes[input][dim])?,
-                SizeSource::Value { input } => value(input).ok_or_else(|| {
-                    let name = &kernel.inputs[input].name;
+            values.push(match &size.source {
+                SizeSource::Extent { input, dim } => extent(shapes[*input][*dim])?,
+                SizeSource::Value { input } => value(*input).ok_or_else(|| {
+                    let name = &kernel.inputs[*input].name;
                     RunError::argument(format!("the value of argument `{name}` is needed: sizes depend on it"))
                 })?,
+                SizeSource::Natural { of } => self.eval(of, &values)?.max(0),
             });
         }
         self.check_extents(shapes, &values)?;
@@ -222,11 +223,12 @@ impl Layout {
         let mut parts = Vec::new();
         for r in poly.vars() {
             let Some(i) = self.kernel.sizes.iter().position(|s| s.reg == r) else { continue };
-            let origin = match self.kernel.sizes[i].source {
+            let origin = match &self.kernel.sizes[i].source {
                 SizeSource::Extent { input, dim } => {
-                    format!("the extent of dimension {} of `{}`", dim + 1, self.kernel.inputs[input].name)
+                    format!("the extent of dimension {} of `{}`", dim + 1, self.kernel.inputs[*input].name)
                 }
-                SizeSource::Value { input } => format!("the value of `{}`", self.kernel.inputs[input].name),
+                SizeSource::Value { input } => format!("the value of `{}`", self.kernel.inputs[*input].name),
+                SizeSource::Natural { of } => format!("the larger of {} and 0", self.formula(of)),
             };
             parts.push(format!("{} = {}, {origin}", self.kernel.sizes[i].name, values[i]));
         }

@@ -259,7 +259,7 @@ fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mu
         "; `None` for sizes that are too large.\n#[must_use]\npub fn {function}({}) -> Option<usize> {{\n",
         params.join(", ")
     );
-    let used: Vec<String> = total.vars().into_iter().map(|r| unit.formula(&Poly::var(r))).collect();
+    let used: Vec<String> = unit.given(&total).into_iter().map(|i| unit.sizes[i].clone()).collect();
     for name in size_names(unit) {
         if is_extent(unit, &name) {
             let _ = writeln!(text, "    let {name} = i64::try_from({name}).ok().filter(|n| *n <= {MAX_EXTENT})?;");
@@ -269,13 +269,22 @@ fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mu
         }
     }
     needs.helper(LEN);
+    for of in unit.naturals_in(&total) {
+        checked_total(&mut text, unit, of);
+        text.push_str("    let _ = cr_total;\n");
+    }
+    checked_total(&mut text, unit, &total);
+    text.push_str("    (cr_total <= i64::MAX / 16).then(|| cr_len(cr_total))\n}\n\n");
+    text
+}
+
+/// The sum `total` as `cr_total`; ends the function where it does not fit.
+fn checked_total(text: &mut String, unit: &Unit<'_>, total: &Poly<Reg>) {
     text.push_str("    let cr_total = 0_i64;\n");
     for (monomial, c) in total.terms() {
         let term = term(unit, monomial, c);
         let _ = writeln!(text, "    let cr_total = cr_total.checked_add({term})?;");
     }
-    text.push_str("    (cr_total <= i64::MAX / 16).then(|| cr_len(cr_total))\n}\n\n");
-    text
 }
 
 /// Returns a product as an expression that returns from the function if it does not fit.

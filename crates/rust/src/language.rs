@@ -274,6 +274,10 @@ impl Language for Rust<'_> {
         }
     }
 
+    fn natural(value: &str) -> String {
+        format!("({value}).max(0)")
+    }
+
     fn declare_int(&self, name: &str, value: &str) -> String {
         format!("let {name}: i64 = {value};")
     }

@@ -6,8 +6,8 @@ mod support;
 
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, awkward_names, doubled, halving, integer_operator, integer_operators, integer_points, named, operators,
-    picked_sums, rotation,
+    INTEGERS, awkward_names, doubled, guarded_cases, halving, integer_operator, integer_operators, integer_points,
+    named, operators, picked_sums, rotation,
 };
 use chainrule_backend_tests::rust::{self, has_clippy};
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
@@ -91,6 +91,19 @@ fn run_main(module: &Module, main: &str) -> String {
     let output = rust::run_cargo(dir.path(), &["run", "--offline", "--quiet"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn arrays_that_are_not_made_have_no_negative_size() {
+    if !has_clippy() {
+        return;
+    }
+    let (cases, has_result): (Vec<Case>, Vec<bool>) = guarded_cases().into_iter().unzip();
+    let found = run_rust(&cases, &Options::default());
+    for (case, found) in cases.iter().zip(&found) {
+        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
+    }
+    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), has_result);
 }
 
 #[test]

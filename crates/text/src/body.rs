@@ -176,8 +176,8 @@ impl<'a, L: Language> Writer<'a, L> {
             }
             params.insert(if buffer.class == Class::Real { Param::Work } else { Param::IntWork });
             for r in offset.vars() {
-                if let Origin::Size(size) = self.facts.origin[r] {
-                    params.insert(self.unit.size_param(size));
+                if let Origin::Size(_) = self.facts.origin[r] {
+                    params.extend(self.unit.size_params(r));
                 }
             }
         }
@@ -203,6 +203,9 @@ impl<'a, L: Language> Writer<'a, L> {
                 let fail = self.fail(SIZE);
                 self.line(self.language.fail_if(&format!("{value} < 0"), &fail));
             }
+        }
+        for of in unit.naturals() {
+            self.checked(of, SIZE);
         }
         for (condition, code) in unit.kernel.requires.iter().zip(&unit.condition_codes) {
             if let Some(value) = condition.size.as_constant() {
@@ -298,7 +301,10 @@ impl<'a, L: Language> Writer<'a, L> {
     fn atom(&mut self, r: Reg) -> String {
         match &self.facts.origin[r] {
             Origin::Const(value) => return self.language.real(*value),
-            Origin::Size(size) => return self.param(self.unit.size_param(*size)),
+            Origin::Size(size) => {
+                self.current.params.extend(self.unit.size_params(r));
+                return self.unit.sizes[*size].clone();
+            }
             Origin::Scalar(input) => return self.param(Param::Input(*input)),
             Origin::Element(..) | Origin::Computed => {}
         }

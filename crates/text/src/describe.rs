@@ -46,7 +46,7 @@ pub fn arguments(unit: &Unit<'_>, number: &str) -> Vec<Section> {
             SizeSource::Extent { input, dim } => {
                 Some(format!("{name}: extent of dimension {} of {}", dim + 1, unit.inputs[input]))
             }
-            SizeSource::Value { .. } => None,
+            SizeSource::Value { .. } | SizeSource::Natural { .. } => None,
         })
         .collect();
     let ports = |ports: &[Port], names: &[String], output: bool| -> Vec<String> {
@@ -97,8 +97,8 @@ pub fn workspaces<'u>(unit: &'u Unit<'_>) -> Vec<(Class, &'u str)> {
 #[must_use]
 pub fn size_names(unit: &Unit<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in &unit.sizes {
-        if !names.contains(name) {
+    for (size, name) in unit.kernel.sizes.iter().zip(&unit.sizes) {
+        if !matches!(size.source, SizeSource::Natural { .. }) && !names.contains(name) {
             names.push(name.clone());
         }
     }

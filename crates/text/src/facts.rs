@@ -7,7 +7,7 @@
 //! Nothing else is written, so that the text has no unused variables.
 
 use chainrule_base::{Arena, Diagnostic, Id, Poly};
-use chainrule_kernel::{BufferId, Event, Instr, Kernel, Place, Reg, SizeSource};
+use chainrule_kernel::{BufferId, Event, Instr, Kernel, Place, Reg, SizeParam, SizeSource};
 use chainrule_ops::{Op, Type};
 
 /// Maximum extent of an argument. Sums of products of one extent with small numbers then never overflow; an array of
@@ -114,6 +114,7 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
         }
     }
     head.extend(kernel.requires.iter().map(|condition| &condition.size));
+    head.extend(kernel.sizes.iter().filter_map(SizeParam::natural));
     for r in head.into_iter().flat_map(Poly::vars) {
         if kernel.sizes.iter().all(|size| size.reg != r) {
             return wrong(format!("{r} is used as a size, but is none"));
@@ -121,8 +122,9 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
     }
     for size in &kernel.sizes {
         reg(size.reg);
-        let (SizeSource::Extent { input, .. } | SizeSource::Value { input }) = size.source;
-        if input >= kernel.inputs.len() {
+        if let SizeSource::Extent { input, .. } | SizeSource::Value { input } = &size.source
+            && *input >= kernel.inputs.len()
+        {
             return wrong(format!("the size `{}` comes from an input that is not there", size.name));
         }
     }
@@ -185,9 +187,11 @@ impl Facts {
         };
         for (idx, size) in kernel.sizes.iter().enumerate() {
             this.origin[size.reg] = Origin::Size(idx);
-            if let SizeSource::Extent { .. } = size.source {
-                this.range[size.reg] = Some((0, i128::from(MAX_EXTENT)));
-            }
+            this.range[size.reg] = match size.source {
+                SizeSource::Extent { .. } => Some((0, i128::from(MAX_EXTENT))),
+                SizeSource::Natural { .. } => Some((0, i128::from(i64::MAX))),
+                SizeSource::Value { .. } => None,
+            };
         }
         for event in events {
             this.learn(kernel, event);

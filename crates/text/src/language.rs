@@ -76,6 +76,9 @@ pub trait Language {
     /// Declares the variable `name` of the type of register `r`. `changes` tells whether it is assigned later.
     fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, changes: bool) -> String;
 
+    /// Returns the larger of an integer and 0, as an atom.
+    fn natural(value: &str) -> String;
+
     /// Declares a constant integer.
     fn declare_int(&self, name: &str, value: &str) -> String;
 

@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::language::{Language, space};
 use crate::names::Scope;
 use chainrule_base::Poly;
-use chainrule_kernel::{Class, Kernel, Reg, SizeSource};
+use chainrule_kernel::{Class, Kernel, Reg, SizeParam, SizeSource};
 use std::fmt::{self, Display};
 
 /// A parameter of the function.
@@ -120,9 +120,11 @@ impl<'k> Unit<'k> {
         }
         let inputs: Vec<String> = kernel.inputs.iter().map(|p| take::<L>(&mut scope, &p.name, "")).collect();
         let outputs = kernel.outputs.iter().map(|p| take::<L>(&mut scope, &p.name, "_out")).collect();
-        for (size, slot) in kernel.sizes.iter().zip(&mut names) {
-            if let SizeSource::Value { input } = size.source {
-                slot.clone_from(&inputs[input]);
+        for (i, size) in kernel.sizes.iter().enumerate() {
+            match &size.source {
+                SizeSource::Extent { .. } => {}
+                SizeSource::Value { input } => names[i].clone_from(&inputs[*input]),
+                SizeSource::Natural { of } => names[i] = L::natural(&formula(kernel, &names, of)),
             }
         }
         let (work, iwork) = (take::<L>(&mut scope, "work", ""), take::<L>(&mut scope, "iwork", ""));
@@ -180,8 +182,37 @@ impl<'k> Unit<'k> {
     /// Returns `poly` over sizes as text, with the names of the sizes.
     #[must_use]
     pub fn formula(&self, poly: &Poly<Reg>) -> String {
-        let name = |r: Reg| self.kernel.sizes.iter().position(|s| s.reg == r).map_or("?", |i| self.sizes[i].as_str());
-        poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
+        formula(self.kernel, &self.sizes, poly)
+    }
+
+    /// The sizes in `poly` that are arguments: those of which others are made in place of these.
+    #[must_use]
+    pub fn given(&self, poly: &Poly<Reg>) -> Vec<usize> {
+        let mut given = Vec::new();
+        let mut open = poly.vars();
+        while let Some(r) = open.pop() {
+            let Some(i) = self.kernel.sizes.iter().position(|s| s.reg == r) else { continue };
+            match &self.kernel.sizes[i].source {
+                SizeSource::Natural { of } => open.extend(of.vars()),
+                _ => given.push(i),
+            }
+        }
+        given.sort_unstable();
+        given.dedup();
+        given
+    }
+
+    /// As [`naturals`](Self::naturals), those in `poly`.
+    #[must_use]
+    pub fn naturals_in(&self, poly: &Poly<Reg>) -> Vec<&'k Poly<Reg>> {
+        let vars = poly.vars();
+        let sizes = self.kernel.sizes.iter().filter(|size| vars.contains(&size.reg));
+        sizes.filter_map(|size| size.natural()).collect()
+    }
+
+    /// The polynomials in the sizes that are the larger of one and 0.
+    pub fn naturals(&self) -> impl Iterator<Item = &'k Poly<Reg>> {
+        self.kernel.sizes.iter().filter_map(SizeParam::natural)
     }
 
     /// Returns the total size of the slots at the beginning of the workspace of a class.
@@ -204,7 +235,7 @@ impl<'k> Unit<'k> {
     pub fn params(&self) -> Vec<Param> {
         let sizes = self.kernel.sizes.iter().enumerate().filter_map(|(i, size)| match size.source {
             SizeSource::Extent { .. } => Some(Param::Size(i)),
-            SizeSource::Value { .. } => None,
+            SizeSource::Value { .. } | SizeSource::Natural { .. } => None,
         });
         let mut params: Vec<Param> = sizes.collect();
         params.extend((0..self.inputs.len()).map(Param::Input));
@@ -218,13 +249,13 @@ impl<'k> Unit<'k> {
         params
     }
 
-    /// Returns the parameter that holds a size.
-    #[must_use]
-    pub fn size_param(&self, size: usize) -> Param {
-        match self.kernel.sizes[size].source {
-            SizeSource::Extent { .. } => Param::Size(size),
-            SizeSource::Value { input } => Param::Input(input),
-        }
+    /// Returns the parameters from which a size is computed.
+    pub fn size_params(&self, size: Reg) -> impl Iterator<Item = Param> {
+        let given = self.given(&Poly::var(size)).into_iter();
+        given.map(|i| match &self.kernel.sizes[i].source {
+            SizeSource::Value { input } => Param::Input(*input),
+            _ => Param::Size(i),
+        })
     }
 
     /// Returns the name of a parameter.
@@ -238,6 +269,12 @@ impl<'k> Unit<'k> {
             Param::IntWork => &self.iwork,
         }
     }
+}
+
+/// Returns `poly` over the sizes of `kernel`, with these names.
+fn formula(kernel: &Kernel, names: &[String], poly: &Poly<Reg>) -> String {
+    let name = |r: Reg| kernel.sizes.iter().position(|s| s.reg == r).map_or("?", |i| names[i].as_str());
+    poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
 }
 
 /// Returns whether no function of the file has a name from which `candidate` would be derived.

@@ -114,6 +114,7 @@ impl Decoder<'_, '_> {
             let source = match d.from.byte()? {
                 0 => SizeSource::Extent { input: d.from.index()?, dim: d.from.index()? },
                 1 => SizeSource::Value { input: d.from.index()? },
+                2 => SizeSource::Natural { of: d.poly()? },
                 _ => return Err(damage("a size in it comes from nowhere")),
             };
             Ok(SizeParam { name, reg, source })

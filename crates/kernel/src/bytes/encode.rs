@@ -51,15 +51,19 @@ impl Encoder {
         for size in &kernel.sizes {
             self.out.text(&size.name);
             self.define(size.reg);
-            match size.source {
+            match &size.source {
                 SizeSource::Extent { input, dim } => {
                     self.out.byte(0);
-                    self.out.count(input);
-                    self.out.count(dim);
+                    self.out.count(*input);
+                    self.out.count(*dim);
                 }
                 SizeSource::Value { input } => {
                     self.out.byte(1);
-                    self.out.count(input);
+                    self.out.count(*input);
+                }
+                SizeSource::Natural { of } => {
+                    self.out.byte(2);
+                    self.poly(of);
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! the loop, and one that is made inside lives in one iteration.
 
 use super::layout::{Leaf, View, product};
-use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
+use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, NEGATIVE_SIZE, Place, Reg, Stmt};
 use crate::memory::Planner;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
 use chainrule_ir::bound::{bound, range_of, range_of_index};
@@ -31,6 +31,14 @@ struct Frame {
     ends: BTreeMap<usize, Vec<BufferId>>,
 }
 
+/// Code of a body that is being lowered.
+#[derive(Default)]
+struct Code {
+    stmts: Vec<Stmt>,
+    /// Polynomials that are not negative where this code runs.
+    non_negative: Vec<Poly<Reg>>,
+}
+
 /// The kernel under construction.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -45,7 +53,10 @@ pub(super) struct Builder {
     ranges: Arena<Reg, Range>,
     /// Indices of loops, with their trip counts.
     indices: BTreeMap<Reg, Poly<Reg>>,
-    code: Vec<Vec<Stmt>>,
+    /// Sizes that are the larger of a polynomial and 0, in the order of their definition.
+    pub naturals: Vec<(Reg, Poly<Reg>)>,
+    /// Open code, innermost last: first the body of the kernel, then those of loops and branches.
+    code: Vec<Code>,
     frames: Vec<Frame>,
     /// For each buffer of the workspace: its frame, and the statement there after which it is dead.
     deaths: Arena<BufferId, Option<(usize, usize)>>,
@@ -133,7 +144,7 @@ impl Builder {
     }
 
     pub fn instr(&mut self, instr: Instr) {
-        if let Some(Stmt::Straight(instrs)) = self.code.last_mut().and_then(|stmts| stmts.last_mut()) {
+        if let Some(Stmt::Straight(instrs)) = self.code.last_mut().and_then(|code| code.stmts.last_mut()) {
             instrs.push(instr);
         } else {
             self.stmt(Stmt::Straight(vec![instr]));
@@ -141,17 +152,23 @@ impl Builder {
     }
 
     pub fn stmt(&mut self, stmt: Stmt) {
-        if let Some(stmts) = self.code.last_mut() {
-            stmts.push(stmt);
+        if let Some(code) = self.code.last_mut() {
+            code.stmts.push(stmt);
         }
     }
 
     pub fn open_code(&mut self) {
-        self.code.push(Vec::new());
+        self.code.push(Code::default());
+    }
+
+    /// Opens the code of the loop with this index, which runs only if its trip count is at least 1.
+    pub fn open_loop(&mut self, index: Reg) {
+        let runs = self.indices.get(&index).map(|count| count.sub(&Poly::constant(1)));
+        self.code.push(Code { stmts: Vec::new(), non_negative: runs.into_iter().collect() });
     }
 
     pub fn close_code(&mut self) -> Vec<Stmt> {
-        self.code.pop().unwrap_or_default()
+        self.code.pop().unwrap_or_default().stmts
     }
 
     pub fn failure(&mut self, message: String, span: Option<Span>) -> usize {
@@ -269,15 +286,20 @@ impl Builder {
 
     /// Returns a new array in the workspace, live until the end of the current statement.
     pub fn array(&mut self, class: Class, dims: Vec<Poly<Reg>>, span: Option<Span>) -> View {
-        let len = match bound(&product(&dims), |reg| self.range(reg)) {
+        let size = product(&dims);
+        let len = match bound(&size, |reg| self.range(reg)) {
             Some(b) => {
-                if !b.non_negative {
-                    self.require_non_negative(&b.len, span);
-                }
                 for natural in &b.assuming {
-                    self.require_non_negative(natural, span);
+                    if !self.requires_here(natural, span) {
+                        self.check_non_negative(natural, span);
+                    }
                 }
-                b.len
+                if b.non_negative || self.requires_here(&b.len, span) {
+                    b.len
+                } else {
+                    self.check_non_negative(&size, span);
+                    self.natural(&b.len)
+                }
             }
             None => {
                 let mut diagnostic = Diagnostic::limitation("the size of an array is computed while the function runs")
@@ -308,8 +330,9 @@ impl Builder {
     pub fn is_own(&self, view: &View) -> bool {
         let Buffer { len, place: Place::Workspace(_), .. } = &self.buffers[view.buffer] else { return false };
         let innermost = self.frames.len();
+        let (made, viewed) = (self.naturals.iter().find(|(reg, _)| Some(*reg) == len.as_var()), view.len());
         view.offset.is_zero()
-            && view.len() == *len
+            && (viewed == *len || made.is_some_and(|(_, of)| viewed == *of))
             && self.deaths[view.buffer].is_some_and(|(frame, _)| frame == innermost)
     }
 
@@ -323,10 +346,47 @@ impl Builder {
         }
     }
 
+    fn is_required(&self, size: &Poly<Reg>) -> bool {
+        self.requires.iter().any(|c| !c.exactly_zero && c.size == *size)
+    }
+
     fn require_non_negative(&mut self, size: &Poly<Reg>, span: Option<Span>) {
-        if !self.requires.iter().any(|c| !c.exactly_zero && c.size == *size) {
-            let message = "an array would have a negative size".to_owned();
+        if !self.is_required(size) {
+            let message = NEGATIVE_SIZE.to_owned();
             self.requires.push(Condition { size: size.clone(), exactly_zero: false, message, span });
         }
+    }
+
+    /// Returns whether `size` is required not to be negative at entry. If the code that follows always runs, requires it.
+    fn requires_here(&mut self, size: &Poly<Reg>, span: Option<Span>) -> bool {
+        if self.code.len() <= 1 {
+            self.require_non_negative(size, span);
+        }
+        self.is_required(size)
+    }
+
+    /// Emits a check that `size` is not negative, unless that is known where the code that follows runs.
+    fn check_non_negative(&mut self, size: &Poly<Reg>, span: Option<Span>) {
+        let known = self.code.iter().flat_map(|code| &code.non_negative);
+        if known.into_iter().any(|known| self.is_never_negative(&size.sub(known))) {
+            return;
+        }
+        let failure = self.failure(NEGATIVE_SIZE.to_owned(), span);
+        let index = self.int(size);
+        self.instr(Instr::CheckIndex { index, len: size.add(&Poly::constant(1)), failure });
+        if let Some(code) = self.code.last_mut() {
+            code.non_negative.push(size.clone());
+        }
+    }
+
+    /// Returns a size that is the larger of `size` and 0, so that arrays that are never made take no memory of others.
+    fn natural(&mut self, size: &Poly<Reg>) -> Poly<Reg> {
+        let found = self.naturals.iter().find(|(_, of)| of == size);
+        let reg = found.map(|(reg, _)| *reg).unwrap_or_else(|| {
+            let reg = self.ranged(Range { is_size: true, non_negative: true, ..Range::default() });
+            self.naturals.push((reg, size.clone()));
+            reg
+        });
+        Poly::var(reg)
     }
 }

@@ -179,7 +179,7 @@ impl super::builder::Builder {
             return;
         }
         let index = self.index(count);
-        self.open_code();
+        self.open_loop(index);
         body(self, &Poly::var(index));
         let body = self.close_code();
         self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), order: Order::InOrder, body });

@@ -66,7 +66,7 @@ impl Lowering<'_> {
             };
         } else {
             let reg = self.b.index(&count);
-            self.b.open_code();
+            self.b.open_loop(reg);
             self.element(index, &Poly::var(reg), body, &targets);
             let body = self.b.close_code();
             self.b.stmt(Stmt::For { index: reg, count, carried: Vec::new(), order: Order::InOrder, body });
@@ -114,7 +114,7 @@ impl Lowering<'_> {
         let targets = self.targets(var, span);
         let sums = self.open_sums(&targets);
         let index = self.bind_index(index, &count);
-        self.b.open_code();
+        self.b.open_loop(index);
         let term = self.open_block(body, sums.iter().map(Sum::offer).collect());
         let carried = self.add_terms(&sums, &term);
         self.b.close_frame();
@@ -203,7 +203,7 @@ impl Lowering<'_> {
         let (mut loop_state, mut value) = self.open_state(&targets, state, init, updates, span);
         let sums = self.open_sums(&terms);
         let index = self.bind_index(index, &count);
-        self.b.open_code();
+        self.b.open_loop(index);
         let rows: Vec<Target> = elements.iter().map(|target| target.row(&Poly::var(index))).collect();
         let more = rows.iter().map(Target::offer).chain(sums.iter().map(Sum::offer)).collect();
         let mut carried = Vec::new();
@@ -238,7 +238,7 @@ impl Lowering<'_> {
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
         let index = self.bind_index(index, &count);
-        self.b.open_code();
+        self.b.open_loop(index);
         self.step(&mut loop_state, body, Offers::new(), |_, _| {});
         let body = self.b.close_code();
         self.b.stmt(Stmt::For { index, count, carried: loop_state.carried(), order: Order::InOrder, body });

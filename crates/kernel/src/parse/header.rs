@@ -10,8 +10,8 @@ use std::iter::Peekable;
 /// The header so far.
 struct Header<'t> {
     kernel: Kernel,
-    /// Origin of each size: an input by name, and a dimension if the size is an extent.
-    sources: Vec<(&'t str, Option<usize>)>,
+    /// Origin of each size whose input is known by name only, with its index and the dimension of an extent.
+    sources: Vec<(usize, &'t str, Option<usize>)>,
     buffers: BTreeMap<BufferId, Buffer>,
 }
 
@@ -86,17 +86,16 @@ impl<'t> Header<'t> {
         c.expect(" ")?;
         let reg: Reg = c.reg()?;
         c.expect(" = ")?;
-        let dim = if c.eat("extent ") {
-            let dim = c.index(super::MAX_INDEX)?;
-            c.expect(" of ")?;
-            Some(dim)
+        let mut source = SizeSource::Value { input: 0 };
+        if c.eat("larger of ") {
+            source = SizeSource::Natural { of: c.poly()? };
+            c.expect(" and 0")?;
         } else {
-            c.expect("value of ")?;
-            None
-        };
-        self.sources.push((c.take_rest(), dim));
-        // The source is known after the inputs.
-        self.kernel.sizes.push(SizeParam { name, reg, source: SizeSource::Value { input: 0 } });
+            let dim = if c.eat("extent ") { Some(c.index(super::MAX_INDEX)?) } else { None };
+            c.expect(if dim.is_some() { " of " } else { "value of " })?;
+            self.sources.push((self.kernel.sizes.len(), c.take_rest(), dim));
+        }
+        self.kernel.sizes.push(SizeParam { name, reg, source });
         Ok(())
     }
 
@@ -152,10 +151,11 @@ impl<'t> Header<'t> {
     }
 
     fn finish(mut self) -> Result<Kernel> {
-        for (size, (name, dim)) in self.kernel.sizes.iter_mut().zip(&self.sources) {
+        for (size, name, dim) in &self.sources {
             let input = self.kernel.inputs.iter().position(|port| port.name.as_str() == *name);
             let input = input.ok_or_else(|| format!("there is no input {name}"))?;
-            size.source = dim.map_or(SizeSource::Value { input }, |dim| SizeSource::Extent { input, dim });
+            self.kernel.sizes[*size].source =
+                dim.map_or(SizeSource::Value { input }, |dim| SizeSource::Extent { input, dim });
         }
         for (expected, (id, buffer)) in self.buffers.into_iter().enumerate() {
             if id.index() != expected {

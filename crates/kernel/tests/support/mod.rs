@@ -97,14 +97,18 @@ fn empty(ty: &Type, size: &dyn Fn(&Size) -> i64) -> Vec<Array> {
 pub fn run(kernel: &Kernel, inputs: &[Array]) -> Result<Vec<Array>, String> {
     assert_eq!(inputs.len(), kernel.inputs.len(), "as many arguments as inputs");
     let mut regs = vec![None; kernel.regs.len()];
-    let mut values = Vec::new();
+    let mut values: Vec<i64> = Vec::new();
     for size in &kernel.sizes {
-        let value = match size.source {
-            SizeSource::Extent { input, dim } => inputs[input].shape[dim],
-            SizeSource::Value { input } => match inputs[input].data[0] {
+        let value = match &size.source {
+            SizeSource::Extent { input, dim } => inputs[*input].shape[*dim],
+            SizeSource::Value { input } => match inputs[*input].data[0] {
                 Scalar::Int(value) => value,
                 Scalar::Real(_) => return Err("bug: a size is a double".to_owned()),
             },
+            SizeSource::Natural { of } => {
+                let before = |r| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |k| values[k]);
+                of.eval(before).ok_or("overflow")?.max(0)
+            }
         };
         values.push(value);
         regs[chainrule_base::Id::index(size.reg)] = Some(Scalar::Int(value));

@@ -35,8 +35,6 @@ pub fn compare_within(function: &Function, kernel: &Kernel, args: &[Value<f64>],
     let expected = evaluate(function, &mut F64, args);
     let found = run(kernel, &inputs);
     match expected {
-        // Extents of arrays are required at entry, also those in loops that do not run.
-        Ok(_) if found.as_ref().is_err_and(|error| error == "an array would have a negative size") => return false,
         Ok(value) => {
             let expected = flatten(function.result_type(), &value, &size);
             let found = found.unwrap_or_else(|error| panic!("{error}\n{function:?}\n{kernel}"));
