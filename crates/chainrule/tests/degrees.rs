@@ -39,3 +39,36 @@ fn second_derivatives_along_directions_of_reads_under_conditions_are_linear() {
         }
     }
 }
+
+/// Functions of several arrays that one loop reads, with loops inside of it.
+const MIXTURES: [&str; 4] = [
+    "let f = fun (b : [n][2]Double) (c : [n][2]Double) (x : [3][2]Double) ->
+       sum 3 (fun i -> logSumExp (build n (fun j ->
+         let z = build 2 (fun l -> x[i][l] - b[j][l])
+         let y = build 2 (fun l -> exp c[j][l] * z[l] + sum l (fun m -> z[m]))
+         vectorSum c[j] - vectorDot y y)))",
+    "let f = fun (a : [n]Double) (b : [n][3]Double) (c : [n][3]Double) (x : [4][3]Double) ->
+       sum 4 (fun i -> logSumExp (build n (fun j ->
+         let z = build 3 (fun l -> (x[i][l] - b[j][l]) * c[j][l])
+         let y = build 3 (fun l -> z[l] + sum l (fun m -> sin z[m] * c[j][l]))
+         a[j] - vectorDot y y)))",
+    "let f = fun (b : [n][2]Double) (c : [2][n]Double) ->
+       sum n (fun j -> sum 2 (fun l -> b[j][l] * exp (c[l][j] * sum l (fun m -> b[j][m] * c[m][j]))))",
+    "let f = fun (b : [n][2]Double) (c : [n][2]Double) (d : [n]Double) ->
+       ifold (fun y j -> y * (d[j] + sum 2 (fun l -> sin b[j][l] * sum (l + 1) (fun m -> cos c[j][m] * b[j][m])))) 1 n",
+];
+
+#[test]
+fn gradients_by_every_subset_of_arguments_have_the_degree_of_the_function() {
+    for text in MIXTURES {
+        let f = function(text);
+        let names: Vec<String> = f.signature().params.iter().map(|(name, _)| name.to_string()).collect();
+        for subset in 1_usize..1 << names.len() {
+            let by = (0..names.len()).filter(|k| subset >> k & 1 == 1).map(|k| names[k].as_str());
+            let by: Vec<&str> = by.collect();
+            let derived = f.gradient().by(&by).function().unwrap();
+            let [small, large] = [100, 800].map(|n| operations(&derived, n));
+            assert!(large <= 9 * small, "{text} by {by:?}: {small} operations at 100, {large} at 800");
+        }
+    }
+}

@@ -110,6 +110,9 @@ fn adds_several(expr: &Expr) -> bool {
     matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop { .. })
 }
 
+/// Component of a general loop that is the sum of its terms.
+const TERMS: usize = 2;
+
 impl Lowering<'_> {
     /// Propagates the offers for the block's result to the statements that make it.
     pub(super) fn spread(&mut self, block: &Block, offers: Offers) {
@@ -167,17 +170,17 @@ impl Lowering<'_> {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
                     // An accumulator changes, so no other use may read it, under any alias.
-                    let (mut made, mut depth) = (first, 0);
+                    let (mut made, mut depth, mut part) = (first, 0, 0);
                     let mut alone = self.live.used_once(first);
                     while alone && let Some(Expr::Component(tuple, k)) = maker(made) {
                         alone = self.live.only_component(*tuple, *k);
-                        (made, depth) = (*tuple, depth + 1);
+                        (made, depth, part) = (*tuple, depth + 1, *k);
                     }
-                    // In a tuple of tuples only a sum, whose arrays would otherwise be cleared and added as a whole;
-                    // newly assembled states are as fast.
+                    // In a tuple of tuples only a sum, or the terms of a loop, whose arrays would otherwise be cleared and
+                    // added as a whole; newly assembled states are as fast.
                     let is_made = maker(made).is_some_and(|expr| match depth {
                         0 | 1 => makes_anew(expr),
-                        _ => matches!(expr, Expr::Sum { .. }),
+                        _ => matches!(expr, Expr::Sum { .. }) || (matches!(expr, Expr::Loop { .. }) && part == TERMS),
                     });
                     if alone && is_made {
                         self.offer(first, offers.clone());
