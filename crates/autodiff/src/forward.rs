@@ -105,6 +105,13 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
     diagnostics.into_result((out.finish(result), made_again))
 }
 
+/// Whether a derivative stands in `block`.
+fn has_derivative(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| {
+        matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) || stmt.expr.blocks().into_iter().any(has_derivative)
+    })
+}
+
 struct Forward {
     out: Emitter,
     /// The dual number of each variable that has one; the others are inactive and stand for themselves.
@@ -205,12 +212,22 @@ impl Forward {
         }
     }
 
+    /// `body` after the derivatives inside, without what these leave over.
+    fn derived(&mut self, body: Block) -> Block {
+        let is_nested = has_derivative(&body);
+        let mut body = self.block(body);
+        match is_nested {
+            true => self.tidier.shared(&self.out.builder.vars, &mut body),
+            false => self.tidier.block(&self.out.builder.vars, &mut body),
+        }
+        body
+    }
+
     /// D⟦fun params -> body⟧ applied to `(at, along)`.
     fn jvp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], along: &[VarId]) {
         let span = self.out.span();
         // The derivatives inside first. Dead code is taken out so that it is not differentiated.
-        let mut body = self.block(body);
-        self.tidier.block(&self.out.builder.vars, &mut body);
+        let body = self.derived(body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
         lift::lift(&mut self.activities, &self.out.builder.vars, &body);
@@ -233,8 +250,7 @@ impl Forward {
     /// Reverse mode, after the derivatives inside.
     fn vjp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], cotangent: VarId) {
         let span = self.out.span();
-        let mut body = self.block(body);
-        self.tidier.block(&self.out.builder.vars, &mut body);
+        let body = self.derived(body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
         self.out.set_span(span);

@@ -6,7 +6,9 @@
 //! Indexing into a `build` and everything else that a cost decides is the rewriter's.
 
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Function, Size, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Function, Operands, Size, Type, Var, VarId};
+use chainrule_ops::Op;
+use rustc_hash::FxHashMap;
 
 /// Tidies the body of `function`.
 pub fn function(function: &mut Function) {
@@ -25,11 +27,59 @@ impl Tidier {
     // What an earlier call found of a variable is overwritten before it is looked at: both passes say
     // something of every variable that is bound in the block, and nothing is ever said of the others.
     pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
+        self.tidy(vars, block, None);
+    }
+
+    /// Tidies `block`, and computes equal scalars once. A derivative of a derivative needs this: the chain rule writes the
+    /// same products at each level, so that their number would double with it.
+    pub(crate) fn shared(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
+        self.tidy(vars, block, Some(Scalars::default()));
+    }
+
+    fn tidy(&mut self, vars: &Arena<VarId, Var>, block: &mut Block, scalars: Option<Scalars>) {
         self.facts.resize(vars.len(), Fact::Nothing);
         self.live.resize(vars.len(), false);
-        Forwarding { vars, facts: &mut self.facts, live: &mut self.live }.block(block);
+        Forwarding { vars, facts: &mut self.facts, live: &mut self.live, scalars }.block(block);
         Liveness { vars, live: &mut self.live }.block(block);
     }
+}
+
+/// Computation of a scalar from variables that are forwarded already.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Scalar {
+    Real(u64),
+    Op(Op, Operands),
+    ToReal(VarId),
+    Get(VarId, VarId, bool),
+    Component(VarId, usize),
+}
+
+impl Scalar {
+    /// Returns the computation of `expr`, if it is a scalar's.
+    fn of(expr: &Expr) -> Option<Self> {
+        Some(match expr {
+            Expr::Real(value) => Self::Real(value.to_bits()),
+            Expr::Op(op, args) => {
+                let mut args = args.clone();
+                if op.is_commutative() {
+                    args.sort_unstable();
+                }
+                Self::Op(*op, args)
+            }
+            Expr::ToReal(arg) => Self::ToReal(*arg),
+            Expr::Get { array, index, proved } => Self::Get(*array, *index, *proved),
+            Expr::Component(tuple, k) => Self::Component(*tuple, *k),
+            _ => return None,
+        })
+    }
+}
+
+/// Scalars that are in scope, by their computation.
+#[derive(Default)]
+struct Scalars {
+    known: FxHashMap<Scalar, VarId>,
+    /// Keys of `known` in the order in which they were added; a block's end removes its own.
+    added: Vec<Scalar>,
 }
 
 /// What is known of a variable.
@@ -48,19 +98,50 @@ struct Forwarding<'a> {
     vars: &'a Arena<VarId, Var>,
     facts: &'a mut Vec<Fact>,
     live: &'a mut Vec<bool>,
+    /// Scalars to share, if any are.
+    scalars: Option<Scalars>,
 }
 
 impl Forwarding<'_> {
     fn block(&mut self, block: &mut Block) {
+        let before = self.scalars.as_ref().map_or(0, |scalars| scalars.added.len());
         for stmt in &mut block.stmts {
             stmt.expr.map_operands(&|var| self.resolve(var), &Size::clone);
+            // What a function with a rule captures stays as it is.
+            let is_opaque = matches!(stmt.expr, Expr::Custom(_) | Expr::Jvp { .. } | Expr::Vjp { .. });
+            let outside = if is_opaque { self.scalars.take() } else { None };
             for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }
-            self.facts[stmt.var.index()] = self.fact(stmt.var, &stmt.expr);
+            self.scalars = self.scalars.take().or(outside);
+            self.facts[stmt.var.index()] = match self.same_scalar(stmt.var, &stmt.expr) {
+                Some(same) => Fact::Is(same),
+                None => self.fact(stmt.var, &stmt.expr),
+            };
             self.live[stmt.var.index()] = false;
         }
         block.result = self.resolve(block.result);
+        if let Some(scalars) = &mut self.scalars {
+            for scalar in scalars.added.drain(before..) {
+                scalars.known.remove(&scalar);
+            }
+        }
+    }
+
+    /// Returns the variable in scope with the value of `expr`, which is that of `var`. Sizes may name an integer, so it
+    /// stays itself.
+    fn same_scalar(&mut self, var: VarId, expr: &Expr) -> Option<VarId> {
+        let scalars = self.scalars.as_mut()?;
+        if !matches!(self.vars[var].ty, Type::Double | Type::Bool) {
+            return None;
+        }
+        let scalar = Scalar::of(expr)?;
+        let same = scalars.known.get(&scalar).copied();
+        if same.is_none() {
+            scalars.known.insert(scalar.clone(), var);
+            scalars.added.push(scalar);
+        }
+        same
     }
 
     fn resolve(&self, var: VarId) -> VarId {

@@ -201,3 +201,68 @@ fn a_lazy_branch_keeps_second_derivatives_finite() {
     assert_eq!(at(&f, -1.0), 0.0);
     assert_eq!(at(&f, 4.0), 0.25);
 }
+
+/// The derivative of order `order` at `x` of what `body` computes.
+fn derivative(b: &mut Builder, order: usize, x: VarId, body: &dyn Fn(&mut Builder, VarId) -> VarId) -> VarId {
+    match order {
+        0 => body(b, x),
+        _ => d(b, x, |b, x| derivative(b, order - 1, x, body)),
+    }
+}
+
+fn n_statements(block: &chainrule_ir::Block) -> usize {
+    let inner = block.stmts.iter().flat_map(|stmt| stmt.expr.blocks());
+    block.stmts.len() + inner.map(n_statements).sum::<usize>()
+}
+
+#[test]
+fn a_tenfold_derivative_is_that_of_the_closed_form() {
+    // exp(x/2) sin x is the imaginary part of exp((1/2 + i) x).
+    let (x, radius, angle) = (0.3_f64, 1.25_f64.sqrt(), 2.0_f64.atan());
+    for order in [1, 4, 7, 10] {
+        let f = function(|b, x| {
+            derivative(b, order, x, &|b, x| {
+                let half = b.real(0.5);
+                let scaled = b.op(Op::Mul, &[x, half]);
+                let (grown, sine) = (b.op(Op::Exp, &[scaled]), b.op(Op::Sin, &[x]));
+                b.op(Op::Mul, &[grown, sine])
+            })
+        });
+        let expected = radius.powi(order as i32) * (x / 2.0).exp() * (x + order as f64 * angle).sin();
+        let found = at(&f, x);
+        assert!((found - expected).abs() <= 1e-12 * expected.abs(), "order {order}: {found} is not {expected}");
+    }
+}
+
+#[test]
+fn nested_derivatives_do_not_double_with_each_level() {
+    type Body = fn(&mut Builder, VarId) -> VarId;
+    let bodies: [Body; 3] = [
+        |b, x| {
+            let (grown, sine) = (b.op(Op::Exp, &[x]), b.op(Op::Sin, &[x]));
+            b.op(Op::Mul, &[grown, sine])
+        },
+        |b, x| {
+            let square = b.op(Op::Mul, &[x, x]);
+            let (sine, cosine) = (b.op(Op::Sin, &[square]), b.op(Op::Cos, &[x]));
+            let grown = b.op(Op::Exp, &[sine]);
+            b.op(Op::Mul, &[grown, cosine])
+        },
+        |b, x| {
+            let one = b.real(1.0);
+            let square = b.op(Op::Mul, &[x, x]);
+            let below = b.op(Op::Add, &[one, square]);
+            let tangent = b.op(Op::Tanh, &[x]);
+            b.op(Op::Div, &[tangent, below])
+        },
+    ];
+    for (which, body) in bodies.iter().enumerate() {
+        let size = |order: usize| {
+            let f = function(|b, x| derivative(b, order, x, body));
+            n_statements(&chainrule_autodiff::expand(&f).unwrap().body)
+        };
+        let sizes = [3, 6, 9, 12].map(size);
+        // A polynomial of the fourth degree at most.
+        assert!(sizes[1] <= 16 * sizes[0] && sizes[3] <= 16 * sizes[1], "body {which}: {sizes:?} statements");
+    }
+}
