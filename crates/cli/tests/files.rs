@@ -52,6 +52,27 @@ fn a_file_that_cannot_be_written_keeps_its_content() {
 }
 
 #[test]
+fn data_from_endless_and_huge_files_meet_a_limit() {
+    let place = Place::with(&[("f.ft", Content::Text("let f = fun (x : [n]Double) -> vectorSum x\n"))]);
+    let devices = ["zero.csv", "zero.json", "zero.txt", "zero"];
+    devices.iter().for_each(|link| symlink("/dev/zero", place.path().join(link)).unwrap());
+    // A hole, which takes no memory and is not read.
+    std::fs::File::create(place.path().join("huge.csv")).unwrap().set_len(5 << 30).unwrap();
+    let files = devices.into_iter().chain(["/dev/zero"]).map(|file| (file, "64 MiB")).chain([("huge.csv", "4096 MiB")]);
+    for (file, limit) in files {
+        let outcome = place.run(&["run", "f.ft", "--arg", &format!("x=@{file}")]);
+        let expected = format!("error: {file} has more than {limit}\n  help: name the file that was meant");
+        assert!(outcome.code == Some(1) && outcome.stderr.starts_with(&expected), "{file}: {}", outcome.stderr);
+    }
+    symlink("/dev/zero", place.path().join("zero.npy")).unwrap();
+    let outcome = place.run(&["run", "f.ft", "--arg", "x=@zero.npy"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.starts_with("error: zero.npy is not an NPY file"), "{}", outcome.stderr);
+    let outcome = place.run(&["run", "f.ft", "--args", "/dev/zero"]);
+    assert!(outcome.code == Some(1) && outcome.stderr.contains("has more than 64 MiB"), "{}", outcome.stderr);
+}
+
+#[test]
 fn results_go_to_what_is_no_file() {
     let place = Place::with(&[("f.ft", Content::Text(FORMATTED))]);
     for out in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].into_iter().filter(|out| Path::new(out).exists()) {

@@ -2,7 +2,7 @@
 
 use super::unreadable;
 use chainrule::report::printable;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
@@ -11,6 +11,9 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 
 /// Maximum length of a file of data as text, in bytes.
 const DATA_BYTES: u64 = 4 << 30;
+
+/// Maximum number of bytes that are read from a device: some devices have no end.
+const DEVICE_BYTES: u64 = 64 << 20;
 
 /// Content of the file of a program.
 pub enum Program {
@@ -37,21 +40,36 @@ pub fn read_data(path: &Path) -> Result<String, String> {
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let take = |from: &mut dyn Read, bytes: &mut Vec<u8>| from.take(limit + 1).read_to_end(bytes);
+    let too_long = |limit: u64| {
+        let (path, mib) = (shown(path), limit >> 20);
+        format!("error: {path} has more than {mib} MiB\n  help: name the file that was meant, or a part of it")
+    };
+    let (mut bytes, mut limit) = (Vec::new(), limit);
     let done = if path == Path::new("-") {
-        take(&mut std::io::stdin().lock(), &mut bytes)
+        std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes)
     } else {
-        File::open(path).and_then(|mut file| take(&mut file, &mut bytes))
+        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+        let metadata = file.metadata().map_err(|e| unreadable(path, &e))?;
+        if is_device(&metadata) {
+            limit = limit.min(DEVICE_BYTES);
+        } else if metadata.is_file() && metadata.len() > limit {
+            return Err(too_long(limit));
+        }
+        file.take(limit + 1).read_to_end(&mut bytes)
     };
     done.map_err(|e| unreadable(path, &e))?;
-    if bytes.len() as u64 > limit {
-        let (path, mib) = (shown(path), limit >> 20);
-        return Err(format!(
-            "error: {path} has more than {mib} MiB\n  help: name the file that was meant, or a part of it"
-        ));
-    }
-    Ok(bytes)
+    if bytes.len() as u64 > limit { Err(too_long(limit)) } else { Ok(bytes) }
+}
+
+#[cfg(unix)]
+fn is_device(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    metadata.file_type().is_char_device() || metadata.file_type().is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &Metadata) -> bool {
+    false
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
