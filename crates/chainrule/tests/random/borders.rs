@@ -102,7 +102,7 @@ impl Writer<'_, '_> {
 
 #[test]
 fn what_wraps_around_and_stops_at_borders_is_what_the_evaluator_reads() {
-    run(90, 120, 150, 300, |bytes| {
+    run(90, 120, 100, 300, |bytes| {
         let Ok(written) = (Writer { u: &mut Unstructured::new(bytes) }).program() else { return Ok(false) };
         Case::new(written)?.map_or(Ok(false), |case| products(&case))
     });
