@@ -71,8 +71,8 @@ fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Builds and installs the package, in the profile of `cargo test`, so that the library is not compiled a second time with
-/// other options.
+/// Builds and installs the package, in the profile of `cargo test`, so that the library is not compiled a second time
+/// with other options.
 fn install(root: &Path, python: &Path) -> bool {
     let mut install = Command::new(python);
     let options = ["--no-deps", "--force-reinstall", "--no-build-isolation"];

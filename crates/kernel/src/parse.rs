@@ -1,8 +1,8 @@
 //! Parser of kernel listings: the inverse of [`print`](mod@crate::print), so that passes can be tested as text.
 //!
 //! In: one listing. Out: a kernel that prints as the same listing. The classes of registers follow from their
-//! definitions. A listing contains neither the messages of failures nor their source spans; failure `k` gets the message
-//! `failure k`. External functions have no code.
+//! definitions. A listing contains neither the messages of failures nor their source spans; failure `k` gets the
+//! message `failure k`. External functions have no code.
 //!
 //! The parser checks the form of each line; [`verify`](crate::verify()) checks the kernel.
 

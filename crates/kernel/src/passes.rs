@@ -1,8 +1,8 @@
 //! The passes of kernels, in the order in which they run.
 //!
-//! [`PASSES`] is the only list. [`streamline`](crate::streamline()) and [`vectorise`](crate::vectorise()) run the passes
-//! of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them can be
-//! left out; builds with debug assertions verify the kernel after each.
+//! [`PASSES`] is the only list. [`streamline`](crate::streamline()) and [`vectorise`](crate::vectorise()) run the
+//! passes of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them
+//! can be left out; builds with debug assertions verify the kernel after each.
 
 use crate::kernel::Kernel;
 use crate::{contract, lanes, loops, parts, verify};

@@ -18,7 +18,7 @@ pub struct Pattern {
     pub columns: Vec<usize>,
 }
 
-/// What the arrays of a pattern are called.
+/// Names of the arrays of a pattern.
 pub struct PatternNames {
     /// The array of rows.
     pub rows: String,
@@ -29,8 +29,8 @@ pub struct PatternNames {
 }
 
 impl PatternNames {
-    /// Takes names for the pattern of `result` of the function called `function`, which has `n_patterns`: `f_rows`, `f_columns` and
-    /// `f_nnz`, after the result too where there are several.
+    /// Takes names for the pattern of `result` of the function called `function`, which has `n_patterns`: `f_rows`,
+    /// `f_columns` and `f_nnz`, with the name of the result if there are several.
     pub fn take(function: &str, result: &str, n_patterns: usize, file: &mut Scope, reserved: fn(&str) -> bool) -> Self {
         let stem = if n_patterns == 1 { function.to_owned() } else { format!("{function}_{result}") };
         let mut take = |what: &str| {
