@@ -116,7 +116,7 @@ impl Compiled {
     pub fn size_arguments(&self) -> Vec<usize> {
         let sources = self.kernel().sizes.iter().filter_map(|size| match size.source {
             SizeSource::Value { input } => Some(input),
-            SizeSource::Extent { .. } => None,
+            SizeSource::Extent { .. } | SizeSource::Natural { .. } => None,
         });
         let mut inputs: Vec<usize> = sources.collect();
         inputs.sort_unstable();
