@@ -169,11 +169,11 @@ class Evaluator(_core.Caller):
     def _remember(self, call):
         """Lets later calls like this one run without Python code."""
         constants = call.entry.constants
-        places = [(d.place, d.value, d.snapshot) for d in constants.dependencies]
-        if any(place is None for place, _, _ in places):
+        if any(d.place is None for d in constants.dependencies):
             return
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
-        places = [(*place, value, snapshot) for place, value, snapshot in places]
+        # As they are now: an equal number may be another object.
+        places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
         self._plan(call.keys, arrays, places, call.code.compiled, call.template)
 
 

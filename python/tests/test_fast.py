@@ -122,6 +122,23 @@ def test_what_changes_around_a_function(monkeypatch):
     assert h(2.0).tolist() == [2.0] * 2
 
 
+def test_equal_numbers_are_the_same(monkeypatch):
+    calls = []
+
+    class Counted(cr.Function):
+        def _general(self, args, kwargs):
+            calls.append(args)
+            return super()._general(args, kwargs)
+
+    g = Counted(lambda x: x * SCALE)
+    module = sys.modules[__name__]
+    for value in (2.0, float("2.0"), float("2"), 2.0):
+        monkeypatch.setattr(module, "SCALE", value)
+        for _ in range(3):
+            assert g(1.5) == 3.0
+    assert g.compilations == 1 and len(calls) <= 4
+
+
 def test_methods_read_their_object():
     class Model:
         def __init__(self, k):

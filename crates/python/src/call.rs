@@ -301,6 +301,7 @@ impl Caller {
     /// [`Dependency::new`] takes them.
     fn _plan(
         &self,
+        py: Python<'_>,
         arguments: Vec<(Bound<'_, PyTuple>, bool)>,
         constants: Vec<(Py<PyAny>, Bound<'_, PyTuple>)>,
         dependencies: Vec<Bound<'_, PyTuple>>,
@@ -308,11 +309,11 @@ impl Caller {
         template: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let compiled_now = compiled.shared();
-        let plans = locked(&self.plans);
-        if plans.iter().any(|plan| Arc::ptr_eq(&plan.compiled, &compiled_now)) {
+        let is_same = |plan: &Arc<Plan>| Arc::ptr_eq(&plan.compiled, &compiled_now);
+        let known = locked(&self.plans).iter().find(|plan| is_same(plan)).cloned();
+        if known.is_some_and(|plan| plan.dependencies.iter().all(|dependency| dependency.holds(py))) {
             return Ok(());
         }
-        drop(plans);
         let Some(interface) = locked(&self.interface).clone() else { return Ok(()) };
         let n_before_constants = interface.names.len();
         let patterns: PyResult<Option<Vec<Pattern>>> =
@@ -337,13 +338,18 @@ impl Caller {
             constants,
             dependencies,
             outputs: outputs.collect(),
-            compiled: compiled_now,
+            compiled: Arc::clone(&compiled_now),
             template,
             state: Mutex::default(),
         };
         let mut plans = locked(&self.plans);
-        plans.truncate(MAX_PLANS - 1);
+        let mut removed: Vec<Arc<Plan>> = plans.extract_if(.., |plan| is_same(plan)).collect();
+        let n_kept = plans.len().min(MAX_PLANS - 1);
+        removed.extend(plans.split_off(n_kept));
         plans.insert(0, Arc::new(plan));
+        drop(plans);
+        // Objects that go with them may run code that calls this function.
+        drop(removed);
         Ok(())
     }
 
