@@ -129,6 +129,15 @@ impl Values {
 /// Returns the loops to cut, by index. Of nested loops the outer one, since its body is copied unchanged; loops that
 /// are most of the work before borders of one iteration.
 fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
+    let has_forms = |event: &Event<'_>| {
+        matches!(
+            event,
+            Event::Instr(Instr::IntOp { op: Op::Lt | Op::Le | Op::Eq | Op::Min | Op::Max | Op::Abs | Op::Mod, .. })
+        )
+    };
+    if !events.iter().any(has_forms) {
+        return BTreeMap::new();
+    }
     let mut candidates = candidates(kernel, events);
     candidates.sort_by_key(|c| (c.is_thin, c.begin));
     let mut cuts: Vec<Candidate> = Vec::new();
