@@ -83,7 +83,7 @@ class Capture(Expressions, Statements):
         memory = [(k, name) for k, name in enumerate(names) if HIDDEN + name in self.frame.env]
         before = [self.frame.env[HIDDEN + name].term.name for _, name in memory]
         if hasattr(function, RULE):
-            result = by_rule(self, node, function, [], dict(self.frame.env))
+            result = by_rule(self, node, function, [], {name: self.frame.env[name] for name, _ in self.specs})
         else:
             result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
         self.w.at(source, node)
