@@ -15,8 +15,8 @@ const INTERVAL: Duration = Duration::from_millis(40);
 /// The process that has started threads; 0 before that.
 static THREADED: AtomicU32 = AtomicU32::new(0);
 
-/// The number of threads that this process can have: a child that was forked off has none of its parent's, and they cannot be
-/// started anew. Results do not depend on it.
+/// The number of threads that this process can have: a child that was forked off has none of its parent's, and they
+/// cannot be started anew. Results do not depend on it.
 fn available(threads: usize) -> usize {
     if threads == 1 {
         return 1;
@@ -26,8 +26,8 @@ fn available(threads: usize) -> usize {
     if first == 0 || first == own { threads } else { 1 }
 }
 
-/// Evaluates `n_points` points. Each input has a mark: whether it has an element for each point, along its first axis, or the
-/// same for all. `progress` is called with the number of points that are done, at most every [`INTERVAL`].
+/// Evaluates `n_points` points. Each input has a mark: whether it has an element for each point, along its first axis,
+/// or the same for all. `progress` is called with the number of points that are done, at most every [`INTERVAL`].
 pub(crate) fn run(
     py: Python<'_>,
     compiled: &chainrule::Compiled,

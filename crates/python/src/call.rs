@@ -1,12 +1,12 @@
-//! `Caller`: the base of functions and derivatives, whose calls take a fast way where they can.
+//! `Caller`: the base class of functions and derivatives, with a fast path for repeated calls.
 //!
-//! In: arguments as Python gives them. A call that is like an earlier one (the same kinds, ranks, extents that are 1, known
-//! arguments, the same surroundings) runs by its [`Plan`], which Python code made at that call: no Python code runs, arrays are
-//! read where they lie, and nothing but results is allocated on the way but short lists. Everything else is left to the method
-//! `_general` of the Python class, which knows all arguments and all mistakes.
+//! In: the arguments of a Python call. Out: its result. A call that matches a [`Plan`] (kinds, ranks, extents that are
+//! 1, known arguments, captured globals) is evaluated here: no Python code runs, and arrays are read in place. Python
+//! code made the plan during an earlier call. Every other call goes to the method `_general` of the Python class, which
+//! accepts all kinds of arguments and reports all mistakes.
 //!
-//! Holds: what a plan takes, `_general` would have taken with the same result. A plan answers for nothing: where anything is
-//! not as it was, it is not used.
+//! Invariant: a plan gives the result that `_general` would give. A plan reports no mistakes; it does not match
+//! instead.
 
 use crate::errors::{Stage, detached, now};
 use crate::function::Compiled;
@@ -21,13 +21,15 @@ use std::time::{Duration, Instant};
 /// Maximum number of plans a function has: kinds of arguments that take turns.
 const MAX_PLANS: usize = 4;
 
-/// Workspaces above this many bytes are made anew at each call, for memory that is used rarely is to be there for others.
+/// Workspaces above this many bytes are made anew at each call, for memory that is used rarely is to be there for
+/// others.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// An evaluation that took longer releases the interpreter's lock from then on; releasing it costs a tenth of a microsecond.
+/// An evaluation that took longer releases the interpreter's lock from then on; releasing it costs a tenth of a
+/// microsecond.
 const SHORT: Duration = Duration::from_micros(20);
 
-/// What an argument has to be like.
+/// Requirement on an argument.
 enum Pattern {
     /// A number, also as an array without dimensions. Integers are taken for doubles where that is said.
     Number(Class, bool),
@@ -113,7 +115,7 @@ impl Pattern {
     }
 }
 
-/// Whether both are equal strings, or both equal ints.
+/// Returns whether both are equal strings, or equal ints.
 fn both_equal(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
     let both = |is: fn(&Bound<'_, PyAny>) -> bool| is(a) && is(b);
     (both(|x| x.is_exact_instance_of::<PyString>()) || both(|x| x.is_exact_instance_of::<PyInt>()))
@@ -136,7 +138,7 @@ enum Dependency {
     Attribute(Py<PyAny>, Py<PyString>, Seen),
 }
 
-/// What it was: the object, and of a list the elements.
+/// Captured object; for a list also its elements.
 struct Seen(Py<PyAny>, Option<Py<PyAny>>);
 
 impl Seen {
@@ -228,7 +230,7 @@ struct Output {
 
 /// A way to evaluate calls that are like an earlier one.
 struct Plan {
-    /// Of the arguments; of directions behind the constants.
+    /// Patterns of the arguments, then of the directions.
     arguments: Vec<Pattern>,
     n_before_constants: usize,
     constants: Vec<(Py<PyAny>, Pattern)>,
@@ -245,7 +247,7 @@ struct State {
     workspace: Option<chainrule::Workspace>,
     /// Extents of all arrays, and all integers that are numbers, for which the workspace was made.
     made_for: Vec<i64>,
-    /// Of each result that is an array.
+    /// Shape of each result that is an array.
     shapes: Vec<Option<Py<PyTuple>>>,
     /// Whether an evaluation was not short.
     is_long: bool,
@@ -262,7 +264,7 @@ pub(crate) struct Caller {
 struct Interface {
     names: Vec<Py<PyString>>,
     defaults: Vec<Option<Py<PyAny>>>,
-    /// How many further arguments there are that have no names: directions, weights.
+    /// Number of arguments without names: directions or weights.
     n_extra: usize,
 }
 
@@ -290,8 +292,8 @@ impl Caller {
         }
     }
 
-    /// Names and defaults (a list of tuples of none or one) of the arguments that may be given by position or name, and the
-    /// number of arguments that follow them.
+    /// Names and defaults (a list of tuples of none or one) of the arguments that may be given by position or name, and
+    /// the number of arguments that follow them.
     fn _interface(&self, names: Vec<Py<PyString>>, defaults: Vec<Vec<Py<PyAny>>>, n_extra: usize) {
         let defaults = defaults.into_iter().map(|mut one| one.pop()).collect();
         *locked(&self.interface) = Some(Arc::new(Interface { names, defaults, n_extra }));
@@ -620,7 +622,7 @@ impl Plan {
 }
 
 impl State {
-    /// Whether the workspace is for these extents and integers.
+    /// Returns whether the workspace is for these extents and integers.
     #[inline]
     fn was_made_for(&self, leaves: &[Leaf<'_>]) -> bool {
         let mut known = self.made_for.iter();

@@ -126,7 +126,7 @@ impl Function {
         ])
     }
 
-    /// What the optimiser does with it, as text; `None` for straight-line code.
+    /// Returns the report of the optimiser; `None` for straight-line code.
     fn explain(&self, py: Python<'_>) -> PyResult<Option<String>> {
         detached(py, Stage::Program, || Ok(self.0.optimisation()?.map(|account| account.to_string())))
     }

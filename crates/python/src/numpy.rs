@@ -1,8 +1,10 @@
 //! NumPy arrays read where they lie, without the buffer protocol, which costs a fraction of a microsecond an array.
 //!
-//! Holds: an [`Array`] is an exact `numpy.ndarray` of float64 or int64 in C order, aligned, of native bytes; everything else is
-//! `None`, and takes the general way. The head of an array is part of NumPy's stable binary interface, as compiled extensions
-//! use it; [`Numpy::get`] compares it with what Python says of an array, and where they differ there is no fast way.
+//! Holds: an [`Array`] is an exact `numpy.ndarray` of float64 or int64 in C order, aligned, of native bytes; everything
+//! else is
+//! `None`, and takes the general way. The head of an array is part of NumPy's stable binary interface, as compiled
+//! extensions use it; [`Numpy::get`] compares it with what Python says of an array, and where they differ there is no
+//! fast way.
 
 // Reads NumPy's structures and makes slices of memory that NumPy owns.
 #![allow(unsafe_code)]
@@ -63,7 +65,8 @@ impl<'a> Array<'a> {
         a < b_end && b < a_end
     }
 
-    /// The elements. As with NumPy's own functions, whoever writes to them meanwhile on another thread has undefined numbers.
+    /// The elements. As with NumPy's own functions, whoever writes to them meanwhile on another thread has undefined
+    /// numbers.
     pub(crate) fn slice(&self) -> Slice<'a> {
         let at = if self.len == 0 { std::ptr::dangling() } else { self.data.cast_const().cast::<u64>() };
         // SAFETY: contiguous, aligned, of this class and length while the object lives.
@@ -75,8 +78,8 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The elements, to be written; the caller has seen that the array is writeable and shares no memory with arguments and
-    /// other results.
+    /// The elements, to be written; the caller has seen that the array is writeable and shares no memory with arguments
+    /// and other results.
     pub(crate) fn unshared(&mut self) -> SliceMut<'a> {
         let at = if self.len == 0 { std::ptr::dangling_mut() } else { self.data.cast::<u64>() };
         // SAFETY: as in `slice`, and by what the caller has seen.
@@ -146,7 +149,7 @@ impl Numpy {
         })
     }
 
-    /// Whether an array of 2 x 3 doubles is read as Python says that it is.
+    /// Returns whether an array of 2 x 3 doubles is read as Python reports it.
     fn agrees(&self, example: &Bound<'_, PyAny>) -> PyResult<bool> {
         let address: usize = example.getattr("ctypes")?.getattr("data")?.extract()?;
         Ok(self.view(example.as_borrowed()).is_some_and(|array| {

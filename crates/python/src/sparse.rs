@@ -1,7 +1,7 @@
 //! `Sparse`, `SparseAt`: sparse Jacobians and Hessians, and one of them at extents and integers with its pattern.
 //!
-//! The indices at which a function reads its arguments tell the pattern of most. Where they do not, as for arrays that loops write
-//! element by element, numbers are followed at the arguments, and the entries are computed by colours.
+//! The indices at which a function reads its arguments tell the pattern of most. Where they do not, as for arrays that
+//! loops write element by element, numbers are followed at the arguments, and the entries are computed by colours.
 
 // Prepared derivatives are kept beside what they borrow.
 #![allow(unsafe_code)]
