@@ -1,9 +1,11 @@
 """Random programs with arrays, aliases, loops and branches: the numbers of Python, or an error; never other numbers."""
 
 import linecache
+import os
 import random
 
 import numpy as np
+import pytest
 
 import chainrule as cr
 
@@ -69,28 +71,71 @@ class Writer:
         return lines
 
 
+POINT = (np.array([0.3, -0.7, 1.1, 0.2]), np.array([-0.5, 0.9, 0.4, -1.3]))
+
+
+def effects(f, x, y):
+    """The results of a program, and what its arguments become."""
+    arguments = x.copy(), y.copy()
+    with np.errstate(all="ignore"):
+        return [*f(*arguments), *arguments]
+
+
+def weighted(f, x, y):
+    """A sum of all results, each with its own weight."""
+    return sum(np.sum(value * np.cos(np.arange(np.size(value)).reshape(np.shape(value)) + k)) for k, value in enumerate(effects(f, x, y)))
+
+
+SUM = """
+def total(x, y):
+    x, y = x.copy(), y.copy()
+    s = 0.0
+    for k, value in enumerate((*f(x, y), x, y)):
+        s += np.sum(value * np.cos(np.arange(np.size(value)) + k))
+    return s
+"""
+
+
+def compiled(text, name, names):
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), names)
+
+
 def run(seed):
     """Whether program `seed` was compiled, after a comparison; `None` where Python's numbers are too large to compare."""
-    text, name = Writer(seed).text(), f"<random program {seed}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    names = {"np": np}
-    exec(compile(text, name, "exec"), names)
-    x, y = np.array([0.3, -0.7, 1.1, 0.2]), np.array([-0.5, 0.9, 0.4, -1.3])
-    with np.errstate(all="ignore"):
-        arguments = x.copy(), y.copy()
-        want = [*names["f"](*arguments), *arguments]
+    text, names = Writer(seed).text(), {"np": np}
+    compiled(text, f"<random program {seed}>", names)
+    compiled(SUM, f"<sum of random program {seed}>", names)
+    f = names["f"]
+    want = effects(f, *POINT)
     if not all(np.all(np.isfinite(w)) and np.max(np.abs(w)) < 1e6 for w in want):
         return None
     try:
-        got = [*cr.function(names["f"])(x, y), x, y]
+        got = effects(cr.function(f), *POINT)
+        slopes = cr.gradient(names["total"], argnums=(0, 1))(*POINT)
     except cr.CaptureError as error:
         assert "view of" in str(error) or "shares memory" in str(error), f"{error}\n{text}"
         return False
     for g, w in zip(got, want):
         np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9, err_msg=text)
+    check_slope(f, slopes, text)
     return True
 
 
-def test_random_programs_give_the_numbers_of_python():
-    done = [run(seed) for seed in range(80)]
+def check_slope(f, slopes, text):
+    """The gradient along two directions against central differences of NumPy, at two steps for programs in pieces."""
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        d, e = rng.normal(size=4), rng.normal(size=4)
+        got = float(slopes[0] @ d + slopes[1] @ e)
+        at = lambda h: weighted(f, POINT[0] + h * d, POINT[1] + h * e)
+        steps = {1e-4: 1e-5, 1e-6: 1e-3}
+        found = {h: (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h) for h in steps}
+        close = any(abs(got - found[h]) <= tolerance * max(1.0, abs(got)) for h, tolerance in steps.items())
+        assert close or not np.all(np.isfinite(list(found.values()))), f"{got} {found}\n{text}"
+
+
+@pytest.mark.parametrize("start", range(0, int(os.environ.get("CHAINRULE_RANDOM_PROGRAMS", 80)), 80))
+def test_random_programs_give_the_numbers_and_slopes_of_python(start):
+    done = [run(seed) for seed in range(start, start + 80)]
     assert done.count(True) >= 40, done
