@@ -9,7 +9,8 @@ import types
 
 import numpy as np
 
-from . import _core, sizes
+from . import _core
+from . import sizes as known_sizes
 from .arguments import Static, count_leaves, spec_of, to_floats
 from .capture import capture
 from .capture.derivatives import RULE
@@ -80,22 +81,7 @@ class Evaluator(_core.Caller):
         """A call that is not like an earlier one."""
         kwargs = dict(kwargs or {})
         out = None if "out" in self.__signature__.parameters else kwargs.pop("out", None)
-        if self._needs_sizes:
-            with sizes.known():
-                return self._run(args, kwargs, out)
-        try:
-            return self._run(args, kwargs, out)
-        except Error as error:
-            if not sizes.may_depend_on_sizes(error):
-                raise
-            first = error
-        try:
-            with sizes.known():
-                result = self._run(args, kwargs, out)
-        except Error:
-            raise first from None
-        self._needs_sizes = not isinstance(first, ShapeError)
-        return result
+        return known_sizes.attempt(self, lambda: self._run(args, kwargs, out))
 
     def _run(self, args, kwargs, out):
         call = self._prepare(args, kwargs)
@@ -103,7 +89,7 @@ class Evaluator(_core.Caller):
             return self._run_with_effects(call, args, kwargs, out)
         results = call.code.run(call.leaves, out)
         self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
-        if not sizes.is_known():
+        if not known_sizes.is_known():
             self._remember(call)
         return out if out is not None else fill(call.template, call.code.leaves(results))
 
@@ -239,9 +225,9 @@ class Function(Evaluator):
         leaves = []
         specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
                        for name, value in zip(self._names, values)])
-        if sizes.is_known():
+        if known_sizes.is_known():
             rest = iter(list(leaves))
-            specs = tuple([sizes.with_sizes(spec, rest) for spec in specs])
+            specs = tuple([known_sizes.with_sizes(spec, rest) for spec in specs])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
         entry = self._entries.get(key)
         if entry is None or not entry.holds():

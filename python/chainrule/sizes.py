@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from .errors import CaptureError, Limitation, ShapeError
+from .errors import CaptureError, Error, Limitation, ShapeError
 
 STATE = threading.local()
 
@@ -35,6 +35,26 @@ def may_depend_on_sizes(error):
     if isinstance(error, CaptureError):
         return any(title in str(error) for title in ("is computed while the function runs", "sizes do not agree"))
     return isinstance(error, (ShapeError, Limitation))
+
+
+def attempt(owner, run):
+    """The result of `run()`, within known sizes where symbolic ones do not suffice; `owner` remembers that they never do."""
+    if owner._needs_sizes:
+        with known():
+            return run()
+    try:
+        return run()
+    except Error as error:
+        if not may_depend_on_sizes(error):
+            raise
+        first = error
+    try:
+        with known():
+            result = run()
+    except Error:
+        raise first from None
+    owner._needs_sizes = not isinstance(first, ShapeError)
+    return result
 
 
 def with_sizes(spec, leaves):

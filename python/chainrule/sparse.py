@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from . import sizes
 from .derivative import Derivative
 from .errors import Error, TypeError_
 
@@ -78,20 +79,20 @@ class SparseDerivative(Derivative):
         kwargs = dict(kwargs or {})
         if "out" in kwargs and "out" not in self.__signature__.parameters:
             raise TypeError_("sparse derivatives take no `out`", remedy="the array's `data` is new at each call")
-        found, leaves = self._at(args, kwargs)
+        found, leaves = sizes.attempt(self, lambda: self._at(args, kwargs))
         values = np.empty(max(found.n, 1))[:found.n]
         found.at.run(leaves, values if found.n else np.empty(0))
         return made(self.form, found, values)
 
     def pattern(self, *args, **kwargs):
         """Where the entries are: an array with `True` for each."""
-        found, _ = self._at(args, kwargs)
+        found, _ = sizes.attempt(self, lambda: self._at(args, kwargs))
         return made(self.form, found, np.ones(found.n, np.bool_))
 
     def picture(self, *args, **kwargs):
         """A picture of the pattern."""
         from .display import pattern_picture
-        found, _ = self._at(args, kwargs)
+        found, _ = sizes.attempt(self, lambda: self._at(args, kwargs))
         return pattern_picture(found.starts, found.columns, found.shape)
 
     def _repr_svg_(self):

@@ -7,11 +7,14 @@ import re
 import textwrap
 
 import pytest
+from picture import svg
 
 import chainrule as cr
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md"]
+#: Pages of the guide with a picture of their `curves`.
+MODELS = sorted((ROOT / "docs/guide").glob("python-*.md"))
+PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md", *MODELS]
 
 
 def blocks(page):
@@ -30,6 +33,12 @@ def test_blocks_run(page):
         source = "\n" * line + code
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         exec(compile(source, name, "exec"), names)
+    if page in MODELS:
+        picture = page.parent / "pictures" / f"{page.stem}.svg"
+        if os.environ.get("UPDATE_GUIDE"):
+            picture.write_text(svg(names["curves"]))
+        assert f"(pictures/{picture.name})" in page.read_text()
+        assert all(name in picture.read_text() for name in names["curves"])
 
 
 def test_the_table_of_calls_is_that_of_the_package():
