@@ -225,7 +225,7 @@ class Function(Evaluator):
         leaves = []
         specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
                        for name, value in zip(self._names, values)])
-        if known_sizes.is_known():
+        if known_sizes.is_known() and self.sizes is None:
             rest = iter(list(leaves))
             specs = tuple([known_sizes.with_sizes(spec, rest) for spec in specs])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
