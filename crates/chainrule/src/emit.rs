@@ -144,12 +144,13 @@ impl Function {
         emit_rust(self.name(), &[self], &RustOptions::default())
     }
 
-    /// The graph of straight-line code in Graphviz's language; `None` for a function that keeps its loops.
+    /// The graph in Graphviz's language: of straight-line code its operations, of a function that keeps its loops its statements,
+    /// with a cluster for each loop and branch.
     #[must_use]
-    pub fn dot(&self) -> Option<String> {
+    pub fn dot(&self) -> String {
         match &self.decided_or_self().body {
-            Body::Scalar(body) => Some(body.graph.dot(&body.roots())),
-            Body::Array(_) => None,
+            Body::Scalar(body) => body.graph.dot(&body.roots()),
+            Body::Array(body) => crate::array_dot::dot(&body.function),
         }
     }
 }

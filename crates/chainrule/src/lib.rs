@@ -44,6 +44,7 @@
 //! | [`report`] | diagnostics drawn beside their source |
 
 pub mod array;
+mod array_dot;
 mod batch;
 mod bound;
 mod build;

@@ -173,21 +173,25 @@ impl Function {
         {
             return keep(&format!("an argument or a result has more than {} elements", pays::MAX_ELEMENTS));
         }
-        let Estimate { operations, straight, loops } = Estimate::of(f);
+        let Estimate { operations, loops } = Estimate::of(f);
         let counted = rounded(operations);
         let most = if body.has_given_sizes { pays::MAX_OPERATIONS_OF_GIVEN_SIZES } else { pays::MAX_OPERATIONS };
         if operations > most {
             return keep(&format!("unrolled they have about {counted} operations, more than {most}"));
         }
-        if straight > loops {
-            let (straight, loops) = (rounded(straight), rounded(loops));
-            return keep(&format!("in lanes they are estimated at {loops} operations, unrolled at {straight}"));
-        }
         match self.unroll_within(pays::NODES_PER_OPERATION * most as usize) {
-            Ok(function) => Ok(Decided {
-                function: Some(function),
-                why: format!("loops are unrolled: about {counted} operations, all sizes known"),
-            }),
+            Ok(function) => {
+                let counts = function.counts().unwrap_or_default();
+                let weight = counts.weight as f64;
+                if weight > loops {
+                    let (loops, weight) = (rounded(loops), rounded(weight));
+                    return keep(&format!("their cost is estimated at {loops}, and {weight} unrolled"));
+                }
+                Ok(Decided {
+                    function: Some(function),
+                    why: format!("loops are unrolled: all sizes are known, {counts}"),
+                })
+            }
             // What fails in straight-line code may be a branch that is never taken.
             Err(error) if !error.is_bug() => keep(&first_line(&error)),
             Err(error) => Err(error),
@@ -210,6 +214,13 @@ impl Function {
             return Err(Error::request(
                 format!("the size `{name}` of `{}` is not known", self.name()),
                 format!("give it a number: `--size {name}=3` on the command line, `(\"{name}\", 3)` in Rust"),
+            ));
+        }
+        // An array of integers may be empty, so that its elements tell nothing.
+        if !leaves(f.result_type(), "").iter().all(|leaf| leaf.scalar == Type::Double) {
+            return Err(Error::request(
+                format!("a result of `{}` holds integers or truth values", self.name()),
+                "only doubles can be results of straight-line code; keep its loops",
             ));
         }
         let extent = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
@@ -249,10 +260,7 @@ impl Function {
         let (result, spans) = unroll(f, args, &mut graph, budget).map_err(|d| Error::program(d, &body.sources))?;
         let origins = Some(Arc::new(Origins::track(&mut graph, &spans, &body.sources)));
         let Some(nodes) = take_apart(f.result_type(), &result) else {
-            return Err(Error::request(
-                format!("a result of `{}` holds integers or truth values", self.name()),
-                "only doubles can be results of straight-line code; keep its loops",
-            ));
+            return Err(Error::Bug("a result of doubles was unrolled to something else".to_owned()));
         };
         let outputs = leaves(f.result_type(), "result")
             .into_iter()

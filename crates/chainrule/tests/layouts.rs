@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use chainrule::{Derivation, Function, Module, Type, Value};
+use chainrule::{Derivation, Function, Module, Semantics, Type, Unroll, Value, check};
 
 const PROGRAM: &str = "
 let rows = fun (v : [n]Double) -> build n (fun i -> (v[i], v[i] ** 2))
@@ -162,4 +162,167 @@ fn an_argument_is_not_taken_for_a_direction() {
         let error = f.jvp().by(&["x"]).function().unwrap_err().to_string();
         assert!(error.contains("`x_tan` already"), "{error}");
     }
+}
+
+fn function(text: &str) -> Function {
+    Module::from_text("f.ft", text).unwrap().function("f").unwrap()
+}
+
+#[test]
+fn what_is_unrolled_has_the_interface_of_loops() {
+    for name in ["rows", "fields", "pairs", "both", "scalar", "plain"] {
+        let kept = Module::from_text("f.ft", PROGRAM).unwrap().function(name).unwrap();
+        let auto = kept.at_sizes(&[("n", N as i64)]).unwrap();
+        assert!(kept.keeps_loops() && !auto.keeps_loops(), "{name}: {:?}", auto.unrolling());
+        let never = auto.clone().unroll(Unroll::Never);
+        agree(name, &never, &auto);
+        let requests: &[fn(&Function) -> Derivation] = match name {
+            "rows" | "both" => &[Function::jacobian, |f| f.vjp().with_value()],
+            _ => &[Function::gradient, Function::hessian, |f| f.hvp().with_value(), Function::hessian_diagonal],
+        };
+        for request in requests {
+            let derived = |f: &Function| request(f).function().unwrap();
+            assert!(!derived(&auto).keeps_loops(), "{name}");
+            agree(name, &derived(&never), &derived(&auto));
+        }
+    }
+}
+
+#[test]
+fn numbers_and_integers_are_arguments_either_way() {
+    let text = "let f = fun (x : Double) (p : (Double, [2]Double)) (k : Int) (r : { a : Double }) -> x * p.0 * p.1[1] * real k + r.a ** 2";
+    let f = function(text);
+    // An integer argument is no size: it may be another at each call.
+    assert!(f.keeps_loops());
+    let auto = f.at_sizes(&[("k", 3)]).unwrap();
+    assert!(!auto.keeps_loops());
+    let never = auto.clone().unroll(Unroll::Never);
+    agree("value", &never, &auto);
+    agree("gradient", &never.gradient().function().unwrap(), &auto.gradient().function().unwrap());
+    let args = [
+        Value::Real(2.0),
+        Value::Tuple(vec![Value::Real(3.0), vec![1.0, 5.0].into()]),
+        Value::Tuple(vec![Value::Real(7.0)]),
+    ];
+    assert_eq!(auto.compile().unwrap().call(&args).unwrap(), [Value::Real(139.0)]);
+}
+
+#[test]
+fn loops_are_kept_where_they_cost_less_or_are_needed() {
+    let long = function("let f = fun (x : [1000]Double) -> sum 1000 (fun i -> sin x[i])");
+    assert!(
+        long.keeps_loops() && long.unrolling().unwrap().contains("their cost is estimated"),
+        "{:?}",
+        long.unrolling()
+    );
+    assert!(!long.clone().unroll(Unroll::Always).keeps_loops());
+    let large =
+        function("let f = fun (x : [60]Double) -> ifold (fun s i -> ifold (fun s j -> s * x[i] + x[j]) s 60) 0.0 60");
+    assert!(large.keeps_loops() && large.unrolling().unwrap().contains("more than"), "{:?}", large.unrolling());
+    let data = function("let f = fun (x : Double) -> while (fun s -> s > 1) (fun s -> s / 2) x 50");
+    assert!(data.keeps_loops());
+    assert!(data.gradient().unroll(Unroll::Always).function().unwrap_err().is_limitation());
+    let text = "let f = fun (x : [3]Double) -> vectorNorm x";
+    let strict = Module::from_text("f.ft", text).unwrap().with_semantics(Semantics::Strict).function("f").unwrap();
+    assert!(strict.keeps_loops());
+    let few =
+        function("let f = fun (x : [4]Double) -> vectorSum (ifold (fun s i -> build 4 (fun k -> s[k] * x[k])) x 9)");
+    assert!(!few.gradient().function().unwrap().keeps_loops());
+    let checkpointed = few.gradient().checkpoints(2).function().unwrap();
+    assert!(checkpointed.keeps_loops());
+    assert_eq!(
+        checkpointed.compile().unwrap().eval(&[&[1.0, 0.5, 2.0, 1.5]]).unwrap()[0].len(),
+        few.gradient().compile().unwrap().eval(&[&[1.0, 0.5, 2.0, 1.5]]).unwrap()[0].len()
+    );
+    // A Hessian of 4,900 numbers, most of them zeros, is written by loops.
+    let wide = function("let f = fun (x : [70]Double) -> ifold (fun s i -> s + x[i] ** 3) 0.0 70");
+    assert!(!wide.gradient().function().unwrap().keeps_loops(), "{:?}", wide.unrolling());
+    assert!(wide.hessian().function().unwrap().keeps_loops());
+    assert!(!wide.hessian().sparse().function().unwrap().keeps_loops());
+}
+
+#[test]
+fn refusals_do_not_depend_on_the_form() {
+    let f = function("let f = fun (x : [3]Double) (k : Int) -> build 2 (fun i -> x[i] * x[i + 1] * real k)")
+        .at_sizes(&[("k", 2)])
+        .unwrap();
+    let requests: [fn(&Function) -> Derivation; 5] = [
+        Function::gradient,
+        Function::hessian,
+        |f| f.jacobian().by(&["y"]),
+        |f| f.jacobian().by(&["x", "x"]),
+        |f| f.jacobian().by(&["k"]),
+    ];
+    for request in requests {
+        let refused = |unroll| request(&f.clone().unroll(unroll)).function().unwrap_err().to_string();
+        assert_eq!(refused(Unroll::Auto), refused(Unroll::Never));
+        assert_eq!(refused(Unroll::Always), refused(Unroll::Never));
+    }
+    assert!(f.at_sizes(&[("n", 3)]).unwrap_err().to_string().contains("has no size `n`"));
+    let short = function("let f = fun (x : [n]Double) (k : Card) -> sum (n - k) (fun i -> x[i + k])");
+    let why = |unroll| short.clone().unroll(unroll).at_sizes(&[("n", 2), ("k", 5)]).map(|f| f.compile().map(|_| ()));
+    assert_eq!(format!("{:?}", why(Unroll::Auto).is_err()), format!("{:?}", why(Unroll::Never).is_err()));
+}
+
+#[test]
+fn operations_of_loops_are_polynomials() {
+    let f = function(
+        "let f = fun (x : [n]Double) (y : [n][m]Double) ->
+      sum n (fun i -> sum i (fun j -> x[i] * x[j])) + sum n (fun i -> sum m (fun j -> exp y[i][j] * x[i]))",
+    );
+    for f in [f.clone(), f.gradient().function().unwrap()] {
+        let counts = f.loop_counts().unwrap().unwrap();
+        for sizes in [[("n", 7), ("m", 3)], [("n", 20), ("m", 11)]] {
+            let (found, expected) = (counts.at(&sizes), f.counts_at(&sizes, chainrule::Rewrite::All).unwrap());
+            assert_eq!((found.call, found.mul, found.div), (expected.call, expected.mul, expected.div), "{counts}");
+        }
+    }
+    assert_eq!(
+        function("let f = fun (x : [n]Double) -> sum n (fun i -> sin x[i])")
+            .loop_counts()
+            .unwrap()
+            .unwrap()
+            .to_string(),
+        "n add, n call"
+    );
+    assert!(function("let f = fun (x : [2]Double) -> x[0] * x[1]").loop_counts().unwrap().is_none());
+}
+
+#[test]
+fn functions_of_any_form_are_compared_and_drawn() {
+    let text = "let f = fun (x : [n]Double) (at : [m]Index) (k : Card) (p : { a : Double, b : [2]Double }) ->
+      build m (fun j -> sin x[at[j]] * real k + p.a * p.b[1] ** 2)";
+    let f = function(text);
+    let settings = check::Settings::default();
+    let agreement = check::compare(&f, &f.jacobian(), &settings).unwrap();
+    assert!(agreement.worst() < 1e-12 && agreement.elements > 3, "{agreement}");
+    let agreement = check::compare(&f, &f.jacobian().by(&["p"]).strategy("forward"), &settings).unwrap();
+    assert!(agreement.worst() < 1e-12, "{agreement}");
+    assert!(check::compare(&f, &f.hessian(), &settings).is_err());
+    let dot = f.dot();
+    assert!(dot.contains("subgraph cluster_0") && dot.contains("label=\"build m\""), "{dot}");
+    assert!(!function("let f = fun (x : [2]Double) -> x[0] * x[1]").dot().contains("cluster"));
+}
+
+#[test]
+fn emitted_sparse_results_have_their_pattern_beside_them() {
+    let f = function("let f = fun (x : [4]Double) -> build 3 (fun i -> (x[i + 1] - x[i]) ** 2)");
+    let jacobian = f.jacobian().sparse().function().unwrap().named("f_jac");
+    let c = chainrule::emit_c("both", &[&jacobian, &f.jacobian().sparse().function().unwrap().named("g_jac")]).unwrap();
+    for name in ["f_jac", "g_jac"] {
+        for line in
+            [format!("extern const int64_t {name}_rows[6];"), format!("extern const int64_t {name}_columns[6];")]
+        {
+            assert!(c.header.contains(&line), "{}", c.header);
+        }
+        assert!(
+            c.source.contains(&format!("const int64_t {name}_columns[6] = {{\n    0, 1, 1, 2, 2, 3,\n}};")),
+            "{}",
+            c.source
+        );
+    }
+    assert!(c.header.contains("#define F_JAC_NNZ 6") && c.header.contains("#include <stdint.h>"));
+    let rust = jacobian.emit_rust().unwrap().text;
+    assert!(rust.contains("pub const F_JAC_NNZ: usize = 6;"), "{rust}");
+    assert!(rust.contains("pub static F_JAC_ROWS: [usize; 6] = [\n    0, 0, 1, 1, 2, 2,\n];"), "{rust}");
 }

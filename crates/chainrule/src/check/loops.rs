@@ -8,9 +8,10 @@ use crate::derive::Derivation;
 use crate::function::ArrayBody;
 use crate::{Error, Function, Result};
 use chainrule_autodiff::{Mode, Request, derive};
-use chainrule_base::{Diagnostic, Diagnostics, Name};
+use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
 use chainrule_ir::{self as ir, Sizes, Type, Value, VarId, bind_sizes};
 use chainrule_ops::{Big, F64, Precise};
+use std::sync::Arc;
 
 /// Number of sets of sizes and integers that are tried until the program has a value.
 const TRIES: u64 = 64;
@@ -35,7 +36,7 @@ pub(super) fn compare(
     let forward = derive(&body.function, &by_forward_mode).map_err(fail)?;
     let compiled = derivation.function()?.compile()?;
     let mut noise = Noise(settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
-    let first = arguments(function, &program, settings, &mut noise)?;
+    let first = arguments(function, &program, settings, &mut noise, &body.sources)?;
     let components = components(&program, &request.by, &first);
     let mut agreement =
         Agreement { points: settings.points, elements: 0, from_forward: 0.0, precisely: 0.0, from_differences: 0.0 };
@@ -152,8 +153,10 @@ fn arguments(
     program: &ir::Function,
     settings: &Settings,
     noise: &mut Noise,
+    sources: &Arc<Sources>,
 ) -> Result<Vec<Value<f64>>> {
     let (lo, hi) = settings.range;
+    let mut failure = None;
     for k in 0..TRIES {
         let mut sizes = Sizes::default();
         for var in &program.sizes {
@@ -172,12 +175,16 @@ fn arguments(
             ty => value(ty, &sizes, &mut scalar),
         };
         let args: Option<Vec<Value<f64>>> = program.params.iter().map(argument).collect();
-        if let Some(args) = args
-            && bind_sizes(program, &args).is_ok()
-            && ir::evaluate(program, &mut F64, &args).is_ok()
-        {
-            return Ok(args);
+        let Some(args) = args.filter(|args| bind_sizes(program, args).is_ok()) else { continue };
+        match ir::evaluate(program, &mut F64, &args) {
+            Ok(_) => return Ok(args),
+            Err(found) => failure = failure.or(Some(found)),
         }
+    }
+    // Where there is nothing to choose, the program itself is what fails.
+    let has_choice = !program.sizes.is_empty() || program.params.iter().any(|param| !program.ty(*param).is_linear());
+    if let Some(failure) = failure.filter(|_| !has_choice) {
+        return Err(Error::program(Diagnostic::from(failure), sources));
     }
     Err(Error::request(
         format!("no sizes and integers up to {LARGEST} were found for which `{}` has a value", function.name()),

@@ -1,7 +1,7 @@
 //! Whether straight-line code of an array program pays, estimated before it is made.
 //!
-//! In: a function whose sizes are all known, its derivatives expanded. Out: the operations that it has unrolled, and the cost of
-//! straight-line code and of loops, both in operations of weight 1. Linear in the function.
+//! In: a function whose sizes are all known. Out: the operations that it has unrolled, but for those that are equal, and the cost of
+//! its loops in operations of weight 1. Straight-line code costs the weight of its operations. Linear in the function.
 //!
 //! | | straight-line code | loops |
 //! | --- | --- | --- |
@@ -60,10 +60,8 @@ pub(crate) fn has_few_elements(ty: &Type) -> bool {
 /// Costs of one evaluation.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Estimate {
-    /// Operations of straight-line code.
+    /// Operations of straight-line code, equal ones counted each time.
     pub(crate) operations: f64,
-    /// Cost of straight-line code.
-    pub(crate) straight: f64,
     /// Cost of loops.
     pub(crate) loops: f64,
 }
@@ -77,11 +75,7 @@ impl Estimate {
     }
 
     fn plus(self, other: Self) -> Self {
-        Self {
-            operations: self.operations + other.operations,
-            straight: self.straight + other.straight,
-            loops: self.loops + other.loops,
-        }
+        Self { operations: self.operations + other.operations, loops: self.loops + other.loops }
     }
 }
 
@@ -133,7 +127,7 @@ impl Walk<'_> {
                     self.is_constant[var] = true;
                     return Estimate { loops, ..Estimate::default() };
                 }
-                Estimate { operations: 1.0, straight: weight, loops }
+                Estimate { operations: 1.0, loops }
             }
             Expr::Get { .. } if is_double(&var) => access,
             Expr::Build { size: count, index, body } | Expr::Sum { count, index, body } => {
@@ -166,9 +160,5 @@ impl Walk<'_> {
 }
 
 fn times(one: Estimate, trips: f64, step: f64) -> Estimate {
-    Estimate {
-        operations: one.operations * trips,
-        straight: one.straight * trips,
-        loops: (one.loops + step) * trips + ENTRY,
-    }
+    Estimate { operations: one.operations * trips, loops: (one.loops + step) * trips + ENTRY }
 }

@@ -90,12 +90,7 @@ pub fn run(options: &Options) -> Outcome {
         Show::Counts => {}
         Show::Program => text.push_str(&derived.listing()),
         Show::Kernel => text.push_str(&kernel(options, &derived)?),
-        Show::Dot => {
-            let Some(dot) = derived.dot() else {
-                return Err("error: only straight-line code has a graph\n  help: give sizes, as in --size n=4".into());
-            };
-            text.push_str(&dot);
-        }
+        Show::Dot => text.push_str(&derived.dot()),
     }
     if is_run {
         let compiled = progress::during("compiling", || compile(options, &derived))?;
@@ -137,12 +132,8 @@ fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
         text.push_str(&match options.show {
             Show::Program => program.listing(),
             Show::Kernel => kernel(options, &program)?,
-            Show::Counts | Show::Dot => {
-                return Err(
-                    "error: only straight-line code has counts and a graph\n  help: give sizes, as in --size n=4"
-                        .into(),
-                );
-            }
+            Show::Counts => format!("// {}: {}\n", program.name(), counted(&program)?),
+            Show::Dot => program.dot(),
         });
     }
     print(&text)

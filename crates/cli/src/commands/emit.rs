@@ -203,8 +203,14 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
         }
     };
     let mut derived = progress::during("deriving", derive)?;
-    if let (Some(name), [one]) = (&options.name, derived.as_mut_slice()) {
-        *one = one.clone().named(name);
+    match (&options.name, derived.as_mut_slice()) {
+        (Some(name), [one]) => *one = one.clone().named(name),
+        // A sparse derivative of a function of unknown sizes.
+        (Some(name), [pattern, values]) => {
+            *pattern = pattern.clone().named(&format!("{name}_pattern"));
+            *values = values.clone().named(&format!("{name}_values"));
+        }
+        _ => {}
     }
     // The source of C includes its header by the name of the file.
     let file = match out {
