@@ -741,7 +741,9 @@ fn programs(rule: &str) -> Vec<Function> {
             .map(|(low, high, by)| {
                 program(|p| {
                     p.sum(p.n.clone(), |p, i| {
-                        let x = p.get(p.v, i);
+                        // Thirds are rounded, so that the order of additions at a border shows.
+                        let (x, three) = (p.get(p.v, i), p.real(3.0));
+                        let x = p.op(Div, &[x, three]);
                         let mut at = p.b.size(Size::var(i).add(&Size::constant(by)));
                         if let Some(low) = low {
                             let low = p.b.int(low);
