@@ -15,6 +15,7 @@ mod memory;
 mod problems;
 mod random;
 mod rival;
+mod roofline;
 mod scale;
 mod straightline;
 mod targets;
@@ -48,6 +49,8 @@ enum Command {
     Arrays(arrays::Options),
     /// Small functions of fixed size: automatic unrolling compared with unrolling always and never.
     Auto(auto::Options),
+    /// Array programs, compared with the bounds of memory and arithmetic, NumPy and JAX.
+    Roofline(roofline::Options),
     /// Straight-line code: native code compared with the interpreter, C compilers, and, if built with `--features
     /// cranelift`, Cranelift.
     Straightline(straightline::Options),
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Latency(options) => latency::run(&options),
         Command::Arrays(options) => arrays::run(&options),
         Command::Auto(options) => auto::run(&options),
+        Command::Roofline(options) => roofline::run(&options),
         Command::Straightline(options) => straightline::run(&options),
         Command::Batch(options) => batch::run(&options),
         Command::Mathfun(options) => mathfun::run(&options),

@@ -1,0 +1,170 @@
+//! `roofline`: array problems beside the bound that memory and arithmetic of this machine set, and beside NumPy and JAX where
+//! they are installed.
+//!
+//! A bound is the larger of two times: for the bytes that must move, at the bandwidth of the cache level that the working set fits
+//! into, and for the operations, at the peak of fused multiply-adds, with elementary functions at their measured times in
+//! lanes. The work is the least that the mathematics asks for, not what the code does. Value, gradient, and both in one call
+//! run in turn, round by round; medians count.
+
+mod peaks;
+mod problems;
+
+use crate::measure::Runner;
+use chainrule::{Compiled, Module};
+use clap::Args;
+use peaks::Peaks;
+use problems::{Problem, Work};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+const PROGRAMS: &str = include_str!("roofline/problems.ft");
+const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/roofline.py");
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// Problems by name or the beginning of one: linear, heat, ...
+    #[arg(long = "problem", value_delimiter = ',')]
+    problems: Vec<String>,
+    /// Rounds; medians count.
+    #[arg(long, default_value_t = 15)]
+    rounds: usize,
+    /// Python with NumPy, JAX, or both, for the peers; `none` leaves them out.
+    #[arg(long, default_value = "python3")]
+    python: String,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A part of a problem: its work, and the code.
+struct Part {
+    name: &'static str,
+    work: Work,
+    code: Compiled,
+}
+
+/// Prints the table.
+///
+/// # Errors
+/// When a program is wrong.
+pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let peaks = Peaks::measure()?;
+    print_peaks(&peaks, options.json);
+    let module = Module::from_text("problems.ft", PROGRAMS)?;
+    let wanted = |p: &Problem| {
+        options.problems.is_empty() || options.problems.iter().any(|name| p.name.starts_with(name.as_str()))
+    };
+    let mut peers = peers(options);
+    if !options.json {
+        println!(
+            "{:<17}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}",
+            "problem", "part", "KiB", "k fused", "bound us", "of", "us", "of bound", "NumPy us", "JAX us"
+        );
+    }
+    for problem in problems::all().iter().filter(|p| wanted(p)) {
+        one(&module, problem, &peaks, options, &mut peers)?;
+    }
+    Ok(())
+}
+
+fn print_peaks(peaks: &Peaks, as_json: bool) {
+    let levels = peaks.levels.iter().map(|(name, _, bandwidth)| (*name, bandwidth / 1e9));
+    let calls = peaks.calls.iter().map(|(_, name, seconds)| (*name, seconds * 1e9));
+    if as_json {
+        let (levels, calls): (BTreeMap<_, _>, BTreeMap<_, _>) = (levels.collect(), calls.collect());
+        println!("{}", json!({"fused_per_ns": peaks.operations / 1e9, "bytes_per_ns": levels, "call_ns": calls}));
+        return;
+    }
+    println!("{:.1} fused multiply-adds a ns", peaks.operations / 1e9);
+    levels.for_each(|(name, bandwidth)| println!("{name}: {bandwidth:.1} bytes a ns"));
+    calls.for_each(|(name, ns)| println!("{name}: {ns:.2} ns a number"));
+}
+
+/// Seconds that `work` takes at least, and whether memory or arithmetic decides.
+fn bound(peaks: &Peaks, problem: &Problem, work: &Work) -> (f64, &'static str) {
+    let memory = work.bytes / peaks.bandwidth(8.0 * problem.working_set);
+    let calls: f64 = work.calls.iter().map(|(call, n)| n * peaks.call(*call)).sum();
+    let arithmetic = work.operations / peaks.operations + calls;
+    if memory > arithmetic { (memory, "bytes") } else { (arithmetic, "fused") }
+}
+
+fn one(
+    module: &Module,
+    problem: &Problem,
+    peaks: &Peaks,
+    options: &Options,
+    peers: &mut BTreeMap<(String, String), Json>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let function = module.function(problem.function)?;
+    let (value, gradient) = (problem.value, problem.gradient);
+    let derived = || function.gradient().by(problem.by);
+    let both = Work {
+        operations: gradient.operations,
+        bytes: gradient.bytes,
+        calls: if value.calls[0].1 + value.calls[1].1 > gradient.calls[0].1 + gradient.calls[1].1 {
+            value.calls
+        } else {
+            gradient.calls
+        },
+    };
+    let parts = [
+        Part { name: "value", work: value, code: function.compile()? },
+        Part { name: "gradient", work: gradient, code: derived().function()?.compile()? },
+        Part { name: "both", work: both, code: derived().with_value().function()?.compile()? },
+    ];
+    let mut prepared = parts.iter().map(|part| part.code.prepare(&problem.args)).collect::<Result<Vec<_>, _>>()?;
+    prepared.iter_mut().try_for_each(chainrule::Prepared::run)?;
+    let mut runners: Vec<Runner<'_>> = (prepared.iter_mut())
+        .map(|at| {
+            Runner::new(1, || {
+                let _ = at.run();
+            })
+        })
+        .collect();
+    for _ in 0..options.rounds {
+        runners.iter_mut().for_each(Runner::sample);
+    }
+    for (part, runner) in parts.iter().zip(&runners) {
+        let (seconds, of) = bound(peaks, problem, &part.work);
+        let (bound_us, us) = (seconds * 1e6, runner.median() / 1e3);
+        let peer = |engine: &str| peers.get(&(problem.name.clone(), engine.to_owned()))?.get(part.name)?.as_f64();
+        let (numpy, jax) = (peer("numpy"), peer("jax"));
+        let (kib, operations) = (part.work.bytes / 1024.0, part.work.operations / 1e3);
+        if options.json {
+            println!(
+                "{}",
+                json!({"problem": problem.name, "part": part.name, "bytes": part.work.bytes,
+                    "fused": part.work.operations, "bound_us": bound_us, "bound_by": of, "us": us, "numpy_us": numpy, "jax_us": jax})
+            );
+            continue;
+        }
+        let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.1}"));
+        println!(
+            "{:<17}{:<10}{kib:>9.0}{operations:>10.0}{bound_us:>9.1}{of:>9}{us:>9.1}{:>9.2}{:>10}{:>10}",
+            problem.name,
+            part.name,
+            bound_us / us,
+            text(numpy),
+            text(jax)
+        );
+    }
+    Ok(())
+}
+
+/// Times of the peers in microseconds, by problem and engine; none where there is no Python or neither is installed.
+fn peers(options: &Options) -> BTreeMap<(String, String), Json> {
+    let mut all = BTreeMap::new();
+    if options.python == "none" {
+        return all;
+    }
+    let Ok(output) = Command::new(&options.python).arg(PEERS).args(&options.problems).output() else { return all };
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(row) = serde_json::from_str::<Json>(line) else { continue };
+        if let (Some(problem), Some(engine)) = (row["problem"].as_str(), row["engine"].as_str()) {
+            all.insert((problem.to_owned(), engine.to_owned()), row.clone());
+        }
+    }
+    all
+}
