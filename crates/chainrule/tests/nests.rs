@@ -46,6 +46,9 @@ let smoothing = fun (x : [n + k]Double) (w : [k]Double) (y : [n]Double) ->
 let regression = fun (x : [n]Double) (a : [k]Double) ->
   sum (n - k) (fun t -> let e = x[t + k] - sum k (fun s -> a[s] * x[t + k - 1 - s]) in e * e)
 
+let poisson = fun (b : [k]Double) (x : [n][k]Double) (y : [n]Double) ->
+  sum n (fun i -> let e = sum k (fun j -> x[i][j] * b[j]) in exp e - y[i] * e)
+
 let channels = fun (x : [n + k][m]Double) (w : [h][k]Double) (y : [n][m]Double) ->
   sum n (fun i -> sum m (fun j -> sum h (fun c ->
     let s = sum k (fun a -> w[c][a] * x[i + a][j]) in y[i][j] * s * s)))
@@ -114,6 +117,8 @@ fn gradients_are_those_of_loops_in_order() {
         ("smoothing", &["x"], &["l", "k", "n"]),
         ("regression", &[], &["l", "k"]),
         ("regression", &["a"], &["l", "k"]),
+        ("poisson", &[], &["k", "nk", "n"]),
+        ("poisson", &["b"], &["k", "nk", "n"]),
         ("channels", &[], &["lm", "hk", "nm"]),
         ("channels", &["x"], &["lm", "hk", "nm"]),
     ] {
@@ -165,6 +170,17 @@ fn gradients_are_those_of_loops_in_order() {
     ];
     // A loop of `channels` has elements of its own in all of them.
     assert_eq!(distributed, expected);
+}
+
+/// Short rows have a lane each, long ones eight lanes, in the value and in its gradient.
+#[test]
+fn nests_over_rows_are_written_for_short_and_for_long_rows() {
+    let value = Module::from_text("nests.ft", PROGRAMS).unwrap().function("poisson").unwrap();
+    let alone = value.gradient().by(&["b"]).function().unwrap();
+    for function in [value, alone, gradient("poisson", &["b"])] {
+        let kernel = function.compile().unwrap().listing();
+        assert!(kernel.contains("= int 64\n"), "{kernel}");
+    }
 }
 
 /// A nest of additions reads elements that are there because an inner loop runs.

@@ -67,7 +67,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "split",
-        does: "index set splitting: loops are cut where a comparison of their index changes",
+        does: "index set splitting: loops are cut where a comparison, a remainder or a minimum of their index changes",
         stage: Stage::Loops,
         rounding: Rounding::Exact,
         run: |kernel, _| loops::split_index_sets(kernel),
@@ -103,6 +103,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::distribute(kernel),
     },
     Pass {
+        name: "version-rows",
+        does: "nests over rows of unknown length are written twice, for short rows and for long ones",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::version_rows,
+    },
+    Pass {
         name: "pack",
         does: "rows that a vectorised nest accesses repeatedly are packed",
         stage: Stage::Lanes,
@@ -115,6 +122,13 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Lanes,
         rounding: Rounding::Reorders,
         run: lanes::cut,
+    },
+    Pass {
+        name: "unroll-rows",
+        does: "loops along rows in lane loops do four iterations at once",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::unroll_rows(kernel),
     },
     Pass {
         name: "hoist-integers",

@@ -5,6 +5,7 @@
 //! adjacent, which are loaded one by one or in rows. Each execution has a fixed cost for its start and for the
 //! reduction of sums.
 
+use super::unroll::{self, is_adjacent};
 use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
 use crate::events::Event;
@@ -38,6 +39,9 @@ const FETCH_ELEMENT: f64 = 24.0;
 const BESIDE: f64 = 2.0;
 const ROW: i32 = 4;
 
+/// Cost of such an element in a loop along the rows, which is unrolled, so that rows are loaded and transposed.
+const TURNED: f64 = 4.5;
+
 /// Cost of an elementary function in lanes; other functions are called for each lane.
 const FUNCTION: f64 = 20.0;
 
@@ -68,6 +72,50 @@ struct Estimate {
     chosen: Vec<usize>,
 }
 
+/// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
+/// where the extent is less, and four times as many where it is not; otherwise [`TRIPS`].
+#[derive(Default)]
+struct Trips {
+    constants: BTreeMap<Reg, i64>,
+    /// Comparisons of integers with constants: `a < limit`, by result.
+    limits: BTreeMap<Reg, (Reg, i64)>,
+    /// By open branch: the extent and the trip count.
+    open: Vec<Option<(Reg, f64)>>,
+}
+
+impl Trips {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Instr(Instr::Int { dst, value }) => {
+                self.constants.extend(value.as_constant().map(|c| (*dst, c)));
+            }
+            Event::Instr(Instr::IntOp { dst, op: Op::Lt, args: [a, b, _], .. }) => {
+                let limit = self.constants.get(b).filter(|limit| **limit > 1);
+                self.limits.extend(limit.map(|limit| (*dst, (*a, *limit))));
+            }
+            Event::If { condition } => {
+                self.open.push(self.limits.get(condition).map(|(extent, limit)| (*extent, *limit as f64 / 4.0)));
+            }
+            Event::Else { .. } => {
+                if let Some(Some((_, trips))) = self.open.last_mut() {
+                    *trips *= 16.0;
+                }
+            }
+            Event::EndIf { .. } => drop(self.open.pop()),
+            _ => {}
+        }
+    }
+
+    fn of(&self, count: &Poly<Reg>) -> f64 {
+        let assumed =
+            |r: Reg| self.open.iter().rev().flatten().find(|(extent, _)| *extent == r).map(|(_, trips)| *trips);
+        match count.as_constant() {
+            Some(n) => n.max(0) as f64,
+            None => count.as_var().and_then(assumed).unwrap_or(TRIPS),
+        }
+    }
+}
+
 /// Returns the loops to cut, by their indices.
 pub(super) fn choose(
     classes: &Arena<Reg, Class>,
@@ -76,7 +124,9 @@ pub(super) fn choose(
     legal: &BTreeMap<usize, Plan>,
 ) -> BTreeMap<Reg, Plan> {
     let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
+    let mut assumed = Trips::default();
     for (at, event) in events.iter().enumerate() {
+        assumed.event(event);
         let Some((_, inside)) = open.last_mut() else { break };
         match event {
             Event::Instr(instr) => {
@@ -89,14 +139,14 @@ pub(super) fn choose(
                 let Some((begin, body)) = open.pop() else { break };
                 let Some((_, around)) = open.last_mut() else { break };
                 let trips = match &events[begin] {
-                    Event::For { count, .. } => count.as_constant().map_or(TRIPS, |n| n.max(0) as f64),
+                    Event::For { count, .. } => assumed.of(count),
                     Event::While { .. } => TRIPS,
                     _ => 1.0,
                 };
                 let at_once = legal.get(&begin).and_then(|plan| {
                     let Event::For { index, .. } = &events[begin] else { return None };
                     let end = spans.end.get(&begin)?;
-                    let lanes = body_time(classes, &events[begin + 1..*end], *index);
+                    let lanes = time_of(classes, &events[begin + 1..*end], Some(*index), &assumed);
                     let extra = BEGIN + CARRIED * (plan.sums.len() + plan.accumulators.len()) as f64;
                     let rounds = (trips / LANES as f64).ceil();
                     Some(rounds * (lanes + APART * plan.scattered.len() as f64) + extra)
@@ -223,28 +273,34 @@ fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &
 
 /// Returns the cost of one iteration without lanes.
 pub(crate) fn plain_time(classes: &Arena<Reg, Class>, body: &[Event<'_>]) -> f64 {
-    time_of(classes, body, None)
+    time_of(classes, body, None, &Trips::default())
 }
 
-/// Returns the cost of one block of iterations in lanes.
-fn body_time(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg) -> f64 {
-    time_of(classes, body, Some(index))
-}
-
-fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) -> f64 {
+/// Returns the cost of one iteration, or of one block of iterations over `index` in lanes.
+fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>, assumed: &Trips) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
+    // The loop at hand, if it is unrolled along rows.
+    let mut along = None;
     let mut lanes = index.map(LaneTime::new);
-    for event in body {
+    for (at, event) in body.iter().enumerate() {
         match event {
             Event::Instr(instr) => {
+                let time = match &mut lanes {
+                    Some(lanes) => lanes.time(classes, instr, along),
+                    None => instr_time(instr, None),
+                };
                 if let Some((_, sum)) = sums.last_mut() {
-                    *sum += lanes.as_mut().map_or_else(|| instr_time(instr, None), |lanes| lanes.time(classes, instr));
+                    *sum += time;
                 }
             }
-            Event::For { count, .. } => sums.push((count.as_constant().map_or(TRIPS, |n| n.max(0) as f64), 0.0)),
+            Event::For { index, count, .. } => {
+                along = unroll::instrs(classes, &body[at..]).map(|_| *index);
+                sums.push((assumed.of(count), 0.0));
+            }
             Event::While { .. } => sums.push((TRIPS, 0.0)),
             Event::If { .. } => sums.push((1.0, 0.0)),
             Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                along = None;
                 if let (Some((trips, inside)), Some((_, around))) = (sums.pop(), sums.last_mut()) {
                     *around += trips * inside;
                 }
@@ -276,7 +332,8 @@ impl LaneTime {
         slope(poly, |r| self.steps.get(&r).copied())?.as_constant()
     }
 
-    fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr) -> f64 {
+    /// Returns the cost of an instruction, in the loop `along` rows if there is one.
+    fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr, along: Option<Reg>) -> f64 {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at.vars() {
@@ -299,6 +356,9 @@ impl LaneTime {
                 let alone = if is_fetched { FETCH_ELEMENT } else { access_time(self.slope(at)) };
                 if alone <= 1.0 {
                     return alone;
+                }
+                if !is_fetched && along.is_some_and(|along| is_adjacent(at, along)) {
+                    return TURNED;
                 }
                 let (part, offset) = split_constant(at);
                 let rows = self.rows.entry((*buffer, part)).or_default();

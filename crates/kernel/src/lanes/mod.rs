@@ -35,6 +35,10 @@
 //! **Register tiling** (`tile`) of another loop of the nest whose iterations read the same elements, with packed panels
 //! (`panel`) of large arrays.
 //!
+//! **Unrolling** of loops along rows in lanes (`unroll`), whose elements are then loaded in rows and transposed.
+//!
+//! **Loop versioning** (`version`) of nests over rows, whose best lane loop depends on the length of the rows.
+//!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
 //!
@@ -54,6 +58,8 @@ mod panel;
 pub(crate) mod rewrite;
 mod stage;
 mod tile;
+mod unroll;
+mod version;
 
 use crate::choices::choosable;
 use crate::events::{Event, events};
@@ -88,6 +94,13 @@ pub(crate) fn distribute(kernel: &mut Kernel) {
     }
 }
 
+/// Writes nests over rows twice, for short rows and for long ones.
+pub(crate) fn version_rows(kernel: &mut Kernel, reorder: bool) {
+    if has_loops(kernel) {
+        version::version(kernel, reorder);
+    }
+}
+
 /// Packs rows that loops to be vectorised access repeatedly.
 pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
     if !has_loops(kernel) {
@@ -112,6 +125,13 @@ pub(crate) fn cut(kernel: &mut Kernel, reorder: bool) {
     if has_loops(kernel) {
         let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
         rewrite::rewrite(kernel, chosen, tiles, &choosable);
+    }
+}
+
+/// Unrolls loops along rows in lane loops.
+pub(crate) fn unroll_rows(kernel: &mut Kernel) {
+    if has_loops(kernel) {
+        unroll::unroll(kernel);
     }
 }
 

@@ -127,7 +127,7 @@ impl Cutter<'_> {
     }
 
     /// Returns the first `count` iterations unchanged; their carried values are the initial values of `then`.
-    fn alone_first(&mut self, the: &Loop, count: Poly<Reg>, then: &[Carried]) -> Stmt {
+    pub(super) fn alone_first(&mut self, the: &Loop, count: Poly<Reg>, then: &[Carried]) -> Stmt {
         let map = the.carried.iter().zip(then).map(|(c, then)| (c.var, then.init)).collect();
         let (regs, buffers, by) = (&mut self.kernel.regs, BTreeMap::new(), Poly::var(the.index));
         let mut copier = Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers };
