@@ -1,4 +1,4 @@
-//! Nodes made again: extraction of what is needed, import from another graph, substitution.
+//! Copies of nodes: extraction of the needed ones, import from another graph, substitution.
 
 use crate::graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_base::{Arena, Diagnostic, Id};
@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 type Args = SmallVec<[NodeId; 4]>;
 
 impl Graph {
-    /// A graph of what `roots` need and nothing else, and the roots in it.
+    /// Returns a graph of only the nodes that `roots` need, and the roots in it.
     ///
-    /// Inputs stay what they are, all of them, in their order, and so do users' functions and origins. Other nodes
-    /// follow in depth-first order from the first root on, arguments from left to right: an order that
-    /// depends on the structure only, not on what else was made in this graph, or when.
+    /// All inputs keep their order, and users' functions and origins are unchanged. The other nodes follow in
+    /// depth-first order from the first root on, arguments from left to right: an order that depends on the structure
+    /// only, not on other nodes of this graph or on the time of their construction.
     #[must_use]
     pub fn extract(&self, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
         let mut out = Graph::new(self.semantics());
@@ -53,16 +53,16 @@ impl Graph {
         (out, roots)
     }
 
-    /// Makes `roots` of `other` here, simplified by this graph's semantics; `inputs[i]` stands for
-    /// input `i` of `other`. Users' functions that are not registered here are registered.
+    /// Copies `roots` of `other` into this graph, simplified by this graph's semantics; `inputs[i]` replaces input `i`
+    /// of `other`. Users' functions that are not registered here are registered.
     ///
     /// # Errors
-    /// When an input that is needed has no node in `inputs`, or when a derivative that has not been
-    /// made yet depends on an input that becomes anything but an input.
+    /// Fails if a needed input has no node in `inputs`, or if an unexpanded derivative depends on an input that is
+    /// replaced by a node that is not an input.
     pub fn import(&mut self, other: &Graph, roots: &[NodeId], inputs: &[NodeId]) -> Result<Vec<NodeId>, Diagnostic> {
         let mut functions: Arena<ExternalId, Option<ExternalId>> = Arena::filled(other.externals.len(), None);
         let mut copies: Vec<Option<NodeId>> = vec![None; other.len()];
-        // Whether an input below became something else than an input of its own.
+        // Whether an input below was replaced by a node that is not an input.
         let mut bound = vec![false; other.len()];
         let mut taken: FxHashMap<NodeId, usize> = FxHashMap::default();
         for id in other.reachable(roots).iter() {
@@ -91,7 +91,7 @@ impl Graph {
         Ok(roots.iter().filter_map(|r| copies[r.index()]).collect())
     }
 
-    /// Functions refer to their partials by id, so all of a function's partials come with it.
+    /// Imports a function together with its partials, to which it refers by id.
     fn import_function(
         &mut self,
         other: &Graph,
@@ -111,7 +111,7 @@ impl Graph {
                 }
             }
         }
-        // First an id for each, then their references to each other.
+        // First assigns an id to each, then sets their references to each other.
         let mut registered = Vec::new();
         for id in needed {
             let Some(f) = other.external_function(id) else { continue };
@@ -130,12 +130,12 @@ impl Graph {
         known[function].ok_or_else(|| Diagnostic::bug(format!("the function {function} was not imported")))
     }
 
-    /// `roots` made again with `map`'s keys replaced by their values, all at once, and simplified.
-    /// Nodes inside the replacements are not replaced again.
+    /// Copies `roots` with the keys of `map` replaced by their values, simultaneously, and simplified. Nodes inside the
+    /// replacements are not replaced again.
     ///
     /// # Errors
-    /// When a derivative that has not been made yet depends on an input that is replaced: the
-    /// derivative is meant before the replacement, so it has to be made first.
+    /// Fails if an unexpanded derivative depends on a replaced input: the derivative refers to the expression before
+    /// the replacement, so it must be expanded first.
     pub fn substitute(&mut self, roots: &[NodeId], map: &FxHashMap<NodeId, NodeId>) -> Result<Vec<NodeId>, Diagnostic> {
         let mut copies: Vec<Option<NodeId>> = vec![None; self.len()];
         let mut bound = vec![false; self.len()];
@@ -160,7 +160,7 @@ impl Graph {
         Ok(roots.iter().filter_map(|r| copies[r.index()]).collect())
     }
 
-    /// What is below the roots, without going below keys of `map`.
+    /// Returns the nodes below the roots, without descending below keys of `map`.
     fn reachable_above(&self, roots: &[NodeId], map: &FxHashMap<NodeId, NodeId>) -> crate::NodeSet {
         let mut set: crate::NodeSet = roots.iter().copied().collect();
         for id in self.ids().rev() {

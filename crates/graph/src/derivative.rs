@@ -1,26 +1,24 @@
-//! Derivatives that stand inside expressions: D*'s section 2.
+//! Derivatives inside of expressions: D*'s section 2.
 //!
 //! | paper | here |
 //! | --- | --- |
 //! | `D(g, i, a, b)`, a Derivative node | [`Graph::derivative`], [`Node::Derivative`] |
 //! | leafDerivatives | [`Graph::leaf_derivatives`] |
 //!
-//! A derivative node only says what is wanted. The library makes those that have no other below them,
-//! puts the results in their places by [`Graph::substitute`], and repeats until none is left.
-//! Variables are sorted and nested derivatives merged, so a derivative is made once whatever the order
-//! in which it is taken.
+//! A derivative node is only a specification. The library expands those without others below them, replaces them by
+//! [`Graph::substitute`], and repeats until none is left. Variables are sorted and nested derivatives merged, so that a
+//! derivative is computed once for any order of its variables.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::Diagnostic;
 use smallvec::SmallVec;
 
 impl Graph {
-    /// The derivative of `of` by all of `by`, one after the other; `of` itself when there are none.
-    /// 0 where `of` does not depend on one of them, 1 or 0 when `of` is an input.
-    /// Linear in the nodes below `of`.
+    /// Returns the derivative of `of` by all of `by`, one after the other; `of` itself if there are none. It is 0 if
+    /// `of` does not depend on one of them, 1 or 0 if `of` is an input. Linear in the nodes below `of`.
     ///
     /// # Errors
-    /// When one of `by` is not an input.
+    /// Fails if one of `by` is not an input.
     pub fn derivative(&mut self, of: NodeId, by: &[NodeId]) -> Result<NodeId, Diagnostic> {
         if let Some(other) = by.iter().find(|x| !matches!(self.node(**x), Node::Input(_))) {
             return Err(Diagnostic::error(format!("cannot differentiate by {}", self.short(*other)))
@@ -45,7 +43,7 @@ impl Graph {
         Ok(self.with_list(&list, Node::Derivative))
     }
 
-    /// The expression and the sorted variables of a derivative that has not been made yet.
+    /// Returns the expression and the sorted variables of an unexpanded derivative.
     #[must_use]
     pub fn derivative_parts(&self, id: NodeId) -> Option<(NodeId, &[NodeId])> {
         match (self.node(id), self.args(id)) {
@@ -54,7 +52,7 @@ impl Graph {
         }
     }
 
-    /// The derivatives at or below `roots` that have not been made yet and have none below them, ascending.
+    /// Returns the unexpanded derivatives at or below `roots` that have none below them, ascending.
     #[must_use]
     pub fn leaf_derivatives(&self, roots: &[NodeId]) -> Vec<NodeId> {
         let below = self.reachable(roots);

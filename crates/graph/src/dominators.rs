@@ -2,28 +2,28 @@
 //!
 //! In: successor lists and the nodes where paths start (or end). Out: the tree of immediate dominators.
 //!
-//! Source: Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm" (2001). Several starts are
-//! joined by a virtual one, which is never shown. Each sweep follows a reverse postorder; a graph
-//! without cycles needs one sweep, another only confirms. No recursion.
+//! Source: Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm" (2001). Several starts are joined by a virtual
+//! one, which is never returned. Each sweep follows a reverse postorder; an acyclic graph needs one sweep, and a second
+//! confirms the fixed point. No recursion.
 
 const NONE: u32 = u32::MAX;
 
-/// The dominator tree: `a` dominates `b` when every path from a start to `b` passes through `a`.
+/// Dominator tree: `a` dominates `b` if every path from a start to `b` passes through `a`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dominators {
-    /// The immediate dominator of each node; the virtual start, numbered after all nodes, where only
-    /// that dominates; [`NONE`] for nodes that are not reached.
+    /// Immediate dominator of each node; the virtual start, numbered after all nodes, if there is no other; [`NONE`]
+    /// for unreachable nodes.
     immediate: Vec<u32>,
-    /// When the node was entered and left in a walk over the tree.
+    /// Entry and exit times of each node in a walk over the tree.
     interval: Vec<(u32, u32)>,
 }
 
 impl Dominators {
-    /// Dominators of the graph in which `successors[a]` lists the nodes after `a`, for paths that start
+    /// Computes the dominators of the graph in which `successors[a]` lists the successors of `a`, for paths that start
     /// at one of `starts`. Nearly linear for graphs of modest depth, quadratic at worst.
     ///
     /// # Panics
-    /// When a node is not below `successors.len()`.
+    /// Panics if a node is not below `successors.len()`.
     #[must_use]
     pub fn new(successors: &[impl AsRef<[usize]>], starts: &[usize]) -> Self {
         let n = successors.len();
@@ -65,7 +65,7 @@ impl Dominators {
         Self { immediate, interval }
     }
 
-    /// Postdominators: `a` postdominates `b` when every path from `b` to one of `ends` passes through `a`.
+    /// Computes postdominators: `a` postdominates `b` if every path from `b` to one of `ends` passes through `a`.
     #[must_use]
     pub fn post(successors: &[impl AsRef<[usize]>], ends: &[usize]) -> Self {
         let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); successors.len()];
@@ -77,35 +77,34 @@ impl Dominators {
         Self::new(&predecessors, ends)
     }
 
-    /// The closest node that dominates `node`, other than itself; `None` when there is none, or when
-    /// `node` is not reached.
+    /// Returns the immediate dominator of `node`; `None` if there is none, or if `node` is unreachable.
     #[must_use]
     pub fn immediate(&self, node: usize) -> Option<usize> {
         let n = self.immediate.len() - 1;
         Some(self.immediate[node] as usize).filter(|d| *d < n)
     }
 
-    /// Whether a path from a start reaches `node`.
+    /// Returns whether a path from a start reaches `node`.
     #[must_use]
     pub fn is_reached(&self, node: usize) -> bool {
         self.immediate[node] != NONE
     }
 
-    /// Whether `a` dominates `b`; a node dominates itself. False when one is not reached. O(1).
+    /// Returns whether `a` dominates `b`; a node dominates itself. False if one is unreachable. O(1).
     #[must_use]
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         let ((enter_a, leave_a), (enter_b, leave_b)) = (self.interval[a], self.interval[b]);
         self.is_reached(a) && self.is_reached(b) && enter_a <= enter_b && leave_b <= leave_a
     }
 
-    /// The dominators of `node`, itself first, then from the closest on.
+    /// Returns the dominators of `node`, from itself upwards.
     pub fn of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let first = self.is_reached(node).then_some(node);
         std::iter::successors(first, |node| self.immediate(*node))
     }
 }
 
-/// The closest common ancestor of two nodes in the tree so far. Numbers grow towards the start.
+/// Returns the closest common ancestor of two nodes in the partial tree. Numbers grow towards the start.
 fn meet(immediate: &[u32], number: &[u32], mut a: u32, mut b: u32) -> u32 {
     while a != b {
         while number[a as usize] < number[b as usize] {
@@ -118,7 +117,7 @@ fn meet(immediate: &[u32], number: &[u32], mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// The nodes that are reached, each after all that follow it (but for cycles).
+/// Returns the reachable nodes in postorder.
 fn postorder(successors: &[impl AsRef<[usize]>], starts: &[usize]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; successors.len()];
@@ -126,7 +125,7 @@ fn postorder(successors: &[impl AsRef<[usize]>], starts: &[usize]) -> Vec<usize>
         if std::mem::replace(&mut seen[start], true) {
             continue;
         }
-        // A node and how many of its successors have been taken.
+        // A node and the number of its visited successors.
         let mut stack = vec![(start, 0)];
         while let Some((node, taken)) = stack.last_mut() {
             match successors[*node].as_ref().get(*taken) {
@@ -146,8 +145,8 @@ fn postorder(successors: &[impl AsRef<[usize]>], starts: &[usize]) -> Vec<usize>
     order
 }
 
-/// Times of entering and leaving each node in a walk over the tree: sizes of subtrees from the leaves
-/// up, then places from the start down.
+/// Returns entry and exit times of each node in a walk over the tree: sizes of subtrees from the leaves up, then
+/// positions from the start down.
 fn intervals(immediate: &[u32], postorder: &[usize]) -> Vec<(u32, u32)> {
     let mut size = vec![1u32; immediate.len()];
     for &node in postorder {
@@ -172,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    /// The definition: `b` cannot be reached when `a` is taken out.
+    /// Returns the definition: `b` is unreachable after the removal of `a`.
     fn dominates(successors: &[Vec<usize>], starts: &[usize], a: usize, b: usize) -> bool {
         let reaches = |without: Option<usize>| {
             let mut seen = vec![false; successors.len()];

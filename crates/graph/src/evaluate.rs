@@ -1,18 +1,17 @@
-//! The meaning of a graph: evaluation in any algebra, slow, obvious, trusted; and operation counts.
+//! Reference semantics of a graph: evaluation in any algebra, simple rather than fast; and operation counts.
 //!
-//! Every node is computed, both branches of a selection too; the row of `select` looks at one of them
-//! only, so that a NaN in the branch not taken never shows.
+//! Every node is computed, including both branches of a selection; the row of `select` reads only one of them, so that
+//! a NaN in the branch not taken has no effect.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_ops::{Algebra, Counts, F64};
 
-/// The values of `roots`, where input `i` of the graph has the value `inputs[i]`. Linear in the nodes
-/// below the roots.
+/// Evaluates `roots`; input `i` of the graph has the value `inputs[i]`. Linear in the nodes below the roots.
 ///
 /// # Errors
-/// When a root depends on an input without a value, on a derivative that has not been made yet, on a
-/// user's function that is not registered or, in an algebra whose elements are no numbers, on any.
+/// Fails if a root depends on an input without a value, on an unexpanded derivative, on a user's function that is not
+/// registered or, in an algebra whose elements are not numbers, on any.
 pub fn evaluate<A: Algebra>(
     graph: &Graph,
     algebra: &mut A,
@@ -23,7 +22,7 @@ pub fn evaluate<A: Algebra>(
     let mut args: Vec<A::Value> = Vec::new();
     for id in graph.reachable(roots).iter() {
         args.clear();
-        // Arguments have smaller ids, and every node that is reached gets a value or ends the loop.
+        // Arguments have smaller ids, and every reachable node gets a value or ends the loop.
         args.extend(graph.args(id).iter().filter_map(|a| values[a.index()].clone()));
         let value = match graph.node(id) {
             Node::Const(c) => algebra.constant(c),
@@ -46,7 +45,7 @@ pub fn evaluate<A: Algebra>(
 }
 
 impl Graph {
-    /// The values of `roots` in doubles, where input `i` has the value `inputs[i]`.
+    /// Evaluates `roots` in doubles; input `i` has the value `inputs[i]`.
     ///
     /// # Errors
     /// As [`evaluate`].
@@ -55,14 +54,14 @@ impl Graph {
     }
 }
 
-/// How many operations the nodes below `roots` are, each counted once. A call of a user's function is
-/// a call that weighs as much as a sine.
+/// Counts the operations of the nodes below `roots`, each once. A call of a user's function is a call with the weight
+/// of a sine.
 #[must_use]
 pub fn counts(graph: &Graph, roots: &[NodeId]) -> Counts {
     node_counts(graph, graph.reachable(roots).iter())
 }
 
-/// How many operations these nodes are by themselves, without what is below them.
+/// Counts the operations of these nodes alone, without the nodes below them.
 #[must_use]
 pub fn node_counts(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Counts {
     let mut counts = Counts::default();

@@ -1,8 +1,8 @@
 //! Users' own scalar functions: tables, splines, foreign code.
 //!
-//! A graph holds a registry of them; a call is a node that no rule looks into. A function says how
-//! its partial derivatives are made: as an expression, as further functions, or not at all, which is
-//! an error only when the derivative is asked for.
+//! A graph holds a registry of them; a call is an opaque node for all rules. A function specifies its partial
+//! derivatives: as expressions, as further functions, or not at all, which is an error only when a derivative is
+//! requested.
 
 use crate::graph::{ExternalId, Graph, NodeId};
 use chainrule_base::{Id, Name};
@@ -12,18 +12,18 @@ use std::sync::Arc;
 /// Computes the value of a user's function from its arguments, as many as its arity.
 pub type ValueFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// Makes all partial derivatives of a user's function at the given arguments, one node an argument.
+/// Computes all partial derivatives of a user's function at the given arguments, one node per argument.
 pub type PartialsFn = Arc<dyn Fn(&mut Graph, &[NodeId]) -> Vec<NodeId> + Send + Sync>;
 
-/// How a user's function is differentiated.
+/// Derivative of a user's function.
 #[derive(Clone, Default)]
 pub enum ExternalDerivative {
-    /// Not at all: asking for a derivative is the user's error.
+    /// None: requesting a derivative is the user's error.
     #[default]
     None,
-    /// By an expression that makes all partials.
+    /// Expressions for all partials.
     Expression(PartialsFn),
-    /// By further functions of the same arguments, one a partial.
+    /// Further functions of the same arguments, one per partial.
     Functions(Vec<ExternalId>),
 }
 
@@ -38,7 +38,7 @@ pub struct ExternalFunction {
 }
 
 impl ExternalFunction {
-    /// The function `name` of `arity` numbers, without a derivative and without a spelling in C.
+    /// Returns the function `name` of `arity` numbers, without a derivative and without a C function.
     pub fn new(
         name: impl Into<Name>,
         arity: usize,
@@ -47,7 +47,7 @@ impl ExternalFunction {
         Self { name: name.into(), arity, value: Arc::new(value), derivative: ExternalDerivative::None, c_name: None }
     }
 
-    /// With partial derivatives as expressions: `partials` is given the graph and the arguments.
+    /// Adds partial derivatives as expressions: `partials` takes the graph and the arguments.
     #[must_use]
     pub fn with_partials(
         mut self,
@@ -57,14 +57,14 @@ impl ExternalFunction {
         self
     }
 
-    /// With partial derivatives that are further functions of the same arguments, one a partial.
+    /// Adds partial derivatives that are further functions of the same arguments, one per partial.
     #[must_use]
     pub fn with_partial_functions(mut self, partials: Vec<ExternalId>) -> Self {
         self.derivative = ExternalDerivative::Functions(partials);
         self
     }
 
-    /// With the name of a C function `double name(double, ...)` that the user provides.
+    /// Adds the name of a C function `double name(double, ...)` that the user provides.
     #[must_use]
     pub fn with_c_name(mut self, c_name: impl Into<Name>) -> Self {
         self.c_name = Some(c_name.into());
@@ -77,31 +77,31 @@ impl ExternalFunction {
         &self.name
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of arguments.
     #[must_use]
     pub fn arity(&self) -> usize {
         self.arity
     }
 
-    /// Its value; as many arguments as [`Self::arity`] says.
+    /// Returns its value at [`Self::arity`] arguments.
     #[must_use]
     pub fn value(&self, args: &[f64]) -> f64 {
         (self.value)(args)
     }
 
-    /// What computes its value, to be kept by a backend.
+    /// Returns the evaluator of its value, for storage in a backend.
     #[must_use]
     pub fn value_fn(&self) -> ValueFn {
         Arc::clone(&self.value)
     }
 
-    /// How it is differentiated.
+    /// Returns its derivative.
     #[must_use]
     pub fn derivative(&self) -> &ExternalDerivative {
         &self.derivative
     }
 
-    /// The functions that its partials are; empty when they are made otherwise.
+    /// Returns the functions that are its partials; empty for other derivatives.
     pub(crate) fn partial_functions(&self) -> &[ExternalId] {
         if let ExternalDerivative::Functions(partials) = &self.derivative { partials } else { &[] }
     }
@@ -114,13 +114,13 @@ impl ExternalFunction {
         }
     }
 
-    /// The C function that the user provides, if any.
+    /// Returns the C function that the user provides, if any.
     #[must_use]
     pub fn c_name(&self) -> Option<&Name> {
         self.c_name.as_ref()
     }
 
-    /// Whether both are the same function: one registered in two graphs, not two that happen to agree.
+    /// Returns whether both are the same function: one registered in two graphs, not two that are equal by coincidence.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.value, &other.value) && self.name == other.name && self.arity == other.arity
@@ -139,13 +139,13 @@ impl Graph {
         self.externals.push(function)
     }
 
-    /// The user's function of this id; `None` when it is not registered here.
+    /// Returns the user's function of this id; `None` if it is not registered here.
     #[must_use]
     pub fn external_function(&self, id: ExternalId) -> Option<&ExternalFunction> {
         self.externals.get(id)
     }
 
-    /// All registered functions in the order of registration.
+    /// Returns all registered functions in the order of registration.
     pub fn external_functions(&self) -> impl ExactSizeIterator<Item = (ExternalId, &ExternalFunction)> {
         self.externals.as_slice().iter().enumerate().map(|(i, f)| (ExternalId::new(i), f))
     }

@@ -1,23 +1,23 @@
-//! Random scalar programs, and big graphs for scale: shared by tests, fuzzers and benchmarks.
+//! Random scalar programs, and large graphs for scale: shared by tests, fuzz targets and benchmarks.
 //!
-//! A [`Recipe`] is a list of steps, so that one program can be made with and without simplification,
-//! in either semantics.
+//! A [`Recipe`] is a list of steps, so that one program can be built with and without simplification, in either
+//! semantics.
 
 use crate::graph::{Graph, NodeId, Semantics};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::{CostClass, Op, ROWS, Type};
 
-/// Which numbers stand in a random program.
+/// Distribution of the numbers in a random program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Numbers {
     /// Small numbers such as 2, -0.5 and 3.
     Tame,
-    /// NaN, infinities, zeros of both signs, the ends of the range, and tame ones.
+    /// NaN, infinities, zeros of both signs, the ends of the range, and tame numbers.
     Special,
 }
 
 impl Numbers {
-    /// One of them.
+    /// Draws one of them.
     ///
     /// # Errors
     /// Those of `u`.
@@ -43,29 +43,29 @@ impl Numbers {
     }
 }
 
-/// What random programs are like.
+/// Options of random programs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many inputs there are, at least 1.
+    /// Number of inputs, at least 1.
     pub n_inputs: usize,
-    /// How many steps there are at most.
+    /// Maximum number of steps.
     pub max_steps: usize,
-    /// How many roots there are at most, at least 1.
+    /// Maximum number of roots, at least 1.
     pub max_roots: usize,
-    /// The operators with their weights.
+    /// Operators with their weights.
     pub operators: Vec<(Op, u32)>,
-    /// The numbers that stand in the program and at the inputs.
+    /// Numbers in the program and at the inputs.
     pub numbers: Numbers,
-    /// From how many of the last places of its type an argument comes.
+    /// Number of the last places of its type from which an argument is drawn.
     pub reach: usize,
-    /// Whether operators should lie inside their domains, and values below a million, at the recipe's
-    /// point; tried a few times for each step, then a sum is taken.
+    /// Whether arguments of operators should be inside their domains, and values below a million, at the recipe's
+    /// point; a step is retried a few times, then replaced by a sum.
     pub in_domain: bool,
 }
 
 impl Options {
-    /// Programs of about `max_steps` steps over all operators, arithmetic more often than functions,
-    /// inside their domains, with tame numbers.
+    /// Returns options for programs of about `max_steps` steps over all operators, arithmetic more often than
+    /// functions, inside their domains, with tame numbers.
     #[must_use]
     pub fn new(max_steps: usize) -> Self {
         let weight = |class| match class {
@@ -86,14 +86,14 @@ impl Options {
         }
     }
 
-    /// Without these operators.
+    /// Removes these operators.
     #[must_use]
     pub fn without(mut self, operators: &[Op]) -> Self {
         self.operators.retain(|(op, _)| !operators.contains(op));
         self
     }
 
-    /// Without operators that take or give truth values.
+    /// Removes operators with truth values as arguments or results.
     #[must_use]
     pub fn of_numbers(mut self) -> Self {
         self.operators.retain(|(op, _)| op.is_numeric());
@@ -101,28 +101,28 @@ impl Options {
     }
 }
 
-/// One step of a [`Recipe`]; places count inputs first, then steps.
+/// Step of a [`Recipe`]; places count inputs first, then steps.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A number.
+    /// Number.
     Const(f64),
-    /// An operator applied to the values of earlier places.
+    /// Operator applied to the values of earlier places.
     Apply(Op, Vec<usize>),
 }
 
-/// A scalar program as a list of steps.
+/// Scalar program as a list of steps.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
-    /// A value for each input.
+    /// Value for each input.
     pub point: Vec<f64>,
-    /// The steps.
+    /// Steps.
     pub steps: Vec<Step>,
-    /// The places that are wanted.
+    /// Places of the roots.
     pub roots: Vec<usize>,
 }
 
 impl Recipe {
-    /// A random program.
+    /// Draws a random program.
     ///
     /// # Errors
     /// Those of `u`.
@@ -141,18 +141,18 @@ impl Recipe {
         }
         let n_roots = u.int_in_range(1..=options.max_roots.max(1))?;
         let n = maker.values.len();
-        // Late places depend on much.
+        // Late places depend on many others.
         maker.recipe.roots =
             (0..n_roots).map(|_| Ok(n - 1 - u.int_in_range(0..=(n - 1).min(4))?)).collect::<Result<Vec<usize>>>()?;
         Ok(maker.recipe)
     }
 
-    /// A random program of `options.max_steps` steps, all of which its roots need; the same for the same seed.
+    /// Returns a random program of `options.max_steps` steps, all of which its roots need; deterministic for a seed.
     ///
     /// # Errors
     /// As [`random`](Self::random).
     pub fn whole(options: &Options, seed: u64) -> Result<Self> {
-        // Words a step, more than it takes: where its source runs dry, a program ends.
+        // Words per step, more than a step consumes: if its source is exhausted, a program ends.
         const WORDS: usize = 8;
         let mut state = seed;
         let words = WORDS * (options.n_inputs + options.max_steps + 1);
@@ -162,7 +162,8 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// The places that no step takes as an argument, constants left out: with these as roots, all steps are needed.
+    /// Returns the places that no step uses as an argument, without constants: with these as roots, all steps are
+    /// needed.
     #[must_use]
     pub fn unused(&self) -> Vec<usize> {
         let n_inputs = self.point.len();
@@ -176,19 +177,19 @@ impl Recipe {
         (n_inputs..used.len()).filter(|place| !used[*place]).collect()
     }
 
-    /// The graph with simplification, and its roots.
+    /// Builds the graph with simplification; returns it with its roots.
     #[must_use]
     pub fn simplified(&self, semantics: Semantics) -> (Graph, Vec<NodeId>) {
         self.make(semantics, Graph::apply)
     }
 
-    /// The graph as it is written, and its roots.
+    /// Builds the graph without simplification; returns it with its roots.
     #[must_use]
     pub fn raw(&self, semantics: Semantics) -> (Graph, Vec<NodeId>) {
         self.make(semantics, Graph::raw)
     }
 
-    /// The graph with each operator applied by `apply`, and its roots.
+    /// Builds the graph with each operator applied by `apply`; returns it with its roots.
     pub fn make(
         &self,
         semantics: Semantics,
@@ -212,17 +213,17 @@ impl Recipe {
 
 struct Maker<'a> {
     recipe: Recipe,
-    /// The value of each place at the recipe's point.
+    /// Value of each place at the recipe's point.
     values: Vec<f64>,
-    /// The places that hold numbers, in order.
+    /// Places of numbers, in order.
     numbers: Vec<usize>,
-    /// Those that hold truth values.
+    /// Places of truth values.
     truths: Vec<usize>,
     options: &'a Options,
 }
 
 impl Maker<'_> {
-    /// How often another operator or other arguments are tried before a sum is taken.
+    /// Number of other operators or arguments that are tried before a sum.
     const ATTEMPTS: usize = 6;
 
     fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
@@ -247,7 +248,7 @@ impl Maker<'_> {
         self.apply(u, Op::Add).map(|_| ())
     }
 
-    /// Whether the step was made.
+    /// Returns whether the step was added.
     fn apply(&mut self, u: &mut Unstructured<'_>, op: Op) -> Result<bool> {
         let row = op.row();
         let mut args = Vec::new();
@@ -288,7 +289,7 @@ impl Maker<'_> {
     }
 }
 
-/// A chain: about `n` nodes above one input, each an argument of the next. Values stay below 3.
+/// Returns a chain: about `n` nodes above one input, each an argument of the next. Values stay below 3.
 #[must_use]
 pub fn chain(semantics: Semantics, n: usize) -> (Graph, NodeId) {
     let mut graph = Graph::new(semantics);
@@ -303,7 +304,7 @@ pub fn chain(semantics: Semantics, n: usize) -> (Graph, NodeId) {
     (graph, top)
 }
 
-/// A random graph of about `n` nodes over `n_inputs` inputs (at least 1), and `n_roots` roots; the same
+/// Returns a random graph of about `n` nodes over `n_inputs` inputs (at least 1), and `n_roots` roots; deterministic
 /// for the same arguments. Each node takes its arguments from the last thousand or so. Values stay below 2.
 #[must_use]
 pub fn layered(semantics: Semantics, n: usize, n_inputs: usize, n_roots: usize, seed: u64) -> (Graph, Vec<NodeId>) {
@@ -329,7 +330,7 @@ pub fn layered(semantics: Semantics, n: usize, n_inputs: usize, n_roots: usize, 
     (graph, roots)
 }
 
-/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
+/// Returns a pseudorandom number: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -1,9 +1,9 @@
-//! Nodes, and the table that makes each node once.
+//! Nodes, and the hash-consing table that stores each node once.
 //!
 //! In: operators, numbers, inputs, calls of users' functions, specifications of derivatives. Out: ids.
 //!
-//! Invariants: arguments have smaller ids than the node; no two nodes are equal, arguments of
-//! commutative operators taken in either order (D*'s section 2.1); nodes are never changed.
+//! Invariants: arguments have smaller ids than the node; no two nodes are equal, with arguments of commutative
+//! operators in either order (D*'s section 2.1); nodes are immutable.
 
 use crate::external::ExternalFunction;
 use crate::origin::Origins;
@@ -15,105 +15,105 @@ use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 define_id! {
-    /// A node of a [`Graph`].
+    /// Node of a [`Graph`].
     pub struct NodeId = "n";
-    /// An input of a [`Graph`]: an independent variable, or a parameter that is not differentiated by.
+    /// Input of a [`Graph`]: an independent variable, or a parameter that is not differentiated.
     pub struct InputId = "x";
-    /// A scalar function that is not an operator of the table: a user's own.
+    /// A user's scalar function, which is not an operator of the table.
     pub struct ExternalId = "f";
 }
 
-/// One node. Arguments have smaller ids.
+/// Node. Arguments have smaller ids.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Node {
-    /// A number. Compared by bits, but for NaN, of which there is one.
+    /// Number. Compared by bits; all NaNs are equal.
     Const(f64),
-    /// An input.
+    /// Input.
     Input(InputId),
-    /// An operator applied to [`Op::arity`] arguments; unused places repeat the first argument.
+    /// Operator applied to [`Op::arity`] arguments; unused places repeat the first argument.
     Apply(Op, [NodeId; 3]),
-    /// A call of a user's function; [`Graph::args`] gives the arguments.
+    /// Call of a user's function; [`Graph::args`] returns the arguments.
     External(ExternalId, u32),
-    /// A derivative that is still to be made; [`Graph::args`] gives the expression, then the variables.
+    /// Unexpanded derivative; [`Graph::args`] returns the expression, then the variables.
     Derivative(u32),
 }
 
-/// Which rewrites are allowed at construction and after.
+/// Allowed rewrites, at construction and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Semantics {
     /// Real arithmetic: `x*0` is 0, sums may be regrouped, as in D*.
     #[default]
     Algebraic,
-    /// Only what is exact in IEEE 754.
+    /// Only rewrites that are exact in IEEE 754.
     Strict,
 }
 
 type Hasher = BuildHasherDefault<rustc_hash::FxHasher>;
 
-/// A hash-consed graph of scalar expressions.
+/// Hash-consed graph of scalar expressions.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     semantics: Semantics,
     nodes: Vec<Node>,
     table: HashTable<NodeId>,
-    /// Whether a node was made whose operator is composite.
+    /// Whether a node with a composite operator exists.
     has_steps: bool,
     inputs: Vec<(Name, NodeId)>,
-    /// Arguments of the nodes that have a list of them.
+    /// Arguments of the nodes with an argument list.
     lists: Vec<SmallVec<[NodeId; 4]>>,
     pub(crate) externals: Arena<ExternalId, ExternalFunction>,
-    /// Nodes that are 0 wherever all masks below them are off, but are no masks themselves (`simplify/mask.rs`).
+    /// Nodes that are 0 if all masks below them are off, but are not masks themselves (`simplify/mask.rs`).
     pub(crate) masked: FxHashSet<NodeId>,
-    /// Where such a node is not masked off, as far as it has been asked.
+    /// Condition under which such a node is not masked off, memoised.
     pub(crate) active: FxHashMap<NodeId, NodeId>,
-    /// Where nodes come from; `None` where nobody has asked (`origin.rs`).
+    /// Origins of nodes; `None` if they are not tracked (`origin.rs`).
     pub(crate) origins: Option<Box<Origins>>,
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Returns an empty graph.
     #[must_use]
     pub fn new(semantics: Semantics) -> Self {
         Self { semantics, ..Self::default() }
     }
 
-    /// Returns whether a node was made whose operator is composite ([`Op::has_steps`]).
+    /// Returns whether a node with a composite operator exists ([`Op::has_steps`]).
     #[must_use]
     pub fn has_steps(&self) -> bool {
         self.has_steps
     }
 
-    /// Which rewrites are allowed.
+    /// Returns the allowed rewrites.
     #[must_use]
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are no nodes.
+    /// Returns whether there are no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The node of `id`.
+    /// Returns the node of `id`.
     #[must_use]
     #[inline]
     pub fn node(&self, id: NodeId) -> Node {
         self.nodes[id.index()]
     }
 
-    /// All ids, ascending: a topological order, arguments first.
+    /// Returns all ids, ascending: a topological order, arguments first.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
-    /// The arguments of `id`.
+    /// Returns the arguments of `id`.
     #[must_use]
     #[inline]
     pub fn args(&self, id: NodeId) -> &[NodeId] {
@@ -124,7 +124,7 @@ impl Graph {
         }
     }
 
-    /// A new input. Inputs are never merged, not even when names are equal.
+    /// Creates a new input. Inputs are never merged, not even with equal names.
     pub fn input(&mut self, name: impl Into<Name>) -> NodeId {
         let input = InputId::new(self.inputs.len());
         let id = NodeId::new(self.nodes.len());
@@ -134,13 +134,13 @@ impl Graph {
         id
     }
 
-    /// All inputs in the order in which they were made: name and node.
+    /// Returns all inputs in the order of their creation: name and node.
     #[must_use]
     pub fn inputs(&self) -> &[(Name, NodeId)] {
         &self.inputs
     }
 
-    /// The number when `id` is one.
+    /// Returns the number if `id` is a constant.
     #[must_use]
     pub fn as_const(&self, id: NodeId) -> Option<f64> {
         match self.nodes[id.index()] {
@@ -149,16 +149,16 @@ impl Graph {
         }
     }
 
-    /// The node of the number `c`.
+    /// Returns the node of the number `c`.
     pub fn constant(&mut self, c: f64) -> NodeId {
         let c = if c.is_nan() { f64::NAN } else { c };
         self.intern(Node::Const(c))
     }
 
-    /// A call of a user's function; never simplified, merged with equal calls.
+    /// Adds a call of a user's function; never simplified, merged with equal calls.
     ///
     /// # Panics
-    /// When the function is registered with another number of arguments.
+    /// Panics if the function is registered with another number of arguments.
     pub fn external(&mut self, function: ExternalId, args: &[NodeId]) -> NodeId {
         if let Some(f) = self.externals.get(function) {
             assert_eq!(args.len(), f.arity(), "{} takes {} arguments", f.name(), f.arity());
@@ -166,7 +166,7 @@ impl Graph {
         self.with_list(args, |idx| Node::External(function, idx))
     }
 
-    /// A node with a list of arguments; the list is kept only when the node is new.
+    /// Adds a node with an argument list; the list is kept only if the node is new.
     pub(crate) fn with_list(&mut self, list: &[NodeId], node: impl FnOnce(u32) -> Node) -> NodeId {
         let idx = u32::try_from(self.lists.len()).expect("fewer lists than ids");
         self.lists.push(list.into());
@@ -178,11 +178,11 @@ impl Graph {
         id
     }
 
-    /// The node `op(args)` exactly as it stands, made once; commutative operators in either order.
-    /// Simplification is [`Graph::apply`]'s.
+    /// Adds the node `op(args)` unsimplified, once; arguments of commutative operators in either order.
+    /// [`Graph::apply`] simplifies.
     ///
     /// # Panics
-    /// When the number of arguments is not the operator's arity.
+    /// Panics if the number of arguments is not the operator's arity.
     pub fn raw(&mut self, op: Op, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "{op:?} takes {} arguments", op.arity());
         if let Some(id) = self.existing(op, args) {
@@ -194,7 +194,7 @@ impl Graph {
         id
     }
 
-    /// The node `op(args)` if it is there already; commutative operators in either order.
+    /// Returns the node `op(args)` if it exists; arguments of commutative operators in either order.
     #[must_use]
     pub fn existing(&self, op: Op, args: &[NodeId]) -> Option<NodeId> {
         let found = self.find(&Node::Apply(op, padded(args)));
@@ -240,7 +240,7 @@ impl Graph {
     }
 }
 
-/// Arguments in the three places of a node, the first repeated.
+/// Returns arguments in the three places of a node, with the first repeated.
 fn padded(args: &[NodeId]) -> [NodeId; 3] {
     let mut padded = [args[0]; 3];
     padded[..args.len()].copy_from_slice(args);

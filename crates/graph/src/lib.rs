@@ -5,20 +5,20 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `graph` | nodes, each made once |
+//! | `graph` | nodes, hash-consed |
 //! | `simplify` | simplification at construction: [`Graph::apply`] |
 //! | `external` | users' own functions |
-//! | `derivative` | derivatives inside expressions, still to be made |
+//! | `derivative` | unexpanded derivatives inside of expressions |
 //! | `partials` | local partial derivatives as nodes |
-//! | [`optimise`] | the same values from fewer operations |
+//! | [`optimise`] | algebraic optimisation: the same values from fewer operations |
 //! | `print` | listings, short expressions, Graphviz |
-//! | `evaluate` | the meaning of a graph in any algebra; operation counts |
+//! | `evaluate` | evaluation of a graph in any algebra; operation counts |
 //! | `number` | value numbering by random evaluation, scale freedom: [`number()`] |
 //! | `traverse` | reachable nodes, uses, levels, dependence |
 //! | `copy` | extraction, import, substitution |
-//! | `origin` | where nodes come from, for a person who asks |
+//! | `origin` | origins of nodes, for diagnostics |
 //! | `dominators` | dominators and postdominators of any directed graph |
-//! | [`generate`] | random and big graphs, for tests, fuzzers and benchmarks |
+//! | [`generate`] | random and large graphs, for tests, fuzz targets and benchmarks |
 //!
 //! ```
 //! use chainrule_graph::{Graph, Semantics};

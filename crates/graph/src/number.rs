@@ -7,25 +7,24 @@
 //!            └──────hazard──▶ where undefined ──┘
 //! ```
 //!
-//! Every input is a random element of a finite field; so is every call of a distinct argument. Nodes
-//! that have equal values in several draws are equal, but for a probability of about (degree / 2^61)^2
-//! for each pair; nodes that are equal in the ratios of the draws are equal up to a constant factor
-//! (Schwartz 1980, Zippel 1979: a polynomial that is not zero has few zeros). What the field says is
-//! confirmed in real numbers of 32 digits, which also give the factor.
+//! Every input is a random element of a finite field; so is every call of a distinct argument. Nodes with equal values
+//! in several draws are equal, except with a probability of about (degree / 2^61)^2 for each pair; nodes with equal
+//! ratios of the draws are equal up to a constant factor (Schwartz 1980, Zippel 1979: a nonzero polynomial has few
+//! zeros). Equality in the field is confirmed in real numbers of 32 digits, which also yield the factor.
 //!
-//! # What holds
-//! - A node is replaced only by one that is equal and defined wherever it is (`hazard.rs`).
-//! - Values never leave a branch that is not taken: a choice is a value of its own.
-//! - The result weighs less than what came in, or is what came in.
+//! # Invariants
+//! - A node is replaced only by an equal one that is defined wherever the node is (`hazard.rs`).
+//! - Values are never moved out of a branch that is not taken: a choice is a separate value.
+//! - The result weighs less than the input, or is the input.
 //! - Nothing is replaced under [`Semantics::Strict`].
 //!
 //! # Rounding
-//! A class is computed in one of the ways in which its own nodes compute it, the one that was there
-//! first (the function's own before the derivative's), or as a sum or product of two others that costs
-//! less. Sums that cancel, and those for which running error analysis says that they round worse than
-//! the class did, are not taken (`join.rs`, `choose.rs`); divisions are never introduced. Constants are
-//! doubles that round the exact factors once. In the end the rounding errors of the old and the new
-//! roots are measured (`check.rs`), and the new ones taken only if theirs are about as small.
+//! A class is computed in one of the ways in which its own nodes compute it, by default the oldest (the function's own
+//! before the derivative's), or as a sum or product of two others that costs less. Sums that cancel, and those that
+//! round worse than the class according to running error analysis, are rejected (`join.rs`, `choose.rs`); divisions are
+//! never introduced. Constants are doubles that round the exact factors once. At the end, the rounding errors of the
+//! old and the new roots are measured (`check.rs`), and the new ones are accepted only if their errors are about as
+//! small.
 //!
 //! ```
 //! use chainrule_graph::{Graph, Numbering, Semantics, number};
@@ -60,11 +59,11 @@ use class::{Classes, Place, one};
 /// Options of [`number`].
 #[derive(Clone, Copy, Debug)]
 pub struct Numbering {
-    /// The seed of the random elements.
+    /// Seed of the random elements.
     pub seed: u64,
-    /// Graphs with more nodes than this below the roots are left as they are.
+    /// Maximum number of nodes below the roots; larger graphs are returned unchanged.
     pub max_nodes: usize,
-    /// How many pairs of values are looked at, at most, for cheaper ways to compute others.
+    /// Maximum number of pairs of values that are searched for cheaper ways to compute others.
     pub max_pairs: usize,
 }
 
@@ -75,21 +74,21 @@ impl Default for Numbering {
     }
 }
 
-/// The result of [`number`].
+/// Result of [`number`].
 #[derive(Clone, Debug)]
 pub struct Numbered {
-    /// The same values.
+    /// Roots with the same values.
     pub roots: Vec<NodeId>,
-    /// What was done.
+    /// Statistics.
     pub report: NumberReport,
 }
 
-/// What [`number`] did.
+/// Statistics of [`number`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct NumberReport {
-    /// What the roots cost before.
+    /// Cost of the roots before.
     pub before: Counts,
-    /// What they cost after.
+    /// Cost of the roots after.
     pub after: Counts,
     /// Nodes below the roots.
     pub nodes: usize,
@@ -97,11 +96,11 @@ pub struct NumberReport {
     pub classes: usize,
     /// Nodes that are 0.
     pub zeros: usize,
-    /// Operations whose value is a number.
+    /// Operations with a constant value.
     pub constants: usize,
 }
 
-/// The roots with the same values, from fewer operations or as they are. Near linear.
+/// Returns roots with the same values, from fewer operations or unchanged. Near linear.
 #[must_use]
 pub fn number(graph: &mut Graph, roots: &[NodeId], options: &Numbering) -> Numbered {
     let before = counts(graph, roots);
@@ -123,14 +122,14 @@ pub fn number(graph: &mut Graph, roots: &[NodeId], options: &Numbering) -> Numbe
             Place::Times(_, class) => report.constants += usize::from(class == one()),
         }
     }
-    // Cheaper ways are given up where they round worse, and so is everything where values differ.
+    // Cheaper ways are discarded if they round worse, and the whole result is if values differ.
     let tries = if options.max_pairs > 0 { &[options.max_pairs, 0][..] } else { &[0] };
     for &max_pairs in tries {
         let code = choose::choose(graph, &classes, roots, max_pairs, before.weight);
         if !code.is_moderate() {
             continue;
         }
-        // The models know nothing of the values that calls of numbers have.
+        // The models do not know the values of calls of numbers.
         let new = code.replay(graph, false);
         if counts(graph, &new).weight >= before.weight {
             continue;

@@ -1,93 +1,93 @@
-//! Where nodes come from, for those who want to tell a person: a mark on each node.
+//! Origins of nodes, for diagnostics: a mark on each node.
 //!
-//! In: marks for the nodes that are there ([`Graph::track_origins`]), and what those made next are made for
-//! ([`Graph::make_for`]). Out: the origin of every node ([`Graph::origin`]).
+//! In: marks for the existing nodes ([`Graph::track_origins`]), and for those created next ([`Graph::make_for`]). Out:
+//! the origin of every node ([`Graph::origin`]).
 //!
-//! Simplification, value numbering and factoring know nothing of origins. A node that is made while nothing is said
-//! comes from where its arguments come from, until [`Graph::settle_origins`] finds a node that was marked
-//! and has the same value up to a factor: then it comes from there. Values are compared as doubles at a few
-//! points: enough to tell a person by, not to rewrite by.
+//! Simplification, value numbering and factoring ignore origins. A node that is created without a mark inherits the
+//! origin of its arguments, until [`Graph::settle_origins`] finds a marked node with the same value up to a factor:
+//! then it takes that origin. Values are compared as doubles at a few points: sufficient for diagnostics, not for
+//! rewriting.
 //!
-//! Nothing is stored, and nothing costs time, before origins are asked for.
+//! Without tracking, nothing is stored and there is no cost.
 
 use crate::graph::{Graph, NodeId};
 use chainrule_base::{Id, define_id};
 
 define_id! {
-    /// A place that nodes come from, in the numbering of whoever tracks origins.
+    /// Origin in the numbering of the caller that tracks origins.
     pub struct OriginId = "o";
 }
 
-/// Where a node comes from.
+/// Origin of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// From nowhere in particular: a number, an input, and what was made of these alone.
+    /// No specific origin: a number, an input, and nodes computed from these alone.
     #[default]
     Nowhere,
-    /// From one place.
+    /// A single origin.
     One(OriginId),
-    /// It was made of what several places have computed.
+    /// Computed from values of several origins.
     Several,
 }
 
-/// The marks of a graph.
+/// Marks of a graph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origins {
-    /// By node: its origin, and in which round it was said; `None` where it was not said.
+    /// By node: its origin, and the round of the mark; `None` if it was inherited.
     marks: Vec<(Origin, Option<u32>)>,
-    /// What nodes are made for at present.
+    /// Origin of nodes created at present.
     current: Origin,
     round: u32,
 }
 
 impl Graph {
-    /// Tracks origins from now on; `marks` are those of the nodes that are there, as far as they go.
+    /// Tracks origins from now on; `marks` are those of a prefix of the existing nodes.
     pub fn track_origins(&mut self, marks: Vec<Origin>) {
         let mut marks: Vec<_> = marks.into_iter().map(|origin| (origin, Some(0))).collect();
         marks.resize(self.len(), (Origin::Nowhere, None));
         self.origins = Some(Box::new(Origins { marks, ..Origins::default() }));
     }
 
-    /// Does not track origins any more.
+    /// Stops tracking origins.
     pub fn forget_origins(&mut self) {
         self.origins = None;
     }
 
-    /// Whether origins are tracked.
+    /// Returns whether origins are tracked.
     #[must_use]
     pub fn tracks_origins(&self) -> bool {
         self.origins.is_some()
     }
 
-    /// Where a node comes from.
+    /// Returns the origin of a node.
     #[must_use]
     pub fn origin(&self, id: NodeId) -> Origin {
         self.origins.as_ref().map_or(Origin::Nowhere, |origins| origins.marks[id.index()].0)
     }
 
-    /// Says where a node comes from. Nothing where origins are not tracked.
+    /// Sets the origin of a node. No effect if origins are not tracked.
     pub fn set_origin(&mut self, id: NodeId, origin: Origin) {
         if let Some(origins) = &mut self.origins {
             origins.marks[id.index()] = (origin, Some(origins.round));
         }
     }
 
-    /// Nodes that are new come from there, until the next call; with [`Origin::Nowhere`], from where their
-    /// arguments come from.
+    /// Marks new nodes with this origin until the next call; with [`Origin::Nowhere`], they inherit from their
+    /// arguments.
     pub fn make_for(&mut self, origin: Origin) {
         if let Some(origins) = &mut self.origins {
             origins.current = origin;
         }
     }
 
-    /// What is said from now on is believed more than what was said since the first round, where values are equal.
+    /// Starts a new round, whose marks take precedence over those since the first round for equal values.
     pub fn next_origin_round(&mut self) {
         if let Some(origins) = &mut self.origins {
             origins.round += 1;
         }
     }
 
-    /// Marks the node that was just made.
+    /// Marks the last created node.
     pub(crate) fn mark_new(&mut self, id: NodeId) {
         let Some(origins) = &self.origins else { return };
         let mark = match origins.current {
@@ -100,7 +100,7 @@ impl Graph {
         }
     }
 
-    /// What is made of its arguments. Something shared in the hands of one place is that one's.
+    /// Returns the origin inherited from the arguments. A shared value used by a single origin takes that origin.
     fn inherited(&self, id: NodeId, marks: &[(Origin, Option<u32>)]) -> Origin {
         let mut one = None;
         let mut shared = false;
@@ -119,9 +119,9 @@ impl Graph {
         }
     }
 
-    /// Nodes below the roots of which nothing was said get the origin of an equal one, up to a factor: of the
-    /// first round if there is one, else of the last. What is equal to none comes from where its arguments do.
-    /// Evaluates the whole graph; nothing where a value cannot be had.
+    /// Gives unmarked nodes below the roots the origin of an equal one, up to a factor: of the first round if there is
+    /// one, else of the last. A node without an equal one inherits from its arguments. Evaluates the whole graph; no
+    /// effect if a value cannot be computed.
     pub fn settle_origins(&mut self, roots: &[NodeId]) {
         let Some(origins) = &self.origins else { return };
         let said = |id: &NodeId| origins.marks[id.index()].1.is_some();
@@ -151,20 +151,22 @@ impl Graph {
         }
     }
 
-    /// By node, its values at two points relative to that at a third: the same for what is equal up to a factor.
+    /// Returns, by node, its values at two points relative to that at a third: equal for nodes that are equal up to a
+    /// factor.
     fn ratios(&self, nodes: &[NodeId]) -> Option<Vec<[f64; 2]>> {
         let values: Option<Vec<Vec<f64>>> = (0..3).map(|draw| self.f64_at(&self.point(draw), nodes).ok()).collect();
         let values = values?;
         Some((0..nodes.len()).map(|n| [values[1][n] / values[0][n], values[2][n] / values[0][n]]).collect())
     }
 
-    /// A number between 1/4 and 5/4 for each input.
+    /// Returns a number between 1/4 and 5/4 for each input.
     fn point(&self, draw: u64) -> Vec<f64> {
         (0..self.inputs().len() as u64).map(|input| 0.25 + fraction(3 * input + draw)).collect()
     }
 }
 
-/// A number between 0 and 1, as if drawn: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
+/// Returns a pseudorandom number between 0 and 1: Steele, Lea, Flood, "Fast splittable pseudorandom number generators"
+/// (2014).
 fn fraction(n: u64) -> f64 {
     let z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -172,7 +174,7 @@ fn fraction(n: u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// How far values may differ that are equal but for rounding.
+/// Maximum difference of values that are equal up to rounding.
 const TOLERANCE: f64 = 1e-9;
 
 #[cfg(test)]
@@ -220,7 +222,7 @@ mod tests {
         let three = g.constant(3.0);
         let scaled = g.raw(Op::Mul, &[three, xx]);
         g.make_for(Origin::Nowhere);
-        // (x + y)(x - y) is x^2 - y^2; 2 x^2 is 3 x^2 up to a factor, said last; x * (x + y) is nothing that is known.
+        // (x + y)(x - y) is x^2 - y^2; 2 x^2 is 3 x^2 up to a factor, marked last; x * (x + y) equals no marked node.
         let product = g.mul(sum, difference);
         let twice = g.add(xx, xx);
         let other = g.mul(x, sum);

@@ -1,14 +1,14 @@
-//! The local partial derivatives of a node, as nodes: the labels of the linearised graph.
+//! Local partial derivatives of a node, as nodes: the labels of the linearised graph.
 
 use crate::external::ExternalDerivative;
 use crate::graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_base::{Diagnostic, Id};
 
-/// The partial derivative of `node` by its argument `idx`, the other arguments held fixed.
+/// Returns the partial derivative of `node` by its argument `idx`, with the other arguments constant.
 ///
 /// # Errors
-/// When the node calls a user's function that has no derivative or a wrong one, or is a derivative
-/// that has not been made yet; a bug when there is no such argument.
+/// Fails if the node calls a user's function that has no derivative or a wrong one, or is an unexpanded derivative; a
+/// bug if there is no such argument.
 pub fn partial(graph: &mut Graph, node: NodeId, idx: usize) -> Result<NodeId, Diagnostic> {
     let args = graph.args(node).to_vec();
     if idx >= args.len() {

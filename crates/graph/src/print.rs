@@ -1,15 +1,15 @@
-//! What people see of a graph: a listing, short expressions, drawings. Nothing here prints a tree of
-//! unknown size: a listing has one line a node, an expression has a budget.
+//! Output of graphs: listings, short expressions, drawings. No function prints a tree of unbounded size: a listing has
+//! one line per node, an expression has a budget.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::Id;
 use std::fmt::Write as _;
 
-/// The longest expression that [`Graph::short`] prints, about, in characters.
+/// Approximate maximum length of an expression that [`Graph::short`] prints, in characters.
 const SHORT: usize = 60;
 
 impl Graph {
-    /// What `id` is, without what is below it: `mul n3 n4`, `const 2`, `input x`.
+    /// Returns a description of `id` without the nodes below: `mul n3 n4`, `const 2`, `input x`.
     #[must_use]
     pub fn describe(&self, id: NodeId) -> String {
         let head = match self.node(id) {
@@ -21,7 +21,7 @@ impl Graph {
         self.args(id).iter().fold(head, |line, a| format!("{line} {a}"))
     }
 
-    /// One line a node below `roots`, `n5 = mul n3 n4`, then the roots.
+    /// Returns one line per node below `roots`, `n5 = mul n3 n4`, then the roots.
     #[must_use]
     pub fn listing(&self, roots: &[NodeId]) -> String {
         let mut out = String::new();
@@ -33,17 +33,17 @@ impl Graph {
         out
     }
 
-    /// `id` as an expression of about 60 characters; what does not fit is shown by its id.
+    /// Returns `id` as an expression of about 60 characters; subexpressions beyond that are shown by id.
     #[must_use]
     pub fn short(&self, id: NodeId) -> String {
         self.expression(id, SHORT)
     }
 
-    /// `id` as an expression of about `budget` characters; what does not fit is shown by its id.
-    /// Outer operators come first.
+    /// Returns `id` as an expression of about `budget` characters; subexpressions beyond that are shown by id. Outer
+    /// operators come first.
     #[must_use]
     pub fn expression(&self, id: NodeId, budget: usize) -> String {
-        // Breadth-first decision which nodes are spelt out, so that the budget goes to the outermost.
+        // Breadth-first selection of the nodes that are written out, so that the budget goes to the outermost.
         let mut spelt = vec![id];
         let (mut cost, mut next) = (0, 0);
         let mut children: Vec<std::ops::Range<usize>> = Vec::new();
@@ -58,7 +58,7 @@ impl Graph {
             children.push(start..spelt.len());
             next += 1;
         }
-        // Children stand after their parents, so texts are ready from the back.
+        // Children come after their parents, so texts are completed from the back.
         let mut texts: Vec<(String, u8)> = vec![(String::new(), 0); spelt.len()];
         for i in (0..spelt.len()).rev() {
             let args: Vec<(String, u8)> = texts[children[i].clone()].to_vec();
@@ -77,7 +77,7 @@ impl Graph {
         }
     }
 
-    /// The text of a node and how tightly it binds: 3 an atom, 2 a prefix, 1 an infix operator.
+    /// Returns the text of a node and its precedence: 3 an atom, 2 a prefix, 1 an infix operator.
     fn compose(&self, id: NodeId, args: &[(String, u8)]) -> (String, u8) {
         let tight = |(text, binding): &(String, u8)| if *binding < 2 { format!("({text})") } else { text.clone() };
         if args.is_empty() {
@@ -100,7 +100,7 @@ impl Graph {
         }
     }
 
-    /// A drawing in Graphviz's language, for graphs small enough to look at. Roots have a double border.
+    /// Returns a drawing in Graphviz's language, for small graphs. Roots have a double border.
     #[must_use]
     pub fn dot(&self, roots: &[NodeId]) -> String {
         let mut out = String::from("digraph graph_ {\n  rankdir=BT;\n");

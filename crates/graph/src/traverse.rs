@@ -1,12 +1,12 @@
-//! What lies below a set of roots: reachable nodes, uses, levels, dependence on inputs.
+//! Properties of the nodes below a set of roots: reachability, uses, levels, dependence on inputs.
 //!
-//! Arguments have smaller ids than their users, so every traversal is a sweep over ids, downwards to
-//! mark and upwards to compute. All are linear in the largest root's id, whatever the depth.
+//! Arguments have smaller ids than their users, so every traversal is a sweep over ids, downwards to mark and upwards
+//! to compute. All are linear in the largest root's id, at any depth.
 
 use crate::graph::{Graph, NodeId};
 use chainrule_base::Id;
 
-/// A set of nodes, iterated in ascending order: arguments before users.
+/// Set of nodes, iterated in ascending order: arguments before users.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeSet {
     marks: Vec<bool>,
@@ -14,7 +14,7 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// Whether `id` is in it.
+    /// Returns whether it contains `id`.
     #[must_use]
     pub fn contains(&self, id: NodeId) -> bool {
         self.marks.get(id.index()).copied().unwrap_or(false)
@@ -30,19 +30,19 @@ impl NodeSet {
         new
     }
 
-    /// How many there are.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Its nodes, ascending.
+    /// Returns its nodes, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = NodeId> {
         self.marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(i, _)| NodeId::new(i))
     }
@@ -59,7 +59,7 @@ impl FromIterator<NodeId> for NodeSet {
 }
 
 impl Graph {
-    /// The roots and everything below them.
+    /// Returns the roots and all nodes below them.
     #[must_use]
     pub fn reachable(&self, roots: &[NodeId]) -> NodeSet {
         let mut set: NodeSet = roots.iter().copied().collect();
@@ -73,8 +73,8 @@ impl Graph {
         set
     }
 
-    /// How often each node is used, by id: once for each argument place of a node below the roots and
-    /// once for each time it is a root.
+    /// Returns the number of uses of each node, by id: one for each argument place of a node below the roots and one
+    /// for each time it is a root.
     #[must_use]
     pub fn use_counts(&self, roots: &[NodeId]) -> Vec<u32> {
         let mut counts = vec![0; self.len()];
@@ -89,8 +89,8 @@ impl Graph {
         counts
     }
 
-    /// The level of each node below the roots, by id: 0 without arguments, else one more than the
-    /// highest level among them. Nodes that are not reached have level 0.
+    /// Returns the level of each node below the roots, by id: 0 without arguments, else one more than the highest level
+    /// among them. Unreachable nodes have level 0.
     #[must_use]
     pub fn levels(&self, roots: &[NodeId]) -> Vec<u32> {
         let mut levels = vec![0; self.len()];
@@ -100,15 +100,15 @@ impl Graph {
         levels
     }
 
-    /// The largest level below the roots.
+    /// Returns the largest level below the roots.
     #[must_use]
     pub fn depth(&self, roots: &[NodeId]) -> u32 {
         let levels = self.levels(roots);
         roots.iter().map(|r| levels[r.index()]).max().unwrap_or(0)
     }
 
-    /// The nodes below the roots, roots included, that depend on one of `inputs`: what is computed
-    /// again when these inputs change, and what a derivative by them passes through.
+    /// Returns the nodes below the roots, roots included, that depend on one of `inputs`: those that must be recomputed
+    /// when these inputs change, and those through which a derivative by them passes.
     #[must_use]
     pub fn dependents(&self, roots: &[NodeId], inputs: &[NodeId]) -> NodeSet {
         let inputs: NodeSet = inputs.iter().copied().collect();
@@ -121,8 +121,8 @@ impl Graph {
         set
     }
 
-    /// For each root, which of `inputs` it depends on, as ascending positions in `inputs`: the
-    /// pattern of the Jacobian. 64 inputs a sweep.
+    /// Returns, for each root, the `inputs` on which it depends, as ascending positions in `inputs`: the pattern of the
+    /// Jacobian. 64 inputs per sweep.
     #[must_use]
     pub fn depends_on(&self, roots: &[NodeId], inputs: &[NodeId]) -> Vec<Vec<usize>> {
         let reachable = self.reachable(roots);

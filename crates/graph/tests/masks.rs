@@ -1,5 +1,5 @@
-//! Laziness: what lies under a mask that is off never reaches a value, however masks are multiplied,
-//! added, scaled, chosen and nested.
+//! Laziness: a value under a mask that is off never reaches the result, for any multiplication, addition, scaling,
+//! choice and nesting of masks.
 
 use arbitrary::{Result, Unstructured};
 use chainrule_graph::optimise::{Optimise, optimise};
@@ -11,15 +11,15 @@ use std::cell::Cell;
 
 const N_CONDITIONS: usize = 3;
 
-/// A number, or off.
+/// Number, or off.
 type Lazy = Option<f64>;
 
-/// An expression in a graph and its value by the definition in `simplify/mask.rs`.
+/// Expression in a graph and its value by the definition in `simplify/mask.rs`.
 struct Maker {
     graph: Graph,
-    /// Each condition and whether it holds at the point.
+    /// Conditions, with whether each holds at the point.
     conditions: Vec<(NodeId, bool)>,
-    /// For each condition a factor that is infinite or NaN where it does not hold, and one for the opposite.
+    /// For each condition a factor that is infinite or NaN if it does not hold, and one for the opposite.
     poisons: Vec<[(NodeId, f64); 2]>,
     plain: Vec<(NodeId, f64)>,
     values: Vec<(NodeId, Lazy)>,
@@ -83,14 +83,14 @@ impl Maker {
             5 => (self.graph.add(a, b), (va.is_some() || vb.is_some()).then(|| va.unwrap_or(0.0) + vb.unwrap_or(0.0))),
             6 => (self.graph.sub(a, b), (va.is_some() || vb.is_some()).then(|| va.unwrap_or(0.0) - vb.unwrap_or(0.0))),
             7 => (self.graph.neg(a), va.map(|x| -x)),
-            // A factor that is only sound where a condition holds.
+            // A factor that is finite only if a condition holds.
             n => {
                 let (poison, v) = u.choose(&self.poisons)?[usize::from(u.ratio(1, 2)?)];
                 let node = if n == 8 { self.graph.mul(a, poison) } else { self.graph.div(a, poison) };
                 (node, va.map(|x| if n == 8 { x * v } else { x / v }))
             }
         };
-        // What is off everywhere is the constant 0, and no more a mask: strict 0 * NaN is NaN.
+        // A value that is always off is the constant 0, and no longer a mask: strict 0 * NaN is NaN.
         self.values.push((made.0, self.graph.as_const(made.0).or(made.1)));
         Ok(())
     }
@@ -110,7 +110,7 @@ fn what_is_off_never_shows() {
         }
         for (node, value) in &maker.values {
             let expected = value.unwrap_or(0.0);
-            // What is on and poisoned is out of scope, and so is what follows.
+            // A poisoned value that is on is out of scope, and so are its users.
             if !expected.is_finite() || expected.abs() > 1e9 {
                 break;
             }
@@ -182,7 +182,7 @@ fn the_derivative_of_a_branch_not_taken_is_zero() {
     }
 }
 
-/// A mask around a sum of masks: where the sum's own masks are all off, nothing around them counts.
+/// Checks that a mask around a sum of masks is off if the sum's own masks are all off.
 #[test]
 fn a_mask_of_a_sum_of_masks_is_off_where_the_sum_is() {
     let mut g = Graph::new(Semantics::Algebraic);

@@ -1,4 +1,4 @@
-//! Copies, substitution, derivatives inside expressions, partials, users' functions.
+//! Copies, substitution, derivatives inside of expressions, partials, users' functions.
 
 use arbitrary::Unstructured;
 use chainrule_base::Kind;
@@ -37,7 +37,7 @@ proptest! {
         let point: Vec<f64> = [f64::NAN].into_iter().chain(recipe.point.iter().copied()).collect();
         prop_assert!(same(&other.f64_at(&point, &imported).unwrap(), &expected));
 
-        // Each input by a constant: everything folds.
+        // Every input is replaced by a constant: everything folds.
         let mut folded = graph.clone();
         let map: FxHashMap<NodeId, NodeId> =
             graph.inputs().iter().zip(&recipe.point).map(|((_, id), x)| (*id, folded.constant(*x))).collect();
@@ -50,7 +50,7 @@ proptest! {
     fn extraction_depends_on_the_structure_only(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let recipe = Recipe::random(&mut Unstructured::new(&bytes), &Options::new(30)).unwrap();
         let (graph, roots) = recipe.simplified(Semantics::Strict);
-        // The same program in a graph where other things were made before.
+        // The same program in a graph with other existing nodes.
         let mut busy = Graph::new(Semantics::Strict);
         let inputs: Vec<NodeId> = (0..recipe.point.len()).map(|i| busy.input(format!("x{i}"))).collect();
         for id in graph.ids().rev() {
@@ -77,7 +77,7 @@ proptest! {
                 let value = op.value(&values);
                 let expected = chainrule_ops::partial(&mut chainrule_ops::F64, op, idx, &values, &value);
                 let found = graph.f64_at(&recipe.point, &[p]).unwrap()[0];
-                // Masks in formulas are the only difference: 0 where IEEE 754 says NaN.
+                // Masks in formulas are the only difference: 0 instead of the NaN of IEEE 754.
                 prop_assert!(same(&[found], &[expected]) || found == expected || found == 0.0 && expected.is_nan(),
                     "{} by {idx}: {found} is not {expected}", graph.short(id));
             }
@@ -107,7 +107,7 @@ fn derivatives_are_made_once_whatever_the_order() {
     assert_eq!(g.derivative(f, &[]).unwrap(), f);
     assert_eq!(g.derivative(f, &[ab]).unwrap_err().kind, Kind::Error);
 
-    // Rounds: the inner one first; then what stands above it.
+    // Rounds: the inner one first; then the one above it.
     let outer = g.mul(da, c);
     let outer = g.derivative(outer, &[b]).unwrap();
     let root = g.add(outer, dab);
@@ -122,7 +122,7 @@ fn derivatives_are_made_once_whatever_the_order() {
     let expected = g.mul(made, c);
     assert_eq!(g.derivative_parts(leaves[0]), Some((expected, [b].as_slice())));
 
-    // A derivative is meant before its variables are replaced.
+    // A derivative refers to its variables before their replacement.
     assert_eq!(g.substitute(&[da], &FxHashMap::from_iter([(b, c)])).unwrap_err().kind, Kind::Limitation);
     let mut h = Graph::new(Semantics::Algebraic);
     let (x, y) = (h.input("x"), h.input("y"));
@@ -171,7 +171,7 @@ fn users_functions() {
     assert_eq!(partial(&mut g, call, 0).unwrap_err().kind, Kind::Error);
     assert_eq!(partial(&mut g, call, 7).unwrap_err().kind, Kind::Bug);
 
-    // Import registers a function with its partials once; a function already known is found.
+    // Import registers a function with its partials once; a known function is reused.
     let mut h = Graph::new(Semantics::Algebraic);
     let (u, v) = (h.input("u"), h.input("v"));
     let other = h.register(ExternalFunction::new("other", 1, |a| a[0]));

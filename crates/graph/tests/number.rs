@@ -1,5 +1,4 @@
-//! Value numbering: the same values wherever the originals have one; equal things found, almost equal
-//! ones left apart.
+//! Value numbering: equal values wherever the originals are defined; equal nodes are merged, almost equal ones are not.
 
 use arbitrary::Unstructured;
 use chainrule_graph::generate::{Numbers, Options, Recipe, layered};
@@ -12,7 +11,7 @@ fn numbered(g: &mut Graph, roots: &[NodeId]) -> Numbered {
     number(g, roots, &Numbering::default())
 }
 
-/// Both expressions over x, y, z (positive or negative) and a few functions of them.
+/// Expressions over x, y, z (positive or negative) and a few functions of them.
 struct Scene {
     g: Graph,
     x: NodeId,
@@ -35,9 +34,9 @@ impl Scene {
         self.g.constant(c)
     }
 
-    /// Whether the two become one node, or a constant times one.
+    /// Returns whether the two become one node, or a constant times one.
     fn merges(&mut self, a: NodeId, b: NodeId) -> bool {
-        // Each is used, so that there is something to save.
+        // Each has a use, so that merging saves an operation.
         let (fa, fb) = (self.f(Op::Erf, &[a]), self.f(Op::Erf, &[b]));
         let (ea, eb) = (self.f(Op::Atan, &[fa]), self.f(Op::Atan, &[fb]));
         let roots = [a, b, ea, eb];
@@ -46,7 +45,7 @@ impl Scene {
         result.roots[0] == result.roots[1]
     }
 
-    /// The same values at points of all signs, zeros among them, wherever the originals are defined.
+    /// Checks that values are equal at points of all signs, including zeros, wherever the originals are defined.
     fn check(&mut self, before: &[NodeId], after: &[NodeId]) {
         let numbers = [-2.5, -1.0, -0.75, 0.0, 0.5, 1.0, 3.25];
         for x in numbers {
@@ -156,7 +155,7 @@ fn values_are_made_of_what_is_there() {
 
 #[test]
 fn differences_that_cancel_are_not_taken() {
-    // a = 1000x + s and b = 1000x are there; s must not become a - b.
+    // a = 1000x + s and b = 1000x exist; s must not become a - b.
     scene!(s, x, y, z);
     let thousand = s.c(1000.0);
     let b = s.f(Op::Mul, &[thousand, x]);
@@ -271,11 +270,11 @@ fn powers_that_are_equal_in_the_field_only() {
 
 #[test]
 fn nothing_is_replaced_by_what_is_defined_less_often() {
-    // (x*y)/y was there before x*1: x must not become 0/0 at y = 0.
+    // (x*y)/y is older than x*1: x must not become 0/0 at y = 0.
     scene!(s, x, y, z);
     let (xx, yx) = (s.f(Op::Mul, &[x, x]), s.f(Op::Mul, &[y, x]));
     let (xxx, yy) = (s.f(Op::Mul, &[xx, x]), s.f(Op::Mul, &[y, y]));
-    // (x + y) by way of a quotient, made first
+    // (x + y) by a quotient, created first
     let numerator = s.f(Op::Sub, &[xx, yy]);
     let difference = s.f(Op::Sub, &[x, y]);
     let partial = s.f(Op::Div, &[numerator, difference]);
@@ -311,7 +310,7 @@ fn what_a_branch_guards_stays_inside() {
     let roots = [guarded, lazy, outside, scaled, more, spread, factored, sum];
     let result = numbered(&mut s.g, &roots);
     s.check(&roots, &result.roots);
-    // A choice is a value like any other: what is made of it is compared.
+    // A choice is a value like any other: its users are compared.
     assert_eq!(result.roots[5], result.roots[6]);
 }
 
@@ -367,15 +366,15 @@ fn strict_is_left_alone() {
     assert_eq!(numbered(&mut g, &roots).roots, roots);
 }
 
-/// What a value at a point may be compared with.
+/// Comparability of a value at a point.
 enum Looked {
-    /// Something that counts is undefined, or stands at a jump: nothing is promised.
+    /// A relevant value is undefined, or at a discontinuity: no guarantee.
     Nothing,
-    /// All that counts is finite and below this size, and above its inverse.
+    /// All relevant values are finite and below this size, and above its inverse.
     Size(f64),
 }
 
-/// What counts for `root`: nodes below it, of choices only the branches that are taken.
+/// Examines the relevant values of `root`: nodes below it, of choices only the branches that are taken.
 fn looked_at(g: &Graph, ctx: &Precise, root: NodeId, at: &dyn Fn(NodeId) -> Big) -> Looked {
     let mut stack = vec![root];
     let mut seen = std::collections::BTreeSet::new();
@@ -415,8 +414,7 @@ fn looked_at(g: &Graph, ctx: &Precise, root: NodeId, at: &dyn Fn(NodeId) -> Big)
     Looked::Size(size)
 }
 
-/// Compares the original and the numbered values at `point` in extended precision.
-/// Returns how many were compared.
+/// Compares the original and the numbered values at `point` in extended precision. Returns the number of comparisons.
 fn compare(g: &Graph, point: &[f64], old: &[NodeId], new: &[NodeId]) -> Result<u32, TestCaseError> {
     let mut ctx = Precise::new();
     let inputs: Vec<Big> = point.iter().map(|x| ctx.from_f64(*x)).collect();
@@ -425,7 +423,7 @@ fn compare(g: &Graph, point: &[f64], old: &[NodeId], new: &[NodeId]) -> Result<u
     let at = |id: NodeId| values[all.binary_search(&id).expect("it was reached")].clone();
     let mut n = 0;
     for (a, b) in old.iter().zip(new) {
-        // Values inside that are huge or tiny amplify the rounding of constants.
+        // Huge or tiny intermediate values amplify the rounding of constants.
         let Looked::Size(size) = looked_at(g, &ctx, *a, &at) else { continue };
         if size > 1e6 {
             continue;

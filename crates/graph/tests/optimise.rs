@@ -1,4 +1,4 @@
-//! The algebraic optimiser: the same values, never dearer, and what it is expected to find.
+//! Algebraic optimiser: equal values, weight that never increases, and expected results.
 
 use arbitrary::Unstructured;
 use chainrule_graph::generate::{Options, Recipe, chain, layered};
@@ -34,7 +34,7 @@ fn rational(max_steps: usize) -> Options {
     }
 }
 
-/// Whether all constants below the roots are small dyadic fractions, so that none of them was rounded.
+/// Returns whether all constants below the roots are small dyadic fractions, so that none of them was rounded.
 fn exact_constants(graph: &Graph, roots: &[NodeId]) -> bool {
     let small = |c: f64| c == 0.0 || (c * 1024.0).fract() == 0.0 && c.abs() < 1e6;
     graph.reachable(roots).iter().all(|id| graph.as_const(id).is_none_or(small))
@@ -58,7 +58,7 @@ fn nothing_changes_in_exact_arithmetic() {
             compared.set(compared.get() + u32::from(agree.is_some() && found.roots != roots));
             prop_assert_ne!(agree, Some(false), "{}\n{}", graph.listing(&roots), graph.listing(&found.roots));
         }
-        // What was found hardly gets better.
+        // A second run hardly improves the result.
         let again = optimise(&mut graph, &found.roots, &options);
         prop_assert!(10 * again.report.after.weight + 30 >= 9 * found.report.after.weight);
         Ok(())
@@ -86,7 +86,7 @@ proptest! {
         let values = precise(&graph, &mut p, &found.roots, &recipe.point);
         for (e, v) in expected.iter().zip(&values) {
             let (Some(e), Some(v)) = (p.to_f64(e), p.to_f64(v)) else { continue };
-            // Constants are combined in doubles, and steps such as floor may turn on them.
+            // Constants are combined in doubles, and steps such as floor may depend on them.
             if e.is_finite() && e.abs() < 1e9 && v.is_finite() {
                 let kinks = [Op::Floor, Op::Ceil, Op::Sign, Op::Quot, Op::Mod, Op::Lt, Op::Le, Op::Eq];
                 let stepped = recipe.steps.iter().any(|s| matches!(s,
@@ -101,13 +101,13 @@ fn inputs(graph: &mut Graph, name: &str, n: usize) -> Vec<NodeId> {
     (0..n).map(|i| graph.input(format!("{name}{i}"))).collect()
 }
 
-/// The sum of products of pairs.
+/// Returns the sum of products of pairs.
 fn dot(graph: &mut Graph, pairs: &[(NodeId, NodeId)]) -> NodeId {
     let products: Vec<NodeId> = pairs.iter().map(|(a, b)| graph.mul(*a, *b)).collect();
     products[1..].iter().fold(products[0], |sum, p| graph.add(sum, *p))
 }
 
-/// Additions, multiplications, divisions and negations of the optimised roots, whose values are checked.
+/// Returns additions, multiplications, divisions and negations of the optimised roots, whose values are checked.
 fn optimised(graph: &mut Graph, roots: &[NodeId]) -> (u64, u64, u64, u64) {
     let found = optimise(graph, roots, &Optimise::default());
     let point: Vec<f64> = (0..graph.inputs().len()).map(|i| 0.3 + 0.17 * i as f64 - 0.01 * (i * i) as f64).collect();
@@ -279,7 +279,7 @@ fn nothing_that_is_masked_off_reaches_a_value() {
     let on = g.select(positive, one, zero);
     let inverse = g.div(one, x);
     let root = g.apply(Op::Sqrt, &[x]);
-    // Partials of a branch with x > 0, times what is infinite or NaN elsewhere.
+    // Partials of a branch with x > 0, times values that are infinite or NaN elsewhere.
     let (p, q) = (g.mul(on, inverse), g.mul(on, root));
     let (p, q) = (g.mul(p, y), g.mul(q, y));
     let sum = g.add(p, q);

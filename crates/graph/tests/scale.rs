@@ -1,4 +1,4 @@
-//! A million nodes: nothing overflows a stack, nothing is quadratic.
+//! A million nodes: no stack overflow, no quadratic time.
 
 use chainrule_graph::generate::{chain, layered};
 use chainrule_graph::{Graph, NodeId, Semantics, counts};

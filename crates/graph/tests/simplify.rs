@@ -1,5 +1,5 @@
-//! Simplified graphs against the same programs as they are written: bit for bit in strict semantics,
-//! within a bound in extended precision in algebraic semantics.
+//! Simplified graphs against the unsimplified programs: bit for bit in strict semantics, within a bound in extended
+//! precision in algebraic semantics.
 
 use arbitrary::Unstructured;
 use chainrule_graph::generate::{Numbers, Options, Recipe};
@@ -17,8 +17,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..600)
 }
 
-/// Both graphs side by side. A branch of a selection that simplifies to 0 would be a mask, whose
-/// products are 0 by definition and not by IEEE 754 (`masks.rs` tests those); an input stands there instead.
+/// Builds both graphs. A branch of a selection that simplifies to 0 would be a mask, whose products are 0 by definition
+/// and not by IEEE 754 (`masks.rs` tests those); an input replaces it.
 fn without_masks(recipe: &Recipe) -> ((Graph, Vec<NodeId>), (Graph, Vec<NodeId>)) {
     let mut recipe = recipe.clone();
     let mut n_done = 0;
@@ -85,8 +85,8 @@ proptest! {
     }
 }
 
-/// A number in extended precision with a bound on its error, when each constant is known to a few units
-/// in the last place of a double. Infinite where nothing is known: at and near jumps, outside domains.
+/// Number in extended precision with a bound on its error, if each constant is known to a few units in the last place
+/// of a double. Infinite if unknown: at and near discontinuities, outside of domains.
 #[derive(Clone, Debug)]
 struct Bounded {
     value: Big,
@@ -131,7 +131,7 @@ impl Algebra for Bounds {
         for (i, arg) in args.iter().enumerate().filter(|(_, a)| a.error > 0.0) {
             let slope = partial(&mut F64, op, i, &doubles, &size);
             let linear = slope.abs() * arg.error;
-            // A step of the size of the error shows jumps and bends.
+            // A step of the size of the error detects discontinuities and kinks.
             for sign in [1.0, -1.0] {
                 let mut moved = bigs.clone();
                 let step = self.precise.from_f64(sign * arg.error);
@@ -168,7 +168,7 @@ fn algebraic_is_equal_within_the_error_of_its_constants() {
         let found = evaluate(&simple, &mut bounds, &point, &roots).unwrap();
         for (e, f) in expected.iter().zip(&found) {
             let bound = e.error + f.error;
-            // Where the raw program is undefined, rules may give it a meaning.
+            // Rules may define values where the raw program is undefined.
             if !bound.is_finite() || bound > 1e-6 {
                 skipped.set(skipped.get() + 1);
                 continue;
@@ -203,11 +203,11 @@ proptest! {
     }
 }
 
-/// A single program may cost more for its normal form (a sign pulled out of a product whose factor is
-/// also used with its sign); many together must cost less.
+/// Checks that simplification saves operations in total. A single program may cost more in its normal form (a sign
+/// moved out of a product whose factor is also used with its sign); many together must cost less.
 #[test]
 fn simplification_saves_operations_on_the_whole() {
-    // No rule is about what slopes and scales are made of.
+    // No rule applies to the operators of slopes and scales.
     let left = Op::all().filter(|op| op.has_steps() || *op == Op::Binade).collect::<Vec<_>>();
     for semantics in [Semantics::Strict, Semantics::Algebraic] {
         let (before, after) = (Cell::new(0), Cell::new(0));

@@ -1,11 +1,11 @@
-//! The checker: new roots against old ones, by evaluating both from scratch.
+//! Checker: compares new roots with old ones, by evaluating both from scratch.
 //!
-//! In: a graph, old and new roots. Out: whether the new ones have the same values in the real models,
-//! which nothing but constants links to how they were found, and how much either rounds.
+//! In: a graph, old and new roots. Out: whether the new ones have the same values in the real models, which share only
+//! constants with the search, and the rounding errors of both.
 //!
-//! Rounding is measured, not bounded: the arithmetic is done in doubles at the points of the real
-//! models and compared with 32 digits; functions are taken for as wrong as their arguments. The error of a set of
-//! roots is the largest difference relative to the largest root, as in the benchmarks' record.
+//! Rounding is measured, not bounded: the arithmetic is done in doubles at the points of the real models and compared
+//! with 32 digits; functions are assumed to have the error of their arguments. The error of a set of roots is the
+//! largest difference relative to the largest root, as in the benchmarks' record.
 
 use super::model::{Model, REAL_DRAWS, Values};
 use crate::graph::{Graph, Node, NodeId};
@@ -13,25 +13,25 @@ use crate::traverse::NodeSet;
 use chainrule_base::Id;
 use chainrule_ops::Op;
 
-/// How far values may differ by the rounding of constants, relative to the largest.
+/// Maximum difference of values due to the rounding of constants, relative to the largest.
 const TOLERANCE: f64 = 1e-9;
-/// How many times larger the rounding error may become,
+/// Maximum growth of the rounding error,
 const MAX_GROWTH: f64 = 1.5;
-/// and how much besides.
+/// and an additional allowance.
 const ALLOWANCE: f64 = 4.0 * f64::EPSILON;
 
-/// What the checker says.
+/// Verdict of the checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// The same values, rounded about as well.
+    /// Equal values, rounded about as well.
     Good,
-    /// The same values, but rounded worse.
+    /// Equal values, but rounded worse.
     Rough,
-    /// Other values: a bug.
+    /// Different values: a bug.
     Wrong,
 }
 
-/// Compares. Linear in the nodes below the roots.
+/// Compares old and new roots. Linear in the nodes below the roots.
 pub(super) fn compare(graph: &Graph, seed: u64, old: &[NodeId], new: &[NodeId]) -> Verdict {
     if old.len() != new.len() {
         return Verdict::Wrong;
@@ -62,7 +62,7 @@ pub(super) fn compare(graph: &Graph, seed: u64, old: &[NodeId], new: &[NodeId]) 
     if worst_new <= MAX_GROWTH * worst_old + ALLOWANCE { Verdict::Good } else { Verdict::Rough }
 }
 
-/// The values of `all` with arithmetic in doubles, by id.
+/// Returns the values of `all` with arithmetic in doubles, by id.
 fn doubles(graph: &Graph, all: &NodeSet, values: &Values, draw: usize) -> Vec<f64> {
     let mut doubles = vec![f64::NAN; graph.len()];
     for id in all.iter() {

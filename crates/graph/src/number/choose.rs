@@ -1,29 +1,27 @@
-//! Which way each class is computed: the extraction of a cheapest graph.
+//! Selection of the way in which each class is computed: extraction of a cheapest graph.
 //!
 //! In: classes with the ways of their nodes. Out: one way for each.
 //!
-//! Finding the cheapest selection is NP-hard (it contains set cover); this is local improvement, known
-//! as resubstitution in logic synthesis (Mishchenko, Chatterjee, Brayton 2006). It starts from the way
-//! that was there first. The *cone* of a class is what it alone keeps alive: take the class away, and
-//! its cone dies. A sweep goes through the classes; where the class and its cone cost more than another
-//! way to compute it, it takes that way: another of its nodes, or a sum or product of two values that
-//! are alive anyway (`join.rs`). Sweeps go down from the results and up from the inputs in turns. Each
-//! is followed by making the code anew, and kept only if that weighs less.
+//! Finding the cheapest selection is NP-hard (it contains set cover); this is local improvement, known as
+//! resubstitution in logic synthesis (Mishchenko, Chatterjee, Brayton 2006). It starts from the oldest way of each
+//! class. The *cone* of a class is its maximum fanout-free cone: the classes that are dead without it. A sweep visits
+//! the classes; if the class and its cone cost more than another way to compute it, it switches to that way: another of
+//! its nodes, or a sum or product of two live values (`join.rs`). Sweeps alternate from the results down and from the
+//! inputs up. After each, the code is regenerated, and kept only if it weighs less.
 //!
 //! | paper | here |
 //! | --- | --- |
 //! | maximum fanout-free cone | cone |
-//! | divisors | candidates: living classes that are older; those of the cone are paid for |
+//! | divisors | candidates: older live classes; those of the cone add to the cost |
 //!
-//! Rounding stays sane by running error analysis (Higham 2002, section 3.3): a bound of the relative
-//! error of each class, in units of roundoff, follows from those of its operands at the points of the
-//! real models. A class takes a new way only where that bound stays below [`MAX_ERROR_GROWTH`] times
-//! the bound that it had at first, and a bit. So recurrences that are unstable, and differences that
-//! cancel, are not taken, unless the program as it came was as bad.
+//! Rounding is controlled by running error analysis (Higham 2002, section 3.3): a bound of the relative error of each
+//! class, in units of roundoff, follows from those of its operands at the points of the real models. A class takes a
+//! new way only if that bound stays below [`MAX_ERROR_GROWTH`] times its initial bound, plus an allowance. So unstable
+//! recurrences, and differences that cancel, are rejected, unless the original program was as bad.
 //!
-//! Ways refer to older classes only, so no choice makes a cycle. Costs are those of the last code: an
-//! instruction that multiplies by a constant for one sum only counts as the sum's. A new way is charged
-//! for the multiples of its operands and of the class that would have to be made.
+//! Ways refer to older classes only, so no choice makes a cycle. Costs are those of the last code: an instruction that
+//! multiplies by a constant for a single sum counts as part of the sum. The price of a new way includes the additional
+//! multiples of its operands and of the class.
 
 use super::class::{ClassId, Classes, Place, Way, one};
 use super::code::{Code, Instr};
@@ -36,18 +34,18 @@ use chainrule_base::Arena;
 use chainrule_ops::Op;
 use smallvec::SmallVec;
 
-/// How many sweeps there are at most.
+/// Maximum number of sweeps.
 const SWEEPS: usize = 4;
-/// How many times the error bound of a class may grow.
+/// Maximum growth of the error bound of a class.
 const MAX_ERROR_GROWTH: f64 = 2.0;
-/// What it may grow besides, in units of roundoff.
+/// Additional allowance, in units of roundoff.
 const ERROR_ALLOWANCE: f64 = 2.0;
 
-/// Bounds of a relative error in units of roundoff, one a real model.
+/// Bounds of a relative error in units of roundoff, one per real model.
 type Errors = [f64; REAL_DRAWS];
 
-/// The code for `roots` after choosing ways, looking at `max_pairs` pairs of values at most; worth nothing
-/// when it weighs more than `limit`.
+/// Returns the code for `roots` after choosing ways, with a search of at most `max_pairs` pairs of values; of no use if
+/// it weighs more than `limit`.
 pub(super) fn choose(graph: &Graph, classes: &Classes, roots: &[NodeId], max_pairs: usize, limit: u64) -> Code {
     let mut chosen: Arena<ClassId, Way> = classes.classes.as_slice().iter().map(|c| first(&c.ways)).collect();
     if max_pairs == 0 {
@@ -81,23 +79,23 @@ pub(super) fn choose(graph: &Graph, classes: &Classes, roots: &[NodeId], max_pai
 }
 
 fn first(ways: &[Way]) -> Way {
-    // The number 1 has no way, and nobody asks for it.
+    // The number 1 has no way, and none is needed.
     ways.first().copied().unwrap_or(Way::Sum(Double2::ONE, one(), Double2::ONE, one()))
 }
 
-/// The chosen ways, with what uses what.
+/// Chosen ways, with use counts.
 struct Network<'a> {
     graph: &'a Graph,
     classes: &'a Classes,
     chosen: Arena<ClassId, Way>,
-    /// The error bounds of the chosen ways, and those that they must not pass.
+    /// Error bounds of the chosen ways, and their limits.
     errors: Arena<ClassId, Errors>,
     limits: &'a Arena<ClassId, Errors>,
-    /// Uses by living classes and by roots; what has none is dead.
+    /// Uses by live classes and by roots; a class without uses is dead.
     uses: Arena<ClassId, u32>,
-    /// What the class's instructions weigh.
+    /// Weight of the class's instructions.
     costs: Arena<ClassId, u64>,
-    /// The multiples that are there.
+    /// Existing multiples.
     multiples: Arena<ClassId, SmallVec<[Double2; 2]>>,
 }
 
@@ -153,7 +151,7 @@ impl<'a> Network<'a> {
             }
         }
         for class in self.chosen.ids() {
-            // Classes that are not computed now: what they would cost, roughly.
+            // Rough costs of classes that are not computed now.
             if self.multiples[class].is_empty() {
                 self.multiples[class].push(Double2::ONE);
                 self.costs[class] = 1;
@@ -161,7 +159,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The classes that the chosen way of `class` uses.
+    /// Returns the classes that the chosen way of `class` uses.
     fn args(&self, class: ClassId) -> SmallVec<[ClassId; 3]> {
         self.args_of(&self.chosen[class])
     }
@@ -176,7 +174,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Adds a use of `class`; what comes to life by it costs what is returned.
+    /// Adds a use of `class`; returns the cost of the classes that become live.
     fn revive(&mut self, class: ClassId) -> u64 {
         let mut cost = 0;
         let mut stack = vec![class];
@@ -190,7 +188,7 @@ impl<'a> Network<'a> {
         cost
     }
 
-    /// Takes a use of `class` away; what dies by it had cost what is returned.
+    /// Removes a use of `class`; returns the cost of the classes that become dead.
     fn release(&mut self, class: ClassId) -> u64 {
         let mut gain = 0;
         let mut stack = vec![class];
@@ -204,7 +202,7 @@ impl<'a> Network<'a> {
         gain
     }
 
-    /// Lets every class look for a cheaper way, once. Returns how many found one.
+    /// Searches a cheaper way for every class, once. Returns the number of classes that found one.
     fn sweep(&mut self, points: &Points, down: bool, max_pairs: usize) -> usize {
         let living: Vec<ClassId> = self.chosen.ids().skip(1).filter(|c| self.uses[*c] > 0).collect();
         let window = (2 * max_pairs / living.len().max(1)).max(50);
@@ -241,7 +239,7 @@ impl<'a> Network<'a> {
         found.is_some()
     }
 
-    /// The cheapest way that costs less than `limit`, and what it costs by itself.
+    /// Returns the cheapest way that costs less than `limit`, and its own cost.
     fn cheapest(
         &mut self,
         points: &Points,
@@ -267,7 +265,7 @@ impl<'a> Network<'a> {
             if own >= limit || !self.is_accurate(class, &way) {
                 continue;
             }
-            // Operands that would die with the class have to be kept for it.
+            // Operands that would die with the class must stay live.
             let args = self.args_of(&way);
             let mut revived = 0;
             for arg in &args {
@@ -286,7 +284,7 @@ impl<'a> Network<'a> {
         errors.iter().zip(&self.limits[class]).all(|(error, limit)| error <= limit)
     }
 
-    /// What the instructions of `class` would cost if it were computed in this way from what is there.
+    /// Returns the cost of the instructions of `class` if it is computed in this way from the existing values.
     fn price(&self, class: ClassId, way: &Way) -> u64 {
         let is = |a: Double2, b: Double2| a.abs().is_near(b.abs());
         let unmet = |scale: Double2| self.multiples[class].iter().filter(|m| !is(**m, scale)).count();
@@ -321,12 +319,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The error bounds of all classes, each computed in its chosen way.
+/// Returns the error bounds of all classes, each computed in its chosen way.
 fn errors(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way>) -> Arena<ClassId, Errors> {
     let mut errors: Arena<ClassId, Errors> = Arena::filled(chosen.len(), [0.0; REAL_DRAWS]);
     for (class, way) in chosen.iter().skip(1) {
         errors[class] = match way {
-            // Functions are taken for as accurate as their arguments, but for an input, which is exact.
+            // Functions are assumed to be as accurate as their arguments; an input is exact.
             Way::Call(node, _) => {
                 let mut worst = [0.0; REAL_DRAWS];
                 for arg in graph.args(*node) {
@@ -342,7 +340,7 @@ fn errors(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way>) -> Are
     errors
 }
 
-/// The error bounds of `class` computed in this way.
+/// Returns the error bounds of `class` computed in this way.
 fn error(classes: &Classes, class: ClassId, way: &Way, errors: &Arena<ClassId, Errors>) -> Errors {
     let size = |c: ClassId, d: usize| classes.classes[c].unit.real[d].magnitude();
     std::array::from_fn(|d| match *way {

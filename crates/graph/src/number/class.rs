@@ -1,14 +1,14 @@
 //! Classes: nodes that are equal up to a constant factor.
 //!
-//! In: the values and hazards of nodes. Out: for each node its class and its factor, and for each class
-//! the ways in which its nodes compute it.
+//! In: the values and hazards of nodes. Out: for each node its class and its factor, and for each class the ways in
+//! which its nodes compute it.
 //!
-//! Invariants: the first class is the number 1, so a node of it is a constant. A class is defined
-//! wherever each of its nodes is. Ways refer to classes that are older, so there is no cycle.
+//! Invariants: the first class is the number 1, so each of its nodes is a constant. A class is defined wherever each of
+//! its nodes is. Ways refer to older classes, so there is no cycle.
 //!
-//! A node belongs to a class when the ratios between its draws in the field are the class's, its
-//! factors in all real models agree to their error bounds (they then are the factor), and the class's
-//! hazards are among its own. It adds a way to the class only when the hazards are the same.
+//! A node belongs to a class if the ratios between its draws in the field are the class's, its factors in all real
+//! models agree within their error bounds (they then are the factor), and the class's hazards are a subset of its own.
+//! It adds a way to the class only if the hazards are equal.
 
 use super::field::Fp;
 use super::hazard::Hazards;
@@ -22,23 +22,23 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 define_id! {
-    /// Nodes that are equal up to a factor.
+    /// Class of nodes that are equal up to a factor.
     pub(super) struct ClassId = "c";
 }
 
-/// What a node is in terms of classes.
+/// Node in terms of classes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Place {
-    /// The constant 0.
+    /// Constant 0.
     Zero,
-    /// A factor times a class.
+    /// Factor times a class.
     Times(Double2, ClassId),
 }
 
-/// How a class can be computed, up to the class's unit.
+/// Way to compute a class, up to the class's unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Way {
-    /// As this node stands: an input, or a call of its arguments as they are, times a factor.
+    /// This node: an input, or a call with its arguments unchanged, times a factor.
     Call(NodeId, Double2),
     /// `factor * a * b`.
     Product(Double2, ClassId, ClassId),
@@ -48,36 +48,36 @@ pub(super) enum Way {
     Sum(Double2, ClassId, Double2, ClassId),
 }
 
-/// One class.
+/// Class.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
-    /// The values of its unit: those of its first node.
+    /// Values of its unit: those of its first node.
     pub(super) unit: Value,
     pub(super) hazards: Hazards,
-    /// In the order of its nodes. Empty for the class of the number 1 only.
+    /// Ways in the order of its nodes. Empty only for the class of the number 1.
     pub(super) ways: SmallVec<[Way; 1]>,
 }
 
-/// The classes of a graph.
+/// Classes of a graph.
 pub(super) struct Classes {
     pub(super) classes: Arena<ClassId, Class>,
-    /// By node id; nodes that are not reachable are zero.
+    /// Places by node id; unreachable nodes are zero.
     pub(super) places: Vec<Place>,
 }
 
-/// The class of the number 1.
+/// Returns the class of the number 1.
 pub(super) fn one() -> ClassId {
     ClassId::new(0)
 }
 
-/// The second and further draws relative to the first: equal for values that are equal up to a factor.
-/// `None` where the first is 0.
+/// Returns the second and further draws relative to the first: equal for values that are equal up to a factor. `None`
+/// if the first is 0.
 pub(super) fn ratios(value: &Value) -> Option<[Fp; FIELD_DRAWS - 1]> {
     let inverse = value.field[0].inverse()?;
     Some(std::array::from_fn(|d| value.field[d + 1] * inverse))
 }
 
-/// The factor of `value` by `unit`, whose ratios are the same, if it is one.
+/// Returns the factor of `value` by `unit`, whose ratios are equal, if it exists.
 pub(super) fn factor(value: &Value, unit: &Value) -> Option<Double2> {
     let uncertainty = |d: usize| value.real[d].uncertainty() + unit.real[d].uncertainty();
     let first = value.real[0].value / unit.real[0].value;
@@ -90,14 +90,14 @@ pub(super) fn factor(value: &Value, unit: &Value) -> Option<Double2> {
     (certain && agree && first.high.is_normal()).then(|| snapped(first))
 }
 
-/// The integer or the inverse of one that is meant.
+/// Rounds to the intended integer or inverse of an integer.
 fn snapped(x: Double2) -> Double2 {
     let whole = Double2::from(x.high.round());
     if x.is_near(whole) { whole } else { x }
 }
 
 impl Classes {
-    /// The classes of the nodes of `reachable`. O(1) a node.
+    /// Computes the classes of the nodes of `reachable`. O(1) per node.
     pub(super) fn new(graph: &Graph, reachable: &NodeSet, values: &Values, hazards: &[Hazards]) -> Self {
         let unit = Class { unit: Value::ONE, hazards: Hazards::NONE, ways: SmallVec::new() };
         let mut this = Self { classes: std::iter::once(unit).collect(), places: vec![Place::Zero; graph.len()] };
@@ -162,7 +162,7 @@ impl Classes {
 }
 
 impl Way {
-    /// The classes of which some multiple is needed; calls take theirs as they are.
+    /// Returns the classes of which some multiple is needed; calls use theirs unscaled.
     pub(super) fn args(&self) -> SmallVec<[ClassId; 2]> {
         match *self {
             Self::Call(..) => SmallVec::new(),
@@ -171,7 +171,7 @@ impl Way {
     }
 }
 
-/// Whether the node is 0: in the field, and as far as the real models see.
+/// Returns whether the node is 0: in the field, and in the real models within their precision.
 fn is_zero(graph: &Graph, id: NodeId, values: &Values) -> bool {
     let value = &values[id.index()];
     if graph.as_const(id).is_some_and(|c| c == 0.0) {

@@ -1,10 +1,10 @@
-//! Straight-line code over multiples of classes, on the way from classes back to nodes.
+//! Straight-line code over multiples of classes, an intermediate step from classes back to nodes.
 //!
 //! In: instructions, appended by `scale.rs`. Out: their weight, and nodes.
 //!
-//! Instructions refer to earlier ones. They are replayed exactly as they stand, not simplified: the
-//! normal form of [`Graph::apply`] would pull constants out of products to where they are not shared.
-//! Calls are simplified, since that cannot undo anything here.
+//! Instructions refer to earlier ones. They are replayed without simplification: the normal form of [`Graph::apply`]
+//! would move constants out of products to places where they are not shared. Calls are simplified, since that cannot
+//! undo the optimisation.
 
 use super::class::ClassId;
 use super::real::Double2;
@@ -14,31 +14,31 @@ use chainrule_ops::{Counts, Op};
 use smallvec::SmallVec;
 
 define_id! {
-    /// An instruction.
+    /// Id of an instruction.
     pub(super) struct InstrId = "i";
 }
 
-/// One instruction.
+/// Instruction.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Instr {
-    /// A number.
+    /// Number.
     Const(Double2),
-    /// A constant factor times a value.
+    /// Constant factor times a value.
     Scaled(Double2, InstrId),
-    /// An arithmetic operator.
+    /// Arithmetic operator.
     Arithmetic(Op, InstrId, InstrId),
-    /// A node made again with these arguments.
+    /// Copy of a node with these arguments.
     Call(NodeId, SmallVec<[InstrId; 3]>),
 }
 
-/// A multiple of a class: which, how many times its unit, and where it is computed.
+/// Multiple of a class: the class, the factor of its unit, and the instruction that computes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Multiple {
     pub(super) class: ClassId,
     pub(super) scale: Double2,
 }
 
-/// Instructions with what they compute.
+/// Instructions with the multiples that they compute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub(super) instrs: Arena<InstrId, Instr>,
@@ -52,7 +52,7 @@ impl Code {
         self.computes.push(Multiple { class, scale })
     }
 
-    /// How often each instruction is used, roots included.
+    /// Returns the number of uses of each instruction, roots included.
     pub(super) fn uses(&self) -> Arena<InstrId, u32> {
         let mut uses = Arena::filled(self.instrs.len(), 0);
         for root in &self.roots {
@@ -69,7 +69,7 @@ impl Code {
         uses
     }
 
-    /// Whether all scales are ordinary numbers, so that nothing overflows or vanishes for their sake.
+    /// Returns whether all scales are moderate numbers, so that they cause no overflow or underflow.
     pub(super) fn is_moderate(&self) -> bool {
         let moderate = |c: Double2| (1e-100..1e100).contains(&c.high.abs());
         self.instrs.iter().all(|(id, instr)| match instr {
@@ -79,7 +79,7 @@ impl Code {
         })
     }
 
-    /// What the instructions that the roots need weigh.
+    /// Returns the weight of the instructions that the roots need.
     pub(super) fn weight(&self, graph: &Graph) -> u64 {
         let mut counts = Counts::default();
         let uses = self.uses();
@@ -101,7 +101,7 @@ impl Code {
         counts.weight
     }
 
-    /// The nodes of the roots; with calls as they stand, or simplified, such as those of numbers.
+    /// Emits the nodes of the roots; with calls unsimplified, or simplified, such as those of numbers.
     pub(super) fn replay(&self, graph: &mut Graph, simplified: bool) -> Vec<NodeId> {
         let uses = self.uses();
         let mut nodes: Arena<InstrId, Option<NodeId>> = Arena::filled(self.instrs.len(), None);

@@ -1,33 +1,33 @@
-//! Which real number a double in a program stands for.
+//! Exact number that a double in a program represents.
 //!
 //! In: the constants of a program. Out: an exact number for each, as an element of the field and as a
 //! real number.
 //!
-//! | double | is taken for |
+//! | double | represents |
 //! | --- | --- |
 //! | rounds a fraction p/q with p*q at most 2^36, as `5.0/3.0` does | that fraction |
 //! | is within 1.5 units in the last place of r*b, where r is a small fraction and b is 1 or another constant | r*b |
 //! | any other | itself |
 //!
-//! The second row joins constants that were multiplied out: beyond 2^53, `33 * 31!!` rounds twice and
-//! would not be 33 times `31!!`; neither is `7 * (1/3)` the double next to 7/3, which a recurrence that divides by 3 has in
-//! the place of one that multiplies by 7/3. Where r*b is a double it is the only one that is taken for it, so that
-//! `1 + 2^-52` is never 1; and where the double next to 7/3 is a constant as well, each of the two is itself. No constant
-//! moves by more than 1.5 units in its last place: bases are never taken for multiples of others.
+//! The second row identifies constants that were multiplied out: beyond 2^53, `33 * 31!!` rounds twice and would not be
+//! 33 times `31!!`; nor is `7 * (1/3)` the double next to 7/3, which occurs in a recurrence that divides by 3 instead
+//! of multiplying by 7/3. If r*b is a double, only that double represents it, so that `1 + 2^-52` is never 1; and if
+//! the double next to 7/3 is a constant as well, each of the two represents itself. No constant moves by more than 1.5
+//! units in its last place: bases are never multiples of others.
 
 use super::field::Fp;
 use super::real::Double2;
 use rustc_hash::FxHashMap;
 use std::f64::consts::PI;
 
-/// The largest product of numerator and denominator of a fraction that a double is taken for.
+/// Maximum product of numerator and denominator of a fraction that a double represents.
 const MAX_HEIGHT: u64 = 1 << 36;
-/// The largest numerator and denominator of the ratio between two constants.
+/// Maximum numerator and denominator of the ratio between two constants.
 const MAX_RATIO: u64 = 1 << 10;
-/// How many constants are compared with each other at most.
+/// Maximum number of constants that are compared with each other.
 const MAX_BASES: usize = 1500;
 
-/// An exact number.
+/// Exact number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Exact {
     pub(super) field: Fp,
@@ -41,7 +41,7 @@ impl Exact {
         Some(if negative { Self { field: -field, real: -real } } else { Self { field, real } })
     }
 
-    /// A double as it stands; finite.
+    /// Returns a finite double exactly.
     fn dyadic(c: f64) -> Self {
         let (mantissa, exponent) = decompose(c);
         let field = Fp::new(mantissa).times_power_of_two(exponent);
@@ -53,7 +53,7 @@ impl Exact {
     }
 }
 
-/// Magnitude as an odd or zero integer times a power of two.
+/// Returns the magnitude as an odd or zero integer times a power of two.
 fn decompose(c: f64) -> (u64, i32) {
     let bits = c.to_bits();
     let biased = (bits >> 52 & 0x7ff) as i32;
@@ -63,9 +63,9 @@ fn decompose(c: f64) -> (u64, i32) {
     (mantissa >> zeros, exponent + zeros as i32)
 }
 
-/// The first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit` and p*q at
-/// most `height`. Numerators and denominators never fall from one convergent to the next, so the first one that is too
-/// high is the end.
+/// Returns the first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit`
+/// and p*q at most `height`. Numerators and denominators never decrease from one convergent to the next, so the first
+/// one that exceeds a limit ends the search.
 #[inline]
 fn convergent(x: f64, limit: u64, height: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<(u64, u64)> {
     let (mut p, mut q, mut p_old, mut q_old) = (1u64, 0u64, 0u64, 1u64);
@@ -74,7 +74,7 @@ fn convergent(x: f64, limit: u64, height: u64, accepts: impl Fn(u64, u64) -> boo
         if rest >= (limit + 1) as f64 {
             return None;
         }
-        // Not negative, so cut off is rounded down, which takes no call.
+        // Not negative, so truncation rounds down, without a function call.
         let a = rest as i64 as u64;
         let whole = a as i64 as f64;
         (p, p_old) = (a.checked_mul(p)?.checked_add(p_old)?, p);
@@ -93,8 +93,8 @@ fn convergent(x: f64, limit: u64, height: u64, accepts: impl Fn(u64, u64) -> boo
     None
 }
 
-/// Whether p/q may be `x` but for some rounding: nearly all are told apart so, by far more than this rounds, and without a
-/// division.
+/// Returns whether p/q may be `x` up to rounding: a cheap filter without a division, which rejects nearly all
+/// candidates by a margin far above its own rounding.
 #[inline]
 fn is_about(p: u64, q: u64, x: f64) -> bool {
     // Both are small, and come from bits of a positive integer.
@@ -102,14 +102,14 @@ fn is_about(p: u64, q: u64, x: f64) -> bool {
     (p - x * q).abs() <= 16.0 * f64::EPSILON * p
 }
 
-/// The fraction that `c` rounds, when it is a simple one.
+/// Returns the fraction that `c` rounds, if it is a simple one.
 fn simple_fraction(c: f64) -> Option<Exact> {
     let x = c.abs();
     let (p, q) = convergent(x, MAX_HEIGHT, MAX_HEIGHT, |p, q| is_about(p, q, x) && p as f64 / q as f64 == x)?;
     Exact::fraction(c < 0.0, p, q)
 }
 
-/// `r` times the base when `c` is that but for rounding.
+/// Returns `r` times the base if `c` is that up to rounding.
 fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
     let (x, b) = (c.abs(), base.abs());
     let ratio = x / b;
@@ -128,14 +128,15 @@ fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
     Some(Exact::fraction((c < 0.0) != (base < 0.0), p, q)?.times(exact_base))
 }
 
-/// How many ratios are looked at side by side: one by one, each step would wait for the division before.
+/// Number of ratios that are processed side by side: one by one, each step would wait for the previous division.
 const LANES: usize = 8;
 
-/// Which of these ratios, all at least 1, may be one of [`MAX_RATIO`] but for some rounding; few others.
+/// Returns which of these ratios, all at least 1, may be ratios up to [`MAX_RATIO`] within rounding; with few false
+/// positives.
 ///
-/// Where p/q is as near to `x` as [`is_about`] asks, the next partial quotient is 1 / (q * |p - x*q|) or more, less 1, which is
-/// above 2^27; what rounding has done to the rest until then, about q^2 * 2^-52, leaves it above 2^26. Other ratios have such
-/// a partial quotient by chance only.
+/// If p/q is as near to `x` as [`is_about`] requires, the next partial quotient is at least 1 / (q * |p - x*q|) - 1,
+/// which is above 2^27; the rounding error of the remainder at that point, about q^2 * 2^-52, leaves it above 2^26.
+/// Other ratios have such a partial quotient only by chance.
 #[inline]
 fn may_be_ratios(x: [f64; LANES]) -> [bool; LANES] {
     const HUGE: f64 = (1u64 << 20) as f64;
@@ -145,10 +146,10 @@ fn may_be_ratios(x: [f64; LANES]) -> [bool; LANES] {
     loop {
         let mut goes_on = false;
         for lane in 0..LANES {
-            // Rounded down without a call.
+            // Rounded down without a function call.
             let nearest = (rest[lane] + MANTISSA) - MANTISSA;
             let whole = if nearest > rest[lane] { nearest - 1.0 } else { nearest };
-            // The ratio is at least 1, so that no denominator is above its numerator.
+            // The ratio is at least 1, so no denominator exceeds its numerator.
             (p[lane], p_old[lane]) = (whole * p[lane] + p_old[lane], p[lane]);
             rest[lane] = 1.0 / (rest[lane] - whole);
             let is_small = p[lane] <= MAX_RATIO as f64;
@@ -161,10 +162,10 @@ fn may_be_ratios(x: [f64; LANES]) -> [bool; LANES] {
     }
 }
 
-/// What each of these finite doubles stands for, in their order. n log n for n constants, but for those
-/// that are no simple fractions, of which the first [`MAX_BASES`] are compared with each other.
+/// Returns the number that each of these finite doubles represents, in their order. n log n for n constants, except for
+/// those that are not simple fractions, of which the first [`MAX_BASES`] are compared with each other.
 pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
-    // The magnitudes that fractions have as doubles, and of which constant: no two constants are one fraction.
+    // The magnitudes of fractions as doubles, with their constants: no two constants are one fraction.
     let bits = |c: f64| c.abs().to_bits();
     let mut owners: FxHashMap<u64, u64> = constants.iter().map(|c| (bits(*c), bits(*c))).collect();
     let mut alone = |c: f64| {
@@ -174,7 +175,7 @@ pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
     let mut exact: Vec<Option<Exact>> =
         constants.iter().map(|c| if *c == 0.0 { Some(Exact::dyadic(0.0)) } else { alone(*c) }).collect();
     let mut hard: Vec<usize> = (0..constants.len()).filter(|i| exact[*i].is_none()).collect();
-    // Small ones first: a multiple that had to be rounded has a base that had not.
+    // Small ones first: a multiple that was rounded has a base that was not.
     hard.sort_by(|a, b| constants[*a].abs().total_cmp(&constants[*b].abs()).then(a.cmp(b)));
     let mut bases: Vec<(f64, Exact)> = Vec::new();
     for i in hard {
@@ -222,7 +223,7 @@ mod tests {
             rounded += usize::from(once != twice);
             assert_eq!(one(twice).field, one(once).field, "{p}/{q}");
             assert_eq!(one(twice).real.high, once);
-            // Two units away is another number, and so is what stands beside what rounds once.
+            // Two units away is another number, and so is a neighbour of a product that rounds once.
             let [next, far] = [1, 2].map(|units| f64::from_bits(once.to_bits() + units));
             assert_ne!(one(far).field, one(once).field);
             let both = interpret(&[next, -next, once]);

@@ -5,7 +5,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 /// The prime.
 pub(super) const P: u64 = (1 << 61) - 1;
 
-/// An element, always below [`P`].
+/// Element, always below [`P`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Fp(u64);
 
@@ -13,13 +13,13 @@ impl Fp {
     pub(super) const ZERO: Self = Self(0);
     pub(super) const ONE: Self = Self(1);
 
-    /// `x` modulo p.
+    /// Returns `x` modulo p.
     pub(super) fn new(x: u64) -> Self {
         let folded = (x & P) + (x >> 61);
         Self(if folded >= P { folded - P } else { folded })
     }
 
-    /// The number below p.
+    /// Returns the number below p.
     pub(super) fn get(self) -> u64 {
         self.0
     }
@@ -28,7 +28,7 @@ impl Fp {
         self.0 == 0
     }
 
-    /// `self * 2^exponent`: 2^61 is 1, so a rotation.
+    /// Returns `self * 2^exponent`: 2^61 is 1, so this is a rotation.
     pub(super) fn times_power_of_two(self, exponent: i32) -> Self {
         let shift = exponent.rem_euclid(61);
         Self::new((self.0 << shift & P) + (self.0 >> (61 - shift)))
@@ -46,12 +46,12 @@ impl Fp {
         result
     }
 
-    /// `1 / self`; `None` for zero. By Fermat.
+    /// Returns `1 / self`, by Fermat's theorem; `None` for zero.
     pub(super) fn inverse(self) -> Option<Self> {
         (!self.is_zero()).then(|| self.pow(P - 2))
     }
 
-    /// The inverses of all, zero for zero; one inversion and three products each (Montgomery's trick).
+    /// Returns the inverses of all, zero for zero; one inversion and three products each (Montgomery's trick).
     pub(super) fn invert_all(values: &[Self]) -> Vec<Self> {
         let mut product = Self::ONE;
         let mut result = Vec::with_capacity(values.len());

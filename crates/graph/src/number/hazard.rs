@@ -1,8 +1,7 @@
-//! Where a node is undefined: the set of its *hazards*.
+//! Hazards: the conditions under which a node is undefined.
 //!
-//! In: a graph and the values of its nodes. Out: for each node the set of places below it where the
-//! arithmetic may break down. A node may stand for another one only if its hazards are among those of
-//! the other: then it is defined wherever the other one is.
+//! In: a graph and the values of its nodes. Out: for each node the set of hazards below it. A node may replace another
+//! one only if its hazards are a subset of the other's: then it is defined wherever the other is.
 //!
 //! | node | hazard |
 //! | --- | --- |
@@ -10,13 +9,14 @@
 //! | `x ** n` for a negative integer n | x is 0, likewise |
 //! | `tan x` | `cos x` is 0 |
 //! | an operator that is not defined everywhere, by its row's domain | keyed by operator and arguments |
-//! | a choice, an extremum, a comparison, a connective, a sign, a user's function | *its own value is undefined*, if an argument may be; keyed by operator and arguments |
+//! | a choice, an extremum, a comparison, a connective | *its own value is undefined*, if an argument may be |
+//! | a sign, a user's function | the same |
 //!
-//! The last row makes a choice that guards a hazard a value of its own: whatever is computed from it is
-//! undefined only where it is, and what stands in a branch that is not taken harms nobody. Values are
-//! never taken out of a branch: nodes with the branch's hazards do not stand for nodes without.
+//! The hazards of the last two rows are keyed by operator and arguments. They make a choice that guards a hazard a
+//! separate value: nodes computed from it are undefined only if it is, and hazards in a branch that is not taken have
+//! no effect. Values are never moved out of a branch: nodes with the branch's hazards do not replace nodes without.
 //!
-//! Sets are words of 128 bits. A node with a hazard beyond the 128th stands for itself only.
+//! Sets are words of 128 bits. A node with a hazard beyond the 128th is never merged.
 
 use super::field::Fp;
 use super::model::{FIELD_DRAWS, Value, Values};
@@ -27,12 +27,12 @@ use chainrule_ops::{CostClass, Op};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A set of hazards.
+/// Set of hazards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hazards {
-    /// These, one a bit.
+    /// Known hazards, one per bit.
     Known(u128),
-    /// More than can be told.
+    /// More than the set can hold.
     Many,
 }
 
@@ -46,7 +46,7 @@ impl Hazards {
         }
     }
 
-    /// Whether a node with these hazards is defined wherever one with `other` is.
+    /// Returns whether a node with these hazards is defined wherever one with `other` is.
     pub(super) fn are_among(self, other: Self) -> bool {
         match (self, other) {
             (Self::Known(a), Self::Known(b)) => a & !b == 0,
@@ -56,12 +56,12 @@ impl Hazards {
     }
 }
 
-/// What a hazard is.
+/// Identity of a hazard.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     /// A value is 0: the ratios of its draws.
     Zero([Fp; FIELD_DRAWS - 1]),
-    /// An operator, or a user's function, and its arguments.
+    /// Operator, or a user's function, and its arguments.
     Call(u64, SmallVec<[Fp; 9]>),
 }
 
@@ -98,7 +98,7 @@ impl Table {
     }
 }
 
-/// The hazards of all nodes of `reachable`, by id. O(1) a node.
+/// Computes the hazards of all nodes of `reachable`, by id. O(1) per node.
 pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &Values) -> Vec<Hazards> {
     let mut table = Table::default();
     let mut all = vec![Hazards::NONE; graph.len()];
@@ -109,7 +109,7 @@ pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &Values) -> Ve
             Node::Const(c) if c.is_finite() => Hazards::NONE,
             Node::Const(_) | Node::Derivative(_) => Hazards::Many,
             Node::Apply(op, _) => own(&mut table, graph, id, op, below, values),
-            // Nobody knows where it is defined, so it always is a hazard.
+            // Its domain is unknown, so it always is a hazard.
             Node::External(function, _) => table.call(1 << 32 | function.index() as u64, values_of(graph, id, values)),
         };
     }
@@ -134,7 +134,7 @@ fn own(table: &mut Table, graph: &Graph, id: NodeId, op: Op, below: Hazards, val
             Hazards::NONE => Hazards::NONE,
             _ => table.call(op as u64, values_of(graph, id, values)),
         },
-        // The text is the only place where a domain says that it is everything.
+        // Only the text of a domain shows that it is unrestricted.
         _ if op.row().domain.text == Op::Add.row().domain.text => below,
         _ => below.union(table.call(op as u64, values_of(graph, id, values))),
     }

@@ -1,18 +1,17 @@
-//! Other ways to compute a value: from two values that are there anyway.
+//! Alternative ways to compute a value from two existing values.
 //!
 //! In: a class and candidates. Out: ways `x*a + y*b` and `factor * a * b` that compute it.
 //!
-//! The draws of a class, up to a factor, are a point of the projective plane over the field. A class is
-//! a combination `x*a + y*b`, whatever x and y, exactly when the three points lie on one line. So the
-//! lines from the class's point to all others are sorted by their slopes: two candidates with the same
-//! slope are a way. Products are simpler, the ratios of the third are quotients of ratios. Both take
-//! time linear in the number of candidates, and see identities however deep they lie: three values of
-//! three variables that are dependent by chance have a probability of 2^-61 to be taken for such.
-//! Coefficients come from two real models, and the third one confirms them.
+//! The draws of a class, up to a factor, are a point of the projective plane over the field. A class is a combination
+//! `x*a + y*b`, for any x and y, exactly if the three points are collinear. So the lines from the class's point to all
+//! others are sorted by their slopes: two candidates with the same slope are a way. Products are simpler: the ratios of
+//! the third are quotients of ratios. Both take time linear in the number of candidates, and find identities at any
+//! depth: three independent values are collinear by chance with a probability of 2^-61. Coefficients come from two real
+//! models, and the third one confirms them.
 //!
-//! Two rules keep rounding sane. Divisions are never introduced. A sum whose terms are more than
-//! [`MAX_CANCELLATION`] times as large as itself in one of the real models is not taken: identities
-//! that cancel by their nature cancel at random points as well.
+//! Two rules limit rounding. Divisions are never introduced. A sum whose terms are more than [`MAX_CANCELLATION`] times
+//! as large as the sum in one of the real models is rejected: identities that cancel inherently also cancel at random
+//! points.
 
 use super::class::{Class, ClassId, Way, factor, ratios};
 use super::field::Fp;
@@ -21,16 +20,16 @@ use super::real::{Double2, Real};
 use chainrule_base::Arena;
 use rustc_hash::FxHashMap;
 
-/// How many times larger the terms of a sum may be than the sum.
+/// Maximum ratio of the terms of a sum to the sum.
 const MAX_CANCELLATION: f64 = 16.0;
-/// How many candidates with one slope are paired.
+/// Maximum number of candidates with one slope that are paired.
 const MAX_PER_LINE: usize = 4;
-/// How many ways are looked at for a class at most.
+/// Maximum number of ways that are tried for a class.
 const MAX_WAYS: usize = 24;
 
-/// Where the classes lie in the projective plane.
+/// Points of the classes in the projective plane.
 pub(super) struct Points {
-    /// The two ratios; `None` where they are not known.
+    /// The two ratios; `None` if they are unknown.
     at: Arena<ClassId, Option<[Fp; 2]>>,
     inverse: Arena<ClassId, [Fp; 2]>,
     by_place: FxHashMap<[Fp; 2], Vec<ClassId>>,
@@ -51,7 +50,7 @@ impl Points {
         this
     }
 
-    /// Products of two candidates that are the class.
+    /// Returns products of two candidates that equal the class.
     pub(super) fn products(
         &self,
         classes: &Arena<ClassId, Class>,
@@ -79,11 +78,11 @@ impl Points {
         ways
     }
 
-    /// Sums of multiples of two candidates that are the class.
+    /// Returns sums of multiples of two candidates that equal the class.
     pub(super) fn sums(&self, classes: &Arena<ClassId, Class>, target: ClassId, candidates: &[ClassId]) -> Vec<Way> {
         let mut ways = Vec::new();
         let Some(goal) = self.at[target] else { return ways };
-        // The number 1 is always there.
+        // The number 1 always exists.
         let one = [super::class::one()];
         let points: Vec<(ClassId, [Fp; 2])> = candidates
             .iter()
@@ -93,7 +92,7 @@ impl Points {
         let runs: Vec<Fp> = points.iter().map(|(_, p)| p[0]).collect();
         let mut lines: Vec<(Fp, ClassId)> = Vec::with_capacity(points.len());
         for ((class, [run, rise]), inverse) in points.iter().zip(Fp::invert_all(&runs)) {
-            // The same point is another class with the same values; a vertical line needs bad luck.
+            // The same point is another class with the same values; a vertical line is very unlikely.
             if !run.is_zero() {
                 lines.push((*rise * inverse, *class));
             }
@@ -116,13 +115,13 @@ impl Points {
     }
 }
 
-/// Whether the target is undefined wherever one of the two is.
+/// Returns whether the target is undefined wherever one of the two is.
 fn fits(classes: &Arena<ClassId, Class>, target: ClassId, a: ClassId, b: ClassId) -> bool {
     let among = |c: ClassId| classes[c].hazards.are_among(classes[target].hazards);
     classes[target].hazards != Hazards::Many && among(a) && among(b)
 }
 
-/// The target as a sum of multiples of `a` and `b`, on one line with it.
+/// Returns the target as a sum of multiples of `a` and `b`, which are collinear with it.
 fn combination(classes: &Arena<ClassId, Class>, target: ClassId, a: ClassId, b: ClassId) -> Option<Way> {
     let [t, u, v] = [target, a, b].map(|c| classes[c].unit.real);
     let determinant = u[0] * v[1] - u[1] * v[0];
@@ -143,7 +142,7 @@ fn combination(classes: &Arena<ClassId, Class>, target: ClassId, a: ClassId, b: 
     Some(Way::Sum(simple(x), a, simple(y), b))
 }
 
-/// The simple fraction that is meant, if one is.
+/// Rounds to the intended simple fraction, if there is one.
 fn simple(x: Real) -> Double2 {
     for q in 1..=12 {
         let scaled = x.value * f64::from(q).into();

@@ -2,9 +2,9 @@
 //!
 //! In: a graph and the nodes below its roots. Out: a [`Value`] for each.
 //!
-//! A *model* gives each input a random element and follows the arithmetic. Whatever is no arithmetic is
-//! a random element keyed by the operator and the values of its arguments, so equal calls are equal;
-//! identities that hold wherever both sides are defined are built in:
+//! A *model* assigns each input a random element and evaluates the arithmetic. Every other operation is a random
+//! element keyed by the operator and the values of its arguments, so equal calls are equal; identities that hold
+//! wherever both sides are defined are built in:
 //!
 //! | operators | model |
 //! | --- | --- |
@@ -14,15 +14,15 @@
 //! | `sinh x`, `cosh x`, `tanh x` | `2t/(1-t^2)`, `(1+t^2)/(1-t^2)`, their quotient |
 //! | `exp x` | t or `1/t`, by the sign of x |
 //! | odd and even functions | keyed by the argument up to sign |
-//! | any other, users' functions, derivatives that are still to be made | keyed by operator and arguments |
+//! | any other, users' functions, unexpanded derivatives | keyed by operator and arguments |
 //!
-//! Square roots and absolute values are among the last: a root of a square in a field is `x` or `-x`,
-//! not `|x|`. Hyperbolic functions are not tied to `exp`, nor `expm1` and `log1p` to `exp` and `log`:
-//! such identities are true and lose digits.
+//! Square roots and absolute values are among the last: a root of a square in a field is `x` or `-x`, not `|x|`.
+//! Hyperbolic functions are not related to `exp`, nor `expm1` and `log1p` to `exp` and `log`: such identities are true
+//! but lose digits.
 //!
-//! Real models differ from the field's in their numbers only: they follow the same table.
+//! Real models differ from the field's only in their numbers: they follow the same table.
 //!
-//! Unknown is contagious in the real models (NaN), and [`Value::is_known`] says so.
+//! Unknown values propagate in the real models (NaN), and [`Value::is_known`] reports them.
 
 use super::constant::{self, Exact};
 use super::field::{Fp, P};
@@ -34,14 +34,14 @@ use chainrule_base::Id;
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 
-/// Draws in the field. One gives the factor between two values, the others their ratio's certainty.
+/// Draws in the field. One determines the factor between two values, the others the confidence in their ratio.
 pub(super) const FIELD_DRAWS: usize = 3;
 /// Draws in the reals.
 pub(super) const REAL_DRAWS: usize = 3;
-/// The largest exponent of a power that is followed.
+/// Maximum exponent of a power that is evaluated.
 const MAX_EXPONENT: f64 = 65536.0;
 
-/// A node's values.
+/// Values of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Value {
     pub(super) field: [Fp; FIELD_DRAWS],
@@ -78,7 +78,7 @@ impl Value {
         self.unary(|a| -a, |a| -a)
     }
 
-    /// `None` where the divisor is zero in one of the draws.
+    /// Returns the quotient; `None` if the divisor is zero in one of the draws.
     pub(super) fn over(self, other: Self) -> Option<Self> {
         let mut field = self.field;
         for (a, b) in field.iter_mut().zip(other.field) {
@@ -93,12 +93,12 @@ impl Value {
         if exponent < 0.0 { Self::ONE.over(power) } else { Some(power) }
     }
 
-    /// Whether the value is zero in the field.
+    /// Returns whether the value is zero in the field.
     pub(super) fn is_zero(&self) -> bool {
         self.field.iter().all(|f| f.is_zero())
     }
 
-    /// Whether the real models could follow.
+    /// Returns whether the real models know the value.
     pub(super) fn is_known(&self) -> bool {
         self.real.iter().all(|r| r.error.is_finite() && r.value.high.is_finite())
     }
@@ -107,15 +107,15 @@ impl Value {
         Self { field: [exact.field; FIELD_DRAWS], real: [Real::new(exact.real); REAL_DRAWS] }
     }
 
-    /// One of two signs, the same for a value and the same value negated.
+    /// Returns one of two signs, the same for a value and its negation.
     fn sign(&self) -> bool {
         self.field[0].get() > P / 2
     }
 }
 
-/// The values of some nodes of a graph, which may have many more.
+/// Values of some nodes of a graph.
 pub(super) struct Values {
-    /// Where that of a node is, by the node's index; of other nodes meaningless.
+    /// Position of a node's value, by the node's index; meaningless for other nodes.
     places: Vec<u32>,
     values: Vec<Value>,
 }
@@ -134,7 +134,7 @@ struct Source {
     seed: u64,
 }
 
-/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014): the finaliser.
+/// Finaliser of Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -147,8 +147,8 @@ impl Source {
         parts.into_iter().fold(mix(self.seed ^ mix(kind)), |key, part| mix(key.rotate_left(7) ^ mix(part)))
     }
 
-    /// The element of this key. Real numbers are of a size between 0.6 and 1.6 in the first model, and
-    /// smaller than 1 in the others: what is stable at large arguments may not be at small ones.
+    /// Returns the element of this key. Real numbers are between 0.6 and 1.6 in magnitude in the first model, and
+    /// smaller than 1 in the others: an expression that is stable at large arguments may be unstable at small ones.
     fn element(&self, key: u64) -> Value {
         let field = std::array::from_fn(|d| Fp::new(mix(key ^ mix(d as u64 + 1))));
         let real = std::array::from_fn(|d| {
@@ -161,21 +161,21 @@ impl Source {
     }
 }
 
-/// Kinds of keys besides the operators.
+/// Kinds of keys in addition to the operators.
 const INPUT: u64 = 1 << 32;
 const UNKNOWN: u64 = 2 << 32;
 const EXTERNAL: u64 = 3 << 32;
 const CIRCLE: u64 = 4 << 32;
 const HYPERBOLA: u64 = 5 << 32;
 
-/// What is known about the constants and the arithmetic of a graph.
+/// Model of the constants and the arithmetic of a graph.
 pub(super) struct Model {
     source: Source,
     constants: FxHashMap<u64, Exact>,
 }
 
 impl Model {
-    /// The model for a graph in which these constants stand.
+    /// Returns the model for a graph with these constants.
     pub(super) fn new(seed: u64, constants: impl IntoIterator<Item = f64>) -> Self {
         let mut finite: Vec<f64> = constants.into_iter().filter(|c| c.is_finite()).collect();
         finite.sort_unstable_by(f64::total_cmp);
@@ -185,7 +185,7 @@ impl Model {
         Self { source: Source { seed }, constants }
     }
 
-    /// A value that is equal to no other.
+    /// Returns a value that is equal to no other.
     fn unknown(&self, id: NodeId) -> Value {
         let mut value = self.source.element(self.source.key(UNKNOWN, [id.index() as u64]));
         for r in &mut value.real {
@@ -194,20 +194,20 @@ impl Model {
         value
     }
 
-    /// The element for an operator on these arguments.
+    /// Returns the element for an operator on these arguments.
     fn opaque(&self, kind: u64, args: &[&Value]) -> Value {
         let parts = args.iter().flat_map(|a| a.field).map(Fp::get);
         self.source.element(self.source.key(kind, parts))
     }
 
-    /// `numerator(t) / denominator(t)`, t keyed by the argument up to sign; and the sign.
+    /// Returns `numerator(t) / denominator(t)`, with t keyed by the argument up to sign; and the sign.
     fn parameter(&self, kind: u64, x: &Value) -> (Value, bool) {
         let negative = x.sign();
         let positive = if negative { x.negated() } else { *x };
         (self.opaque(kind, &[&positive]), negative)
     }
 
-    /// The sine and the cosine, or the hyperbolic ones, times the common denominator, and that.
+    /// Returns the sine and the cosine, or the hyperbolic ones, times the common denominator, and the denominator.
     fn conic(&self, kind: u64, x: &Value) -> [Value; 3] {
         let (t, negative) = self.parameter(kind, x);
         let (square, twice) = (t.times(t), t.plus(t));
@@ -216,7 +216,7 @@ impl Model {
         if kind == CIRCLE { [odd, less, more] } else { [odd, more, less] }
     }
 
-    /// The values of all nodes of `reachable`. O(1) a node, but for powers.
+    /// Computes the values of all nodes of `reachable`. O(1) per node, except for powers.
     pub(super) fn values(&self, graph: &Graph, reachable: &NodeSet) -> Values {
         let mut values = Values { places: vec![0; graph.len()], values: Vec::with_capacity(reachable.len()) };
         for id in reachable.iter() {
@@ -235,7 +235,7 @@ impl Model {
         values
     }
 
-    /// `second` is the number that stands in the second place, if one does.
+    /// Applies `op`; `second` is the constant in the second place, if there is one.
     fn apply(&self, op: Op, args: &[&Value], second: Option<f64>) -> Option<Value> {
         if args.iter().any(|a| !a.is_known()) {
             return None;

@@ -1,15 +1,14 @@
 //! Real numbers of about 32 digits with a bound on their error: pairs of doubles.
 //!
-//! The factor between two values that are equal up to one is read off here, and every equality that the
-//! field finds is confirmed here: powers that are equal in a finite field only, such as `x^p` and `x`,
-//! are not.
+//! The factor between two values that are equal up to one is computed here, and every equality found in the field is
+//! confirmed here: powers that are equal in a finite field only, such as `x^p` and `x`, are not.
 //!
-//! Source: Dekker, "A floating-point technique for extending the available precision" (1971); Knuth's
-//! two-sum. Error bounds are ours: a few units of 2^-104 relative, taken as 2^-100.
+//! Source: Dekker, "A floating-point technique for extending the available precision" (1971); Knuth's two-sum. The
+//! error bounds are our own: a few units of 2^-104 relative, rounded up to 2^-100.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// The relative error of one operation, generously.
+/// Generous bound of the relative error of one operation.
 const UNIT: f64 = 1.0 / (1u128 << 100) as f64;
 
 /// `high + low`, |low| at most half a unit in the last place of high.
@@ -43,9 +42,9 @@ impl Double2 {
         if self.high < 0.0 { -self } else { self }
     }
 
-    /// Whether the two agree to about 63 bits: as constants in a program they are then the same.
+    /// Returns whether the two agree to about 63 bits: as constants in a program they are then equal.
     pub(super) fn is_near(self, other: Self) -> bool {
-        // Most are told apart by their high parts.
+        // Most differ already in their high parts.
         (self.high - other.high).abs() <= self.high.abs() * 1e-15
             && (self - other).high.abs() <= self.high.abs() * 1e-19
     }
@@ -103,7 +102,7 @@ impl Div for Double2 {
     }
 }
 
-/// A number and a bound on its absolute error; NaN or infinite where nothing is known.
+/// Number with a bound on its absolute error; NaN or infinite if unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Real {
     pub(super) value: Double2,
@@ -113,7 +112,7 @@ pub(super) struct Real {
 impl Real {
     pub(super) const ONE: Self = Self { value: Double2::ONE, error: 0.0 };
 
-    /// A number that is known to about 100 bits.
+    /// Returns a number that is known to about 100 bits.
     pub(super) fn new(value: Double2) -> Self {
         Self { value, error: value.high.abs() * UNIT }
     }
@@ -122,12 +121,12 @@ impl Real {
         self.value.high.abs()
     }
 
-    /// The relative error.
+    /// Returns the relative error.
     pub(super) fn uncertainty(self) -> f64 {
         self.error / self.size()
     }
 
-    /// Whether the value may be zero, and would be seen if it were not for numbers of the size of `scale`.
+    /// Returns whether the value may be zero, at a precision sufficient to detect values of the size of `scale`.
     pub(super) fn is_zero_beside(self, scale: f64) -> bool {
         self.size() <= 4.0 * self.error && self.error <= scale * 1e-15
     }

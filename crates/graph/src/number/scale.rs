@@ -1,24 +1,23 @@
-//! Scale freedom: which multiples of each class are computed.
+//! Scale freedom: selection of the multiples of each class that are computed.
 //!
 //! In: classes, a way chosen for each, roots. Out: code.
 //!
-//! A class may be computed up to a constant factor. Only *demands* are exact: roots, arguments of
-//! calls, and what the plan asks for. Classes are taken from the oldest to the youngest, each at the
-//! scale at which its terms or factors are there already; `a*x + b*y` needs one constant then instead
-//! of two, and a linear recurrence takes the scale in which its first coefficient is 1.
+//! A class may be computed up to a constant factor. Only *demands* are exact: roots, arguments of calls, and multiples
+//! of the plan. Classes are visited from the oldest to the youngest, each at a scale at which its terms or factors
+//! already exist; `a*x + b*y` then needs one constant instead of two, and a linear recurrence is scaled such that its
+//! first coefficient is 1.
 //!
 //! | class | scale |
 //! | --- | --- |
-//! | sum | of its terms' multiples, its demands and its wishes the one with fewest multiplications |
+//! | sum | the one with fewest multiplications, among its terms' multiples, its demands and its wishes |
 //! | product, quotient | each demand that a pair of multiples meets; if there is none, the first pair |
-//! | call | as it is |
+//! | call | unscaled |
 //!
-//! A demand that is not met is a multiplication by a constant. When that is the only use of a product,
-//! the constant may as well go to one of its factors; [`extend_plan`] lets it go there where other
-//! products want the same multiple. What sums would like to take their terms in are *wishes*: each that
-//! is missed costs a multiplication as well. The code is made a few times, each time with the plan and
-//! the wishes of the time before (coordinate descent over the scales), once from no wishes and once
-//! from the scales that the nodes have by themselves; the best is kept.
+//! An unmet demand costs a multiplication by a constant. If that is the only use of a product, the constant can be
+//! moved to one of its factors; [`extend_plan`] moves it there if other products need the same multiple. The multiples
+//! in which sums prefer their terms are *wishes*: each unmet one costs a multiplication as well. The code is generated
+//! a few times, each time with the plan and the wishes of the previous time (coordinate descent over the scales), once
+//! from no wishes and once from the original scales of the nodes; the best is kept.
 
 use super::class::{ClassId, Classes, Place, Way, one};
 use super::code::{Code, Instr, InstrId};
@@ -30,22 +29,22 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How often the code is made again from each start; once only where there are many classes.
+/// Number of times that the code is regenerated from each start; once if there are many classes.
 const ROUNDS: usize = 5;
-/// What weighs more than the limit by this part of it in the second round is not going to come below it.
+/// If the weight exceeds the limit by more than this fraction in the second round, the descent is abandoned.
 const HOPELESS: u64 = 32;
-/// How many classes are many.
+/// Minimum number of classes that counts as many.
 const MANY: usize = 50_000;
-/// From how many classes on both starts are gone on from at once.
+/// Minimum number of classes for running both starts in parallel.
 const MANY_FOR_THREADS: usize = 300;
-/// How many wishes of a class are heard at most.
+/// Maximum number of wishes of a class.
 const MAX_WISHES: usize = 6;
 
-/// Multiples that are asked for besides those that the code needs by itself.
+/// Multiples that are requested in addition to those that the code needs itself.
 type Plan = Arena<ClassId, SmallVec<[Double2; 1]>>;
 
-/// The code for `roots`, each class computed in the way `chosen`; what weighs much more than `limit` is not
-/// looked at for long. A few sweeps, linear but for the number of multiples of a class.
+/// Returns the code for `roots`, each class computed in the way `chosen`; code that weighs much more than `limit` is
+/// abandoned early. A few sweeps, linear except for the number of multiples of a class.
 pub(super) fn code(
     graph: &Graph,
     classes: &Classes,
@@ -60,7 +59,7 @@ pub(super) fn code(
     let mut from_nothing = Descent::new(asked, nothing, &made_enough);
     let mut from_nature = Descent::new(asked, natural_wishes(chosen, &needed), &made_enough);
     let mut best: Option<(u64, Code)> = None;
-    // Keeps the best code; says whether another start may have a better one.
+    // Keeps the best code; returns whether another start may have a better one.
     let mut keep_best = |rounds: &mut dyn Iterator<Item = Round>| {
         for Round { code, weight, is_settled } in rounds {
             let is_known = best.as_ref().is_some_and(|(least, _)| weight == *least);
@@ -95,7 +94,7 @@ pub(super) fn code(
     best.map(|(_, code)| code).unwrap_or_default()
 }
 
-/// What code is made of.
+/// Inputs of code generation.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     graph: &'a Graph,
@@ -106,24 +105,24 @@ struct Asked<'a> {
     limit: u64,
 }
 
-/// One time that the code was made.
+/// One generation of the code.
 struct Round {
     code: Code,
     weight: u64,
-    /// Whether it wishes for what it was made from.
+    /// Whether its wishes are those from which it was generated.
     is_settled: bool,
 }
 
-/// The code made again and again from one start, while that makes it cheaper. What comes out does not depend on another
-/// start, so that two may go on at once.
+/// Repeated generation of the code from one start, while it becomes cheaper. The result does not depend on other
+/// starts, so that two may run in parallel.
 struct Descent<'a> {
     asked: Asked<'a>,
     plan: Plan,
-    /// Those of the round to come, if there is one.
+    /// Wishes for the next round, if there is one.
     wishes: Option<Plan>,
     last: u64,
     n_rounds: usize,
-    /// Whether nobody asks for more.
+    /// Whether no more rounds are needed.
     made_enough: &'a AtomicBool,
 }
 
@@ -159,7 +158,7 @@ impl Iterator for Descent<'_> {
     }
 }
 
-/// The multiples for which every sum has the unit of its class as its scale.
+/// Returns the multiples for which every sum has the unit of its class as its scale.
 fn natural_wishes(chosen: &Arena<ClassId, Way>, needed: &Arena<ClassId, Need>) -> Plan {
     let mut wishes: Plan = Arena::filled(chosen.len(), SmallVec::new());
     for (class, way) in chosen.iter().skip(1).filter(|(class, _)| needed[*class].is_needed) {
@@ -171,7 +170,7 @@ fn natural_wishes(chosen: &Arena<ClassId, Way>, needed: &Arena<ClassId, Need>) -
     wishes
 }
 
-/// The multiples that the sums of `code` take their terms in.
+/// Returns the multiples in which the sums of `code` use their terms.
 fn wishes_of(chosen: &Arena<ClassId, Way>, code: &Code) -> Plan {
     let mut wishes: Plan = Arena::filled(chosen.len(), SmallVec::new());
     for (id, instr) in code.instrs.iter() {
@@ -194,7 +193,7 @@ fn wish(wishes: &mut Plan, way: &Way, scale: Double2) {
     }
 }
 
-/// What has to be computed of a class.
+/// Required multiples of a class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Need {
     pub(super) is_needed: bool,
@@ -202,7 +201,7 @@ pub(super) struct Need {
     pub(super) demands: SmallVec<[Double2; 1]>,
 }
 
-/// What the roots need, by class.
+/// Returns the needs of the roots, by class.
 pub(super) fn needed(
     graph: &Graph,
     classes: &Classes,
@@ -243,7 +242,7 @@ struct Maker<'a> {
     plan: &'a Plan,
     wishes: &'a Plan,
     code: Code,
-    /// The multiples that are there, by class.
+    /// Existing multiples, by class.
     made: Arena<ClassId, SmallVec<[(Double2, InstrId); 2]>>,
 }
 
@@ -291,7 +290,7 @@ impl<'a> Maker<'a> {
         id
     }
 
-    /// The instruction for `scale` times the unit of `class`, made if need be.
+    /// Returns the instruction for `scale` times the unit of `class`; emits it if necessary.
     fn multiple(&mut self, class: ClassId, scale: Double2) -> InstrId {
         if let Some((_, id)) = self.made[class].iter().find(|(s, _)| s.is_near(scale)) {
             return *id;
@@ -310,7 +309,7 @@ impl<'a> Maker<'a> {
         self.record(Instr::Call(node, args), class, Double2::ONE / factor);
     }
 
-    /// The multiples of `class` that are there; of the number 1, 1.
+    /// Returns the existing multiples of `class`; of the number 1, 1.
     fn there(&self, class: ClassId) -> SmallVec<[(Double2, Option<InstrId>); 4]> {
         if class == one() {
             return SmallVec::from_slice(&[(Double2::ONE, None)]);
@@ -318,7 +317,7 @@ impl<'a> Maker<'a> {
         self.made[class].iter().map(|(s, id)| (*s, Some(*id))).collect()
     }
 
-    /// Products or quotients.
+    /// Emits products or quotients.
     fn pairs(&mut self, op: Op, class: ClassId, factor: Double2, (a, b): (ClassId, ClassId), demands: &[Double2]) {
         let (of_a, of_b) = (self.there(a), self.there(b));
         let scale = |x: Double2, y: Double2| if op == Op::Mul { x * y / factor } else { x / (y * factor) };
@@ -353,7 +352,7 @@ impl<'a> Maker<'a> {
         there.unwrap_or_else(|| self.multiple(class, scale))
     }
 
-    /// `x*a + y*b`, at the cheapest scale.
+    /// Emits `x*a + y*b`, at the cheapest scale.
     fn sum(&mut self, class: ClassId, (x, a): (Double2, ClassId), (y, b): (Double2, ClassId), demands: &[Double2]) {
         let n_of = |class: ClassId| if class == one() { 0 } else { self.made[class].len() };
         let (n_a, n_b) = (n_of(a), n_of(b));
@@ -368,7 +367,7 @@ impl<'a> Maker<'a> {
             let missed = wishes.iter().filter(differs).filter(|w| !is_demanded(w)).count();
             unmet + missed + usize::from(!self.is_there(a, *scale * x)) + usize::from(!self.is_there(b, *scale * y))
         };
-        // The first of the cheapest; nothing is cheaper than nothing.
+        // The first of the cheapest; the search stops at cost 0.
         let mut best: Option<(usize, Double2)> = None;
         let mut seen: SmallVec<[Double2; 8]> = SmallVec::new();
         for scale in candidates {
@@ -410,7 +409,7 @@ impl<'a> Maker<'a> {
         class == one() || self.made[class].iter().any(|(s, _)| s.abs().is_near(scale.abs()))
     }
 
-    /// `scale` or `-scale` times the unit of `class`, whichever is there; and which it is.
+    /// Returns `scale` or `-scale` times the unit of `class`, whichever exists; and its scale.
     fn up_to_sign(&mut self, class: ClassId, scale: Double2) -> (InstrId, Double2) {
         if class != one()
             && let Some((s, id)) = self.made[class].iter().find(|(s, _)| s.abs().is_near(scale.abs()))
@@ -421,10 +420,10 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Adds to the plan the multiples of factors that let several constants be multiplied in at once.
+/// Adds to the plan the multiples of factors that combine several constants into one multiplication.
 fn extend_plan(chosen: &Arena<ClassId, Way>, code: &Code, plan: &mut Plan) {
     let uses = code.uses();
-    // Products that are used by constants only, and how often so.
+    // Products that are used by constants only, with the number of these uses.
     let mut scaled_uses: Arena<InstrId, u32> = Arena::filled(code.instrs.len(), 0);
     let mut copies: Vec<(InstrId, InstrId)> = Vec::new();
     for (id, instr) in code.instrs.iter() {
@@ -465,7 +464,7 @@ fn extend_plan(chosen: &Arena<ClassId, Way>, code: &Code, plan: &mut Plan) {
     }
 }
 
-/// Equal for scales that differ in sign and rounding only, but for bad luck.
+/// Returns a key that is equal for scales that differ in sign and rounding only, except in rare cases.
 fn key(scale: Double2) -> u64 {
     scale.high.abs().to_bits()
 }

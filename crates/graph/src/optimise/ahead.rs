@@ -1,28 +1,28 @@
-//! Local search, and what comes after it, at once.
+//! Speculative execution of the search that follows a local search.
 //!
-//! In: a search that is about to search locally. Out: the same as if it had searched first and gone on then.
+//! In: a search before a local search. Out: the state as if the local search had finished first.
 //!
-//! The last local search finds nothing, often the first one too, and takes longer than all that follows. What follows a local
-//! search that finds nothing depends on it by what it leaves of the budget only. So a *successor* on another thread goes on
-//! towards the end of the whole search as if nothing were found, and nothing taken. When local search is over and has
-//! found nothing, the successor *settles*: it pays what local search took out of its own budget. It is right until then if
-//! nobody would have been told that the budget is too small: if there is at least as much left as the most that a round takes,
-//! which is the number of nodes. From then on it is the search.
+//! The last local search finds nothing, often the first one too, and takes longer than all subsequent steps. The steps
+//! after a local search that finds nothing depend on it only through the remaining budget. So a *successor* on another
+//! thread continues the search as if nothing had been found, and no budget spent. When the local search has ended and
+//! found nothing, the successor *settles*: it deducts the local search's cost from its own budget. Its work until then
+//! is valid if no step would have been denied for lack of budget: if the remaining budget is at least the maximum cost
+//! of a round, which is the number of nodes. From then on it replaces the search.
 //!
-//! As soon as local search seems to find anything, and where too little is left, the successor is given up, and the search goes on by
-//! itself. So what comes out does not depend on threads.
+//! As soon as the local search is likely to find anything, or if too little budget remains, the successor is cancelled,
+//! and the search continues on its own. So the result does not depend on threads.
 
 use super::{Part, Search, StopReason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// In smaller graphs a thread takes longer to begin than it saves.
+/// Minimum number of nodes; in smaller graphs, starting a thread takes longer than it saves.
 const FEWEST: usize = 200;
 
-/// What a successor is told by whom it comes after.
+/// Shared state between a local search and its successor.
 pub(super) struct Watch {
     given_up: AtomicBool,
-    /// What local search took of the budget, when it is over and has found nothing; before, [`UNKNOWN`].
+    /// Budget that local search spent, once it has ended and found nothing; before, [`UNKNOWN`].
     debt: AtomicU64,
 }
 
@@ -35,17 +35,17 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// What local search took, once that is known.
+    /// Returns the cost of local search, once it is known.
     fn debt(&self) -> Option<u64> {
         Some(self.debt.load(Relaxed)).filter(|debt| *debt != UNKNOWN)
     }
 
-    /// Whether local search is over, and has found nothing.
+    /// Returns whether local search has ended, and has found nothing.
     pub(super) fn is_waited_for(&self) -> bool {
         self.debt().is_some()
     }
 
-    /// Whether nobody wants the successor any more.
+    /// Returns whether the successor has been cancelled.
     pub(super) fn is_given_up(&self) -> bool {
         self.given_up.load(Relaxed)
     }
@@ -56,7 +56,7 @@ impl Watch {
 }
 
 impl Search {
-    /// A search that stands where this one will stand if local search finds nothing; where there is a thread for it.
+    /// Returns a search in the state that follows if local search finds nothing; `None` if no thread is available.
     pub(super) fn successor(&self) -> Option<Self> {
         let is_large = self.part.graph.len() >= FEWEST;
         if !self.looks_ahead || !is_large || std::thread::available_parallelism().map_or(1, usize::from) == 1 {
@@ -73,8 +73,8 @@ impl Search {
         })
     }
 
-    /// Local search, while the successor goes on. Whether something was found, which is kept; and why there is no more to do,
-    /// if so.
+    /// Runs local search beside the successor. Returns whether it found an improvement, which is kept; and the reason
+    /// to stop, if any.
     pub(super) fn search_beside(&mut self, mut successor: Self) -> (bool, Option<StopReason>) {
         let start = self.budget;
         let watch = successor.watch.clone().unwrap_or_default();
@@ -102,7 +102,7 @@ impl Search {
         (false, Some(stop))
     }
 
-    /// In a successor: pays for local search as soon as that is over; gives up where it cannot.
+    /// In a successor: deducts the cost of local search as soon as that has ended; gives up if it cannot.
     pub(super) fn settle(&mut self) {
         let Some((watch, debt)) = self.watch.as_deref().and_then(|watch| Some((watch, watch.debt()?))) else { return };
         if std::mem::replace(&mut self.has_settled, true) {
@@ -116,7 +116,7 @@ impl Search {
         }
     }
 
-    /// In a successor that has so much left: whether it will not be able to settle, or is given up for another reason.
+    /// In a successor with this remaining budget: returns whether it cannot settle, or is cancelled.
     pub(super) fn is_in_vain(&self, left: u64) -> bool {
         let too_little = |debt: u64| !self.has_settled && left < debt + self.most_nodes;
         self.watch.as_deref().is_some_and(|watch| watch.is_given_up() || watch.debt().is_some_and(too_little))
@@ -130,7 +130,7 @@ mod tests {
     use crate::graph::{Graph, Node, NodeId, Semantics};
     use chainrule_ops::Op;
 
-    /// Sums and products of `near` values before, of which the last ones are wanted.
+    /// Returns sums and products of up to `near` previous values, with the last ones as roots.
     fn sums_of_products(n: usize, near: u64) -> (Graph, Vec<NodeId>) {
         let mut random = n as u64 + near;
         let mut below = |n: u64| {
@@ -142,14 +142,14 @@ mod tests {
         for _ in 0..n {
             let op = [Op::Mul, Op::Add, Op::Mul, Op::Sub][below(4) as usize];
             let args = [(); 2].map(|()| values[values.len() - 1 - below(near.min(values.len() as u64)) as usize]);
-            // Differences of equal values would soon be all that there is.
+            // Otherwise, differences of equal values would soon dominate.
             let value = graph.apply(op, &args);
             values.extend((graph.as_const(value).is_none() && !values.contains(&value)).then_some(value));
         }
         (graph, values.into_iter().rev().take(n / 4).collect())
     }
 
-    /// What comes out must not depend on whether anybody looked ahead: neither the program nor the account.
+    /// Checks that the result does not depend on speculation: neither the program nor the statistics.
     #[test]
     fn looking_ahead_finds_the_same() {
         for (n, near) in [(500, 60), (700, 120), (900, 30), (2000, 100)] {

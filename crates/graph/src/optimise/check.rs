@@ -1,13 +1,13 @@
-//! Checkers: two lists of roots against each other, exactly in a finite field and in doubles.
+//! Checkers: compare two lists of roots, exactly in a finite field and in doubles.
 //!
-//! Optimisation changes values by rounding only; so in exact arithmetic it changes nothing. [`Field`]
-//! computes modulo the prime 2^61 - 1 (Schwartz 1980, Zippel 1979: two different rational functions of
-//! degree d agree at a random point with probability at most d/p); functions that are not rational are
-//! random functions of their arguments, by a hash, with parity where simplification uses it.
+//! Optimisation changes values by rounding only; in exact arithmetic it changes nothing. [`Field`] computes modulo the
+//! prime 2^61 - 1 (Schwartz 1980, Zippel 1979: two different rational functions of degree d agree at a random point
+//! with probability at most d/p); functions that are not rational are random functions of their arguments, by a hash,
+//! with parity as in simplification.
 //!
-//! A double is the fraction that it is, so constants that were combined with rounding differ here:
-//! compare programs whose constants are small dyadic fractions, without division by other numbers. Rules
-//! such as `sqrt(x)*sqrt(x) -> x` and `min(-x, -y) -> -max(x, y)` do not hold here either.
+//! A double represents exactly its own fraction, so constants that were combined with rounding differ here: compare
+//! programs whose constants are small dyadic fractions, without division by other numbers. Rules such as
+//! `sqrt(x)*sqrt(x) -> x` and `min(-x, -y) -> -max(x, y)` do not hold here either.
 
 use crate::evaluate::evaluate;
 use crate::graph::{Graph, NodeId};
@@ -17,11 +17,11 @@ use chainrule_ops::{Algebra, Op, Type};
 /// The prime 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Arithmetic modulo the prime 2^61 - 1; `None` where something was divided by zero, and below.
+/// Arithmetic modulo the prime 2^61 - 1; `None` after a division by zero, and propagated.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Field;
 
-/// An element of [`Field`].
+/// Element of [`Field`].
 pub type Element = Option<u64>;
 
 fn reduce(x: u128) -> u64 {
@@ -60,7 +60,7 @@ fn hashed(op: Op, args: &[u64]) -> u64 {
     args.iter().fold(mix(op as u64 + 1), |hash, x| mix(hash ^ mix(*x))) % PRIME
 }
 
-/// Whether a function is odd (true) or even (false), by its values.
+/// Returns whether a function is odd (true) or even (false), by its values.
 fn parity(op: Op) -> Option<bool> {
     let (value, mirrored) = (op.value(&[0.7]), op.value(&[-0.7]));
     if value == -mirrored { Some(true) } else { (value == mirrored).then_some(false) }
@@ -96,10 +96,10 @@ impl Algebra for Field {
             (Op::Mul, &[a, b]) => Some(times(a, b)),
             (Op::Div, &[a, b]) => inverse(b).map(|b| times(a, b)),
             (Op::Neg, _) => Some(negative(a)),
-            // Truth values stay such, so that choices are made; comparisons look at the difference only.
+            // Truth values are preserved, so that selections work; comparisons use the difference only.
             (Op::Lt | Op::Le, &[a, b]) => Some(hashed(op, &[reduce(u128::from(a) + u128::from(negative(b)))]) & 1),
             _ if op.row().result == Type::Bool => Some(hashed(op, &values) & 1),
-            // Numbers are folded, and 0 is the one that a cancellation makes.
+            // Constants are folded, and a cancellation yields 0.
             (_, &[0]) => self.constant(op.value(&[0.0])),
             (_, &[a]) => Some(match parity(op) {
                 Some(odd) if negative(a) < a => {
@@ -113,11 +113,11 @@ impl Algebra for Field {
     }
 }
 
-/// Whether `a` and `b` have equal values, one for one, at random points of the field; `None` when no
-/// point could be evaluated.
+/// Returns whether `a` and `b` have pairwise equal values at random points of the field; `None` if no point could be
+/// evaluated.
 ///
 /// # Errors
-/// As [`evaluate`]: users' functions and derivatives still to be made have no values here.
+/// The errors of [`evaluate`]: users' functions and unexpanded derivatives have no values here.
 pub fn agree_exactly(graph: &Graph, a: &[NodeId], b: &[NodeId], seed: u64) -> Result<Option<bool>, Diagnostic> {
     const POINTS: u64 = 3;
     let roots = [a, b].concat();
@@ -134,11 +134,11 @@ pub fn agree_exactly(graph: &Graph, a: &[NodeId], b: &[NodeId], seed: u64) -> Re
     Ok(seen)
 }
 
-/// The largest difference of `a` and `b` at a point, relative to the larger of 1 and the value;
-/// 0 where both are not finite.
+/// Returns the largest difference of `a` and `b` at a point, relative to the larger of 1 and the value; 0 for values
+/// that are both not finite.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// The errors of [`evaluate`].
 pub fn difference(graph: &Graph, a: &[NodeId], b: &[NodeId], point: &[f64]) -> Result<f64, Diagnostic> {
     let (a, b) = (graph.f64_at(point, a)?, graph.f64_at(point, b)?);
     let apart = |(x, y): (&f64, &f64)| match (x.is_finite(), y.is_finite()) {

@@ -1,22 +1,22 @@
-//! The n-ary view: a graph's sums and products collected across nodes, so that association is free.
+//! N-ary view: a graph's sums and products collected across nodes, so that association is free.
 //!
 //! In: a graph, roots, a [`Policy`]. Out: a [`Network`] with the same values.
 //!
-//! A sum takes in the sums and products that only it uses, a product the products that only it uses;
-//! under a policy also those that others use too, as copies, for the extraction of common cubes finds
-//! again what is worth sharing. Signs and constant factors become coefficients. Everything else is opaque.
+//! A sum absorbs the sums and products that only it uses, a product the products that only it uses; depending on the
+//! policy also shared ones, as copies, because the extraction of common cubes finds again those that are worth sharing.
+//! Signs and constant factors become coefficients. Everything else is opaque.
 //!
 //! # Masks
-//! A product with a masked factor (`simplify/mask.rs`) is opaque: its 0 where the mask is off does not
-//! follow from its factors. So a masked value is never a factor in a cube of two literals or more.
+//! A product with a masked factor (`simplify/mask.rs`) is opaque: it is 0 while the mask is off, which does not follow
+//! from its factors. So a masked value is never a factor in a cube of two literals or more.
 //!
 //! # Distribution and rounding
-//! A policy may multiply a sum out. Let `S = t_1 + ... + t_n` where all terms but at most one are results
-//! of rounded operations. Then the error of `S` already is of the order of `eps * sum_{i>1} |t_i|`, and since
-//! `|t_1| <= |S| + sum_{i>1} |t_i|`, the error of `sum_i (a*t_i)`, which is of the order of
-//! `eps * |a| * sum_i |t_i|`, is at most a small multiple of the error of `a*S`. A difference of two inputs
-//! or of an input and a number is exact but for one rounding, and where it cancels, `a*x - a*y` has lost the
-//! digits that `a*(x - y)` keeps; so such sums are never multiplied out.
+//! A policy may distribute a factor over a sum. Let `S = t_1 + ... + t_n` where all terms but at most one are results
+//! of rounded operations. Then the error of `S` already is of the order of `eps * sum_{i>1} |t_i|`, and since `|t_1| <=
+//! |S| + sum_{i>1} |t_i|`, the error of `sum_i (a*t_i)`, which is of the order of `eps * |a| * sum_i |t_i|`, is at most
+//! a small multiple of the error of `a*S`. A difference of two inputs or of an input and a number is exact up to one
+//! rounding, and if it cancels, `a*x - a*y` has lost the digits that `a*(x - y)` keeps; so such sums are never
+//! distributed.
 
 use super::cube::{Cube, Literal, degree, multiply};
 use super::network::{Form, Network, Term, is_tame, like_terms};
@@ -25,23 +25,23 @@ use chainrule_base::Id;
 use chainrule_ops::{CostClass, Op};
 use smallvec::SmallVec;
 
-/// What is collected across nodes that several others use.
+/// Nodes that are collected although several others use them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Policy {
     /// Whether products are copied into all their users.
     pub shared_products: bool,
-    /// Which sums are multiplied out or copied into all their users.
+    /// Sums that are distributed or copied into all their users.
     pub shared_sums: Option<Choice>,
 }
 
-/// A choice among the sums of a graph, pseudo-random but always the same.
+/// Deterministic pseudorandom choice among the sums of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
-    /// Which choice.
+    /// Seed of the choice.
     pub seed: u64,
-    /// One in so many is taken.
+    /// Inverse of the fraction of sums that are chosen.
     pub one_in: u64,
-    /// At most so many cubes.
+    /// Maximum number of cubes.
     pub max_cubes: usize,
 }
 
@@ -53,15 +53,15 @@ impl Choice {
     }
 }
 
-/// Larger products are made of smaller ones.
+/// Maximum degree of a collected product.
 const MAX_DEGREE: u32 = 24;
-/// Sums that are wider are not taken over by others.
+/// Maximum width of a sum that others absorb.
 const MAX_WIDTH: usize = 256;
-/// No more cubes are made by multiplying out.
+/// Maximum number of cubes that distribution creates.
 const MAX_PRODUCT: usize = 32;
 
-/// The network of `roots`; `exact` says which inputs have not been rounded. Linear in the size of the graph
-/// and of the network.
+/// Returns the network of `roots`; `exact` is true for inputs that have not been rounded. Linear in the size of the
+/// graph and of the network.
 pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: Policy) -> Network {
     let reachable = graph.reachable(roots);
     let mut collector = Collector {
@@ -82,7 +82,7 @@ pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: P
         collector.n_uses[root.index()] += 1;
     }
     for id in reachable.iter().rev() {
-        // A sign or a factor is used where it stands, as often as its own users say.
+        // A sign or a factor is counted at its users, as often as these are used.
         let times = if collector.cores[id.index()].1 == id { 1 } else { collector.n_uses[id.index()] };
         for arg in graph.args(id) {
             collector.n_uses[arg.index()] += times;
@@ -99,18 +99,18 @@ pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: P
 
 struct Collector<'a> {
     graph: &'a Graph,
-    /// By input: whether its value has not been rounded.
+    /// Whether the value of each input has not been rounded.
     exact: &'a [bool],
     policy: Policy,
     network: Network,
     /// Each node as a tame number times a node that is no such product.
     cores: Vec<(f64, NodeId)>,
     n_uses: Vec<u32>,
-    /// The cubes of each sum or product.
+    /// Cubes of each sum or product.
     sums: Vec<Option<Vec<Cube>>>,
-    /// Whether like terms are put together there.
+    /// Whether like terms have been merged.
     settled: Vec<bool>,
-    /// The term of each node that has one.
+    /// Term of each node that has one.
     terms: Vec<Option<Term>>,
 }
 
@@ -173,7 +173,7 @@ impl Collector<'_> {
         self.network.forms.push(form)
     }
 
-    /// The node as a coefficient times a literal.
+    /// Returns the node as a coefficient times a literal.
     fn term(&mut self, id: NodeId) -> Term {
         let (coef, core) = self.cores[id.index()];
         let term = self.core_term(core);
@@ -203,7 +203,7 @@ impl Collector<'_> {
         term
     }
 
-    /// The node times `factor` as its user sees it: its own cubes when they are taken over, else one literal.
+    /// Returns the node times `factor` for a user: its own cubes if they are absorbed, else one literal.
     fn cubes(&mut self, id: NodeId, factor: f64, taken: bool) -> Vec<Cube> {
         let (coef, core) = self.cores[id.index()];
         let coef = coef * factor;
@@ -238,7 +238,7 @@ impl Collector<'_> {
         p
     }
 
-    /// Puts like terms of a complete sum together.
+    /// Merges like terms of a complete sum.
     fn settle(&mut self, id: NodeId) {
         let core = self.cores[id.index()].1.index();
         if !std::mem::replace(&mut self.settled[core], true)
@@ -248,14 +248,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether a product takes over the product that `id` is.
+    /// Returns whether a product absorbs the product `id`.
     fn takes_product(&self, id: NodeId) -> bool {
         let core = self.cores[id.index()].1.index();
         let small = matches!(self.sums[core].as_deref(), Some([cube]) if degree(&cube.powers) <= MAX_DEGREE / 2);
         small && (self.n_uses[core] == 1 || self.policy.shared_products)
     }
 
-    /// How many cubes a product gets when it multiplies the sum that `id` is out; `None` when it may not.
+    /// Returns the number of cubes of a product after distribution over the sum `id`; `None` if that is not allowed.
     fn takes_sum(&self, id: NodeId) -> Option<usize> {
         let core = self.cores[id.index()].1;
         let cubes = self.sums[core.index()].as_deref().filter(|cubes| cubes.len() > 1)?;
@@ -287,7 +287,7 @@ impl Collector<'_> {
         multiplied(&p, &q)
     }
 
-    /// The cubes of a factor, which stay where they are, for the product may turn out not to be one.
+    /// Returns the cubes of a factor as a copy, for the product may be abandoned.
     fn copied(&mut self, id: NodeId, multiplied_out: bool) -> Vec<Cube> {
         let core = self.cores[id.index()].1.index();
         let taken = multiplied_out || self.takes_product(id);
@@ -298,7 +298,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether a factor may be multiplied into these terms: see the module's documentation.
+    /// Returns whether a factor may be distributed over these terms: see the module's documentation.
     fn may_distribute(&self, cubes: &[Cube]) -> bool {
         let exact = |cube: &&Cube| match cube.powers.as_slice() {
             [] => true,
@@ -310,7 +310,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether all coefficients stay tame.
+/// Returns whether all coefficients stay tame.
 fn may_scale(cubes: &[Cube], coef: f64) -> bool {
     coef == 1.0 || cubes.iter().all(|c| is_tame(c.coef * coef))
 }
@@ -322,7 +322,7 @@ fn scaled(mut cubes: Vec<Cube>, coef: f64) -> Vec<Cube> {
     cubes
 }
 
-/// The product of two sums; `None` when it has coefficients or degrees that are not to be.
+/// Returns the product of two sums; `None` if coefficients or degrees exceed the limits.
 fn multiplied(p: &[Cube], q: &[Cube]) -> Option<Vec<Cube>> {
     let mut product = Vec::with_capacity(p.len() * q.len());
     for x in p {

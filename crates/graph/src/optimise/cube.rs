@@ -1,13 +1,13 @@
 //! Cubes: a coefficient times a product of literals with integer powers.
 //!
-//! The words are those of algebraic factorisation: a *literal* is whatever stands for one value, a *cube*
-//! is a product of literals, a sum of cubes is what a node of the [network](super::network) is.
+//! The terms are those of algebraic factorisation: a *literal* represents one value, a *cube* is a product of literals,
+//! and a node of the [network](super::network) is a sum of cubes.
 
 use chainrule_base::define_id;
 use smallvec::SmallVec;
 
 define_id! {
-    /// One value: a leaf, an opaque operation, or a sum of cubes.
+    /// Value: a leaf, an opaque operation, or a sum of cubes.
     pub struct Literal = "l";
 }
 
@@ -17,13 +17,13 @@ pub(super) type Powers = SmallVec<[(Literal, i32); 4]>;
 /// `coef` times the product of `powers`.
 #[derive(PartialEq, Debug)]
 pub(super) struct Cube {
-    /// A normal number.
+    /// Normal number.
     pub coef: f64,
-    /// The product.
+    /// Product.
     pub powers: Powers,
 }
 
-/// Literals are copied as they lie in memory, which `derive` would not do.
+/// A bitwise copy of literals, which `derive` would not generate.
 impl Clone for Cube {
     fn clone(&self) -> Self {
         Self { coef: self.coef, powers: Powers::from_slice(&self.powers) }
@@ -31,17 +31,17 @@ impl Clone for Cube {
 }
 
 impl Cube {
-    /// `coef` times one literal.
+    /// Returns `coef` times one literal.
     pub fn literal(coef: f64, literal: Literal) -> Self {
         Self { coef, powers: SmallVec::from_slice(&[(literal, 1)]) }
     }
 
-    /// A number.
+    /// Returns a number.
     pub fn number(coef: f64) -> Self {
         Self { coef, powers: Powers::new() }
     }
 
-    /// The literal when this is one, with its coefficient.
+    /// Returns the literal if this is one, with its coefficient.
     pub fn as_literal(&self) -> Option<(f64, Literal)> {
         match self.powers.as_slice() {
             &[(literal, 1)] => Some((self.coef, literal)),
@@ -49,18 +49,18 @@ impl Cube {
         }
     }
 
-    /// How often `literal` divides it; negative where it stands in the divisor.
+    /// Returns the power of `literal`; negative in the divisor.
     pub fn power_of(&self, literal: Literal) -> i32 {
         self.powers.binary_search_by_key(&literal, |p| p.0).map_or(0, |i| self.powers[i].1)
     }
 }
 
-/// How many factors there are, each as often as it stands there.
+/// Returns the number of factors, with multiplicity.
 pub(super) fn degree(powers: &[(Literal, i32)]) -> u32 {
     powers.iter().map(|(_, e)| e.unsigned_abs()).sum()
 }
 
-/// The product of both.
+/// Returns the product of both.
 pub(super) fn multiply(a: &[(Literal, i32)], b: &[(Literal, i32)]) -> Powers {
     let mut product = Powers::new();
     let (mut i, mut j) = (0, 0);
@@ -91,17 +91,17 @@ pub(super) fn multiply(a: &[(Literal, i32)], b: &[(Literal, i32)]) -> Powers {
     product
 }
 
-/// `powers` without a literal.
+/// Returns `powers` without a literal.
 pub(super) fn without(powers: &[(Literal, i32)], literal: Literal) -> Powers {
     powers.iter().filter(|p| p.0 != literal).copied().collect()
 }
 
-/// `powers` raised to `e`.
+/// Returns `powers` raised to `e`.
 pub(super) fn raise(powers: &[(Literal, i32)], e: i32) -> Powers {
     powers.iter().map(|(literal, power)| (*literal, power * e)).collect()
 }
 
-/// The literals by which `new` is divisible more often than `old`.
+/// Returns the literals that divide `new` more often than `old`.
 pub(super) fn gained<'a>(old: &'a [(Literal, i32)], new: &'a [(Literal, i32)]) -> impl Iterator<Item = Literal> + 'a {
     let mut rest = old.iter().peekable();
     let is_gained = move |(literal, e): &&(Literal, i32)| {
@@ -113,8 +113,8 @@ pub(super) fn gained<'a>(old: &'a [(Literal, i32)], new: &'a [(Literal, i32)]) -
     new.iter().filter(is_gained).map(|(literal, _)| *literal)
 }
 
-/// The largest common cube of both and what is left of each (Brayton's co-kernel and the cubes of the
-/// kernel). Divisors are common where both divide by them.
+/// Returns the largest common cube of both and the remainders (Brayton's co-kernel and the cubes of the kernel).
+/// Divisors are common if both divide by them.
 pub(super) fn common(a: &[(Literal, i32)], b: &[(Literal, i32)]) -> (Powers, Powers, Powers) {
     let (mut base, mut u, mut v) = (Powers::new(), Powers::new(), Powers::new());
     let (mut i, mut j) = (0, 0);

@@ -1,73 +1,72 @@
-//! Divisors: what several cubes, or several pairs of cubes of one sum, have in common.
+//! Divisors: common parts of several cubes, or of several pairs of cubes of one sum.
 //!
 //! | paper (Rajski and Vasudevamurthy 1992) | here |
 //! | --- | --- |
 //! | two-literal single-cube divisor | [`Kind::Pair`] |
 //! | double-cube divisor, cube-free | [`Kind::Double`] |
 //! | base of a double-cube divisor | the common cube of a pair of cubes |
-//! | weight | what `extract` saves, in the operators' weights |
+//! | weight | saving of `extract`, in the operators' weights |
 //!
-//! Theirs are Boolean; over the reals a literal has a power and a cube a coefficient (Hosangadi, Fallah,
-//! Kastner, "Optimizing polynomial expressions by algebraic factorization and common subexpression
-//! elimination", 2006). A double-cube divisor is known by its two cubes and the ratio of their coefficients,
-//! so that `a - b`, `b - a` and `2*a - 2*b` are one. A number times a literal is a divisor too, for products
-//! with the same factor.
+//! Theirs are Boolean; over the reals a literal has a power and a cube a coefficient (Hosangadi, Fallah, Kastner,
+//! "Optimizing polynomial expressions by algebraic factorization and common subexpression elimination", 2006). A
+//! double-cube divisor is identified by its two cubes and the ratio of their coefficients, so that `a - b`, `b - a` and
+//! `2*a - 2*b` are one. A number times a literal is a divisor too, for products with the same factor.
 
 use super::cube::{Literal, Powers, common};
 use chainrule_base::Id;
 
-/// A literal, and whether a cube divides by it.
+/// Literal, and whether a cube divides by it.
 pub(super) type Factor = (Literal, bool);
 
-/// A divisor.
+/// Divisor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
-    /// The product of two literals, or the square of one.
+    /// Product of two literals, or square of one.
     Pair(Factor, Factor),
-    /// A number, positive and not 1, times a literal.
+    /// Number, positive and not 1, times a literal.
     Scaled(f64, Factor),
-    /// A double-cube divisor, which its places tell.
+    /// Double-cube divisor, determined by its places.
     Double,
 }
 
 /// `u + ratio * v`, without a common literal.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Double {
-    /// The first cube.
+    /// First cube.
     pub u: Powers,
-    /// The second cube.
+    /// Second cube.
     pub v: Powers,
-    /// The coefficient of the second where that of the first is 1.
+    /// Coefficient of the second cube relative to the first.
     pub ratio: f64,
 }
 
 /// Two cubes of a sum as `coef * base * divisor`.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Split {
-    /// What multiplies the divisor.
+    /// Coefficient of the divisor.
     pub coef: f64,
-    /// What both cubes have in common.
+    /// Common cube of both cubes.
     pub base: Powers,
-    /// The divisor.
+    /// Divisor.
     pub divisor: Double,
 }
 
-/// What it takes to find a [`Split`] and to tell what it saves.
+/// Summary from which a [`Split`] and its saving are computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sketch {
-    /// A number by which to find the divisor. Different divisors may have equal numbers.
+    /// Hash of the divisor. Different divisors may collide.
     pub fingerprint: u64,
-    /// What multiplies the divisor.
+    /// Coefficient of the divisor.
     pub coef: f64,
-    /// The coefficient of the second cube where that of the first is 1.
+    /// Coefficient of the second cube relative to the first.
     pub ratio: f64,
-    /// The degrees of the base, of the first cube and of the second.
+    /// Degrees of the base, of the first cube and of the second.
     pub degrees: [u32; 3],
     /// Whether the first cube of the divisor comes from the second of the two.
     pub swapped: bool,
 }
 
-/// A number by which to find a divisor that is no double cube.
+/// Returns the hash of a divisor that is not a double cube.
 pub(super) fn fingerprint(kind: Kind) -> u64 {
     let factor = |f: Factor| (f.0.index() as u64) << 1 | u64::from(f.1);
     match kind {
@@ -82,10 +81,10 @@ fn mix(hash: u64, x: u64) -> u64 {
     z ^ (z >> 29)
 }
 
-/// Splits two cubes, given as coefficient and powers, without making the parts; `None` when they differ in
-/// their coefficients only.
+/// Summarises the split of two cubes, given as coefficient and powers, without building the parts; `None` if they
+/// differ only in their coefficients.
 pub(super) fn sketch(a: (f64, &[(Literal, i32)]), b: (f64, &[(Literal, i32)])) -> Option<Sketch> {
-    /// What is left of a cube: a number for it, and its degree.
+    /// Remainder of a cube: its hash, and its degree.
     struct Rest(u64, u32);
     impl Rest {
         fn push(&mut self, literal: Literal, e: i32) {
@@ -121,7 +120,7 @@ pub(super) fn sketch(a: (f64, &[(Literal, i32)]), b: (f64, &[(Literal, i32)])) -
             (None, None) => break,
         }
     }
-    // The order of the two cubes is that of their numbers.
+    // The two cubes are ordered by their hashes.
     let (first, second, coef, ratio, swapped) = match u.0.cmp(&v.0) {
         std::cmp::Ordering::Less => (u, v, a.0, b.0 / a.0, false),
         std::cmp::Ordering::Greater => (v, u, b.0, a.0 / b.0, true),
@@ -131,7 +130,7 @@ pub(super) fn sketch(a: (f64, &[(Literal, i32)]), b: (f64, &[(Literal, i32)])) -
     Some(Sketch { fingerprint, coef, ratio, degrees: [base, first.1, second.1], swapped })
 }
 
-/// Splits two cubes that have this sketch.
+/// Splits two cubes with this sketch.
 pub(super) fn split(sketch: &Sketch, a: &[(Literal, i32)], b: &[(Literal, i32)]) -> Split {
     let (base, u, v) = common(a, b);
     let (u, v) = if sketch.swapped { (v, u) } else { (u, v) };

@@ -1,11 +1,11 @@
-//! A network as a graph again.
+//! Conversion of a network back to a graph.
 //!
-//! In: a network and the graph that its leaves and opaque operations are of. Out: a new graph with the same
-//! inputs and functions and nothing but what the roots need.
+//! In: a network and the graph of its leaves and opaque operations. Out: a new graph with the same inputs and functions
+//! and only the nodes that the roots need.
 //!
-//! Sums start from a positive term, so that a sign survives only where every term is negative; terms with
-//! the same factor are added before they are multiplied by it. A divisor that several cubes divide by is
-//! inverted once. Powers are chains of squares, shared between powers of one literal.
+//! Sums start with a positive term, so that a sign survives only if every term is negative; terms with the same factor
+//! are added before they are multiplied by it. A divisor that several cubes divide by is inverted once. Powers are
+//! chains of squares, shared between powers of one literal.
 
 use super::cube::{Cube, Literal};
 use super::network::{Form, Network, Term, is_unit};
@@ -13,7 +13,8 @@ use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
 
-/// The graph of the network's roots, and these; `None` when a literal depends on itself. Linear in the network.
+/// Returns the graph of the network's roots, and the roots; `None` if a literal depends on itself. Linear in the
+/// network.
 pub(super) fn emit(network: &Network, source: &Graph) -> Option<(Graph, Vec<NodeId>)> {
     let (order, n_divided) = order(network)?;
     let mut out = Graph::new(source.semantics());
@@ -35,7 +36,7 @@ pub(super) fn emit(network: &Network, source: &Graph) -> Option<(Graph, Vec<Node
     Some((emitter.out, roots))
 }
 
-/// What a form refers to.
+/// Visits the literals to which a form refers.
 pub(super) fn arguments(form: &Form, mut see: impl FnMut(Literal)) {
     match form {
         Form::Leaf(_) => {}
@@ -44,12 +45,12 @@ pub(super) fn arguments(form: &Form, mut see: impl FnMut(Literal)) {
     }
 }
 
-/// The literals that the roots need, arguments first, and by how many cubes each is divided by.
+/// Returns the literals that the roots need, arguments first, and the number of cubes that divide by each.
 pub(super) fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u32>)> {
     let mut cyclic = false;
     let mut order = Vec::new();
     let mut n_divided = Arena::filled(network.forms.len(), 0);
-    // 0: not seen, 1: waits for its arguments, 2: done.
+    // 0: not visited, 1: waiting for its arguments, 2: done.
     let mut states = Arena::filled(network.forms.len(), 0u8);
     let mut stack: Vec<Literal> = network.roots.iter().rev().filter_map(|t| t.literal).collect();
     while let Some(&literal) = stack.last() {
@@ -83,20 +84,20 @@ pub(super) fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u
     (!cyclic).then_some((order, n_divided))
 }
 
-/// Largest power whose factors are multiplied one by one: a larger one takes fewer products as a chain of squares.
+/// Maximum power that is multiplied one by one: a larger one takes fewer products as a chain of squares.
 const MOST_TURNS: u32 = 3;
 
 struct Emitter {
     out: Graph,
-    /// By literal: the node that has its value.
+    /// Node of each literal.
     nodes: Arena<Literal, Option<NodeId>>,
-    /// By literal: how many cubes divide by it.
+    /// Number of cubes that divide by each literal.
     n_divided: Arena<Literal, u32>,
 }
 
 impl Emitter {
     fn node(&mut self, literal: Literal) -> NodeId {
-        // Arguments come first in the order, so that every literal asked for has its node.
+        // Arguments come first in the order, so that every used literal has its node.
         self.nodes[literal].unwrap_or_else(|| unreachable!("{literal} is used before it is made"))
     }
 
@@ -133,10 +134,10 @@ impl Emitter {
     }
 
     fn sum(&mut self, cubes: &[Cube]) -> NodeId {
-        // Groups of terms with one factor: the factor, what is added, what is subtracted.
+        // Groups of terms with one factor: the factor, the added terms, the subtracted terms.
         let mut groups: Vec<(f64, Vec<NodeId>, Vec<NodeId>)> = Vec::new();
         let (mut plus, mut minus) = (Vec::new(), Vec::new());
-        // Where nothing is added, a number or a factor takes the sign.
+        // If no term is added, a number or a factor takes the sign.
         let mut negative = cubes.iter().all(|c| c.coef < 0.0);
         for cube in cubes {
             if cube.powers.is_empty() {
@@ -180,13 +181,13 @@ impl Emitter {
         self.total(&plus, &minus)
     }
 
-    /// The sum of `plus`, at least one, less that of `minus`.
+    /// Emits the sum of `plus`, at least one, minus that of `minus`.
     fn total(&mut self, plus: &[NodeId], minus: &[NodeId]) -> NodeId {
         let sum = plus[1..].iter().fold(plus[0], |sum, x| self.made(Op::Add, sum, *x));
         minus.iter().fold(sum, |sum, x| self.made(Op::Sub, sum, *x))
     }
 
-    /// `op(a, b)`, simplified; but a multiple by a number stays one, for others may use it too.
+    /// Emits `op(a, b)`, simplified; but keeps a product with a number, for others may use it too.
     fn made(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         let is_multiple = |x: NodeId| match self.out.node(x) {
             Node::Apply(Op::Mul, [y, z, _]) => self.out.as_const(y).or(self.out.as_const(z)).is_some(),
@@ -199,8 +200,8 @@ impl Emitter {
         self.out.apply(op, &[a, b])
     }
 
-    /// A cube without its coefficient. Factors and reciprocals take turns: of `a * r * r` for `a / b**2`, `r * r` may over-
-    /// or underflow where the product does not.
+    /// Emits a cube without its coefficient. Factors and reciprocals alternate: of `a * r * r` for `a / b**2`, `r * r`
+    /// may over- or underflow although the product does not.
     fn product(&mut self, cube: &Cube) -> NodeId {
         let takes_turns = |e: i32| cube.powers.iter().any(|p| (p.1 < 0) != (e < 0)) && e.unsigned_abs() <= MOST_TURNS;
         let (mut factors, mut reciprocals, mut below) = (Vec::new(), Vec::new(), None);

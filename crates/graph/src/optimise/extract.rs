@@ -1,15 +1,15 @@
-//! Greedy extraction of divisors, the one that saves most first.
+//! Greedy extraction of divisors in order of their savings.
 //!
-//! In: a network. Out: a network with the same values, where what is common is a literal of its own.
+//! In: a network. Out: a network with the same values, in which common parts are separate literals.
 //!
-//! Rajski and Vasudevamurthy, "The testability-preserving concurrent decomposition and factorization of
-//! Boolean expressions" (IEEE TCAD 11(6), 1992), after the kernels of Brayton and McMullen: instead of all
-//! kernels only those of two cubes, and all pairs of literals; larger ones come about by repetition.
-//! With a base that is not 1, a divisor that occurs once is a factorisation: `a*b + a*c -> a*(b + c)`.
+//! Rajski and Vasudevamurthy, "The testability-preserving concurrent decomposition and factorization of Boolean
+//! expressions" (IEEE TCAD 11(6), 1992), after the kernels of Brayton and McMullen: instead of all kernels only those
+//! of two cubes, and all pairs of literals; larger ones result from repetition. With a base that is not 1, a divisor
+//! that occurs once is a factorisation: `a*b + a*c -> a*(b + c)`.
 //!
-//! Savings are upper bounds in a priority queue, computed again when they come to the front, so each step
-//! costs what it changes. A sum of n cubes has n*(n-1)/2 pairs; in wide sums only pairs with a common
-//! literal and pairs of neighbours are looked at, a bounded number for each cube.
+//! Savings are upper bounds in a priority queue, recomputed when they reach the front, so that each step costs in
+//! proportion to its changes. A sum of n cubes has n*(n-1)/2 pairs; in wide sums only pairs with a common literal and
+//! pairs of neighbours are considered, a bounded number for each cube.
 
 mod local;
 mod weight;
@@ -22,60 +22,60 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
-/// Sums with more cubes are wide.
+/// Minimum number of cubes of a wide sum.
 const WIDE: usize = 48;
-/// In a wide sum, how many partners a cube has for each of its literals, and among its neighbours.
+/// Number of partners of a cube in a wide sum, for each of its literals and among its neighbours.
 const PARTNERS: usize = 12;
 
-/// What is extracted first among divisors that save the same.
+/// Order among divisors with equal savings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Preference {
-    /// What was seen first.
+    /// Oldest divisor first.
     #[default]
     Oldest,
-    /// What was seen last.
+    /// Newest divisor first.
     Newest,
 }
 
-/// A cube, where it stands: a line of a cache, for slots are met in no order.
+/// Cube in its slot, one cache line in size, for slots are visited in no order.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot {
-    /// The sum that it is of.
+    /// Sum that contains it.
     owner: Literal,
     cube: Cube,
     alive: bool,
 }
 
-/// What is looked at whenever a divisor is seen; what it is stands apart, for there are many.
+/// Hot data of a divisor; the rest is stored separately, for there are many divisors.
 struct Divisor {
     fingerprint: u64,
-    /// No less than what it saves.
+    /// Upper bound of its saving.
     upper: i64,
-    /// The largest number with which it waits in the queue.
+    /// Largest priority with which it is in the queue.
     queued: i64,
-    /// The last of its places, or [`NOWHERE`],
+    /// Last of its places, or [`NOWHERE`],
     latest: Place,
-    /// and the first of a list of those before it.
+    /// and the head of the list of the earlier ones.
     earlier: u32,
-    /// The trial that logged it last.
+    /// Last trial that logged it.
     logged_in: u32,
 }
 
-/// What a divisor is.
+/// Cold data of a divisor.
 struct Nature {
     kind: Kind,
-    /// What it became.
+    /// Literal for it, once extracted.
     made: Option<Box<Made>>,
 }
 
-/// What a divisor saves, which is positive, and its place among those that save the same: as one number, the larger one first.
+/// Saving of a divisor, which is positive, and its rank among equal savings, packed into one number; larger first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry(u128);
 
 impl Entry {
     fn new(upper: i64, tie: u32) -> Self {
-        // The order of signed numbers is that of these.
+        // Preserves the order of signed numbers.
         Self(u128::from(upper.cast_unsigned() ^ 1 << 63) << 32 | u128::from(tie))
     }
 
@@ -88,12 +88,12 @@ impl Entry {
     }
 }
 
-/// The places of a double-cube divisor, as far as it takes to tell what it saves there.
+/// Places of a double-cube divisor, as far as needed to compute its saving there.
 #[derive(Default)]
 struct Found {
     first: Option<Sketch>,
     coefs: SmallVec<[f64; 8]>,
-    /// What the cubes cost as they are, less what those cost that they become, but for multiplications by coefficients.
+    /// Cost of the cubes before minus the cost after, without multiplications by coefficients.
     saving: i64,
 }
 
@@ -104,79 +104,79 @@ impl Found {
         self.saving += cost_apart(sketch, weights) - weights.cube(1.0, sketch.degrees[0] + 1);
     }
 
-    /// What all places save where `scale` times the divisor is there.
+    /// Returns the saving of all places if `scale` times the divisor exists.
     fn saving(&self, scale: f64, weights: &Weights) -> i64 {
         let n_scaled = self.coefs.iter().filter(|coef| !is_unit(**coef / scale)).count();
         self.saving - weights.mul * n_scaled as i64
     }
 }
 
-/// What two cubes cost that are not taken together.
+/// Returns the cost of two cubes without extraction.
 fn cost_apart(sketch: &Sketch, weights: &Weights) -> i64 {
     let [base, u, v] = sketch.degrees;
     weights.cube(sketch.coef, base + u) + weights.cube(sketch.coef * sketch.ratio, base + v) + weights.add
 }
 
-/// Slots, or a pair of slots, where a divisor was seen; they may have changed since.
+/// Slots, or a pair of slots, where a divisor was found; they may have changed since.
 type Place = (u32, u32);
 
 /// No place.
 const NOWHERE: Place = (u32::MAX, u32::MAX);
 
-/// The end of a list of places.
+/// End of a list of places.
 const END: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Made {
-    /// The divisor times `scale`.
+    /// Literal of the divisor times `scale`.
     literal: Literal,
     scale: f64,
-    /// The divisor, when it is a double cube.
+    /// Divisor, if it is a double cube.
     double: Option<Double>,
 }
 
-/// The extraction of one network after the other; what it allocates it keeps for the next.
+/// Extraction of networks in sequence; allocations are reused for the next.
 #[derive(Default)]
 pub(super) struct Extraction {
     network: Network,
     weights: Weights,
     preference: Preference,
     slots: Vec<Slot>,
-    /// By literal: the slots of its cubes.
+    /// Slots of the cubes of each literal.
     members: Vec<Slots>,
-    /// By literal: slots that had it as a factor at some time.
+    /// Slots that have had each literal as a factor.
     users: Vec<Slots>,
     divisors: Vec<Divisor>,
     natures: Vec<Nature>,
-    /// Places of divisors, each with the next one of the same divisor.
+    /// Places of divisors, each linked to the next one of the same divisor.
     places: Vec<(Place, u32)>,
     /// Divisors by their fingerprints.
     by_fingerprint: HashTable<u32>,
     queue: BinaryHeap<Entry>,
     /// Sums that may have become one literal.
     changed: Vec<Literal>,
-    /// Whether all is being looked at for the first time; then the queue is filled afterwards.
+    /// Whether this is the initial scan; then the queue is filled afterwards.
     seeing: bool,
-    /// For local search.
+    /// State of local search.
     trials: local::Trials,
-    /// For `weight`: the literals that the roots need, how often each is divided by, those still to be seen.
+    /// For `weight`: the literals that the roots need, the number of cubes that divide by each, the worklist.
     live: Vec<bool>,
     n_divided: Vec<u32>,
     stack: Vec<Literal>,
-    /// And the slots of cubes that divide.
+    /// Slots of cubes that divide.
     dividing: Vec<u32>,
 }
 
 type Slots = SmallVec<[u32; 4]>;
 
 impl Extraction {
-    /// Extracts divisors of the network while they save.
+    /// Extracts divisors of the network while they reduce its weight.
     pub(super) fn run(&mut self, network: Network, preference: Preference) {
         self.start(network, preference);
         self.drain();
     }
 
-    /// Extracts what waits in the queue while it saves.
+    /// Extracts divisors of the queue while they reduce the weight.
     fn drain(&mut self) {
         let mut left = if self.trials.active { local::MAX_STEPS } else { usize::MAX };
         self.propagate_changed(&mut left);
@@ -261,7 +261,7 @@ impl Extraction {
         }
     }
 
-    /// The network after [`Self::run`].
+    /// Returns the network after [`Self::run`].
     pub(super) fn finish(&mut self) -> Network {
         let mut network = std::mem::take(&mut self.network);
         let mut forms = network.forms.ids();
@@ -278,7 +278,7 @@ impl Extraction {
         network
     }
 
-    /// Divisors as they stand in the queue: the larger number first among equal savings.
+    /// Returns the rank of a divisor in the queue: larger first among equal savings.
     fn tie(&self, divisor: u32) -> u32 {
         if self.preference == Preference::Newest { divisor } else { u32::MAX - divisor }
     }
@@ -287,7 +287,7 @@ impl Extraction {
         if self.preference == Preference::Newest { tie } else { u32::MAX - tie }
     }
 
-    /// Notes that a divisor may be extracted at a place, where it saves at most `saving`; it costs `cost`.
+    /// Records that a divisor may be extracted at a place, with a saving of at most `saving`; it costs `cost`.
     fn see(&mut self, kind: Kind, fingerprint: u64, place: Place, saving: i64, cost: i64) {
         self.trials.n_seen += 1;
         let new = self.divisors.len() as u32;
@@ -305,7 +305,7 @@ impl Extraction {
             self.natures.push(Nature { kind, made: None });
         }
         self.log_divisor(idx);
-        // Should two divisors have one number, the places of the other are dropped when they are looked at.
+        // If the fingerprints of two divisors collide, the places of the other are dropped when they are examined.
         let divisor = &mut self.divisors[idx as usize];
         if divisor.latest != NOWHERE {
             let next = self.places.len() as u32;
@@ -330,7 +330,7 @@ impl Extraction {
         self.queue.push(Entry::new(upper, tie));
     }
 
-    /// Puts the places of a divisor into `places`, in order and once each.
+    /// Collects the places of a divisor into `places`, in order without duplicates.
     fn places_of(&self, divisor: u32, places: &mut SmallVec<[Place; 16]>) {
         places.clear();
         let Divisor { latest, earlier, .. } = self.divisors[divisor as usize];
@@ -345,14 +345,14 @@ impl Extraction {
             next = after;
         }
         if places.len() > 1 {
-            // What was noted last comes first.
+            // The last recorded place comes first.
             places.reverse();
             places.sort_unstable();
             places.dedup();
         }
     }
 
-    /// Keeps only these places, which are some of those that were there. A trial keeps them all: it may be taken back.
+    /// Keeps only these places, a subset of the earlier ones. A trial keeps all of them: it may be undone.
     fn put_back(&mut self, divisor: u32, places: &[Place]) {
         if self.trials.active {
             return;
@@ -372,10 +372,10 @@ impl Extraction {
         }
     }
 
-    /// Notes the divisors of one cube; with `only`, those that have this literal.
+    /// Records the divisors of one cube; with `only`, those that contain this literal.
     fn see_factors(&mut self, slot: u32, only: Option<Literal>) {
         let Slot { owner, cube: Cube { coef, ref mut powers }, .. } = self.slots[slot as usize];
-        // Nobody asks for them meanwhile.
+        // They are not read in the meantime.
         let powers = std::mem::take(powers);
         let product_alone = degree(&powers) == 1 && self.members[owner.index()].len() == 1;
         let mul = self.weights.mul;
@@ -397,7 +397,7 @@ impl Extraction {
         self.slots[slot as usize].cube.powers = powers;
     }
 
-    /// Notes the divisors of a cube with the others of its sum, with later ones only where so told.
+    /// Records the divisors of a cube with the others of its sum, with later ones only if `later`.
     fn see_pairs(&mut self, slot: u32, later: bool) {
         let owner = self.slots[slot as usize].owner;
         if self.members[owner.index()].len() > WIDE {
@@ -422,7 +422,7 @@ impl Extraction {
         }
     }
 
-    /// In a wide sum: some cubes with a common literal, and neighbours.
+    /// In a wide sum: returns some cubes with a common literal, and neighbours.
     fn partners(&self, slot: u32) -> SmallVec<[u32; 64]> {
         let owner = self.slots[slot as usize].owner;
         let mut partners: SmallVec<[u32; 64]> = SmallVec::new();
@@ -454,24 +454,24 @@ impl Extraction {
         Some(split(&sketch, &self.slots[a as usize].cube.powers, &self.slots[b as usize].cube.powers))
     }
 
-    /// What a double-cube divisor times `scale` costs when it is made.
+    /// Returns the cost of computing a double-cube divisor times `scale`.
     fn cost_of(&self, sketch: &Sketch, scale: f64) -> i64 {
         let [_, u, v] = sketch.degrees;
         self.weights.cube(scale, u) + self.weights.cube(scale * sketch.ratio, v) + self.weights.add
     }
 
-    /// What is saved where two cubes become one with the coefficient that they have in common.
+    /// Returns the saving of merging two cubes into one with their common coefficient.
     fn saving_of(&self, sketch: &Sketch) -> i64 {
         cost_apart(sketch, &self.weights) - self.weights.cube(sketch.coef, sketch.degrees[0] + 1)
     }
 
-    /// How often a pair of factors divides a cube.
+    /// Returns the multiplicity of a pair of factors in a cube.
     fn multiplicity(&self, slot: u32, a: Factor, b: Factor) -> i32 {
         let Slot { cube: Cube { powers, .. }, alive, .. } = &self.slots[slot as usize];
         if !alive {
             return 0;
         }
-        // Cubes are short, and are gone through once.
+        // Cubes are short, so one linear pass suffices.
         let (mut of_a, mut of_b) = (0, 0);
         for (literal, e) in powers {
             of_a += if *literal == a.0 { *e } else { 0 };
@@ -481,7 +481,7 @@ impl Extraction {
         if a == b { times(of_a, a) / 2 } else { times(of_a, a).min(times(of_b, b)) }
     }
 
-    /// Whether a cube still has this coefficient and factor.
+    /// Returns whether a cube still has this coefficient and factor.
     fn has_scaled(&self, slot: u32, c: f64, factor: Factor) -> bool {
         let slot = &self.slots[slot as usize];
         let e = slot.cube.power_of(factor.0);
@@ -489,9 +489,10 @@ impl Extraction {
         slot.alive && slot.cube.coef.abs() == c && e != 0 && (e < 0) == factor.1 && !product_alone
     }
 
-    /// What extracting a divisor saves. Places where it is no more are dropped.
+    /// Returns the saving of a divisor. Places where it no longer exists are dropped.
     fn saving(&mut self, divisor: u32, places: &mut SmallVec<[Place; 16]>) -> i64 {
-        // What was made may have been given up again, or be another literal, which may get to depend on it.
+        // An extracted literal may have been removed again, or be an alias of another literal, which may come to depend
+        // on it.
         let gone = self.natures[divisor as usize].made.as_ref().is_some_and(|made| self.is_void(made.literal));
         if gone && self.trials.active {
             self.natures[divisor as usize].made = None;
@@ -532,7 +533,7 @@ impl Extraction {
         saving
     }
 
-    /// Whether a sum has no cubes, or is a multiple of another literal.
+    /// Returns whether a sum has no cubes, or is a multiple of another literal.
     fn is_void(&self, literal: Literal) -> bool {
         match *self.members[literal.index()].as_slice() {
             [] => true,
@@ -541,7 +542,7 @@ impl Extraction {
         }
     }
 
-    /// The multiple of a double-cube divisor that is best made, and what it saves less what it costs.
+    /// Returns the best multiple of a double-cube divisor, and its saving minus its cost.
     fn best_scale(&self, found: &Found) -> (f64, i64) {
         let Some(any) = &found.first else { return (1.0, 0) };
         let value = |scale: f64| found.saving(scale, &self.weights) - self.cost_of(any, scale);
@@ -570,7 +571,7 @@ impl Extraction {
         }
     }
 
-    /// A new literal for a sum of cubes.
+    /// Adds a new literal for a sum of cubes.
     fn make(&mut self, cubes: impl IntoIterator<Item = Cube>) -> Literal {
         let literal = self.network.forms.push(Form::Sum(Vec::new()));
         self.members.push(Slots::new());
@@ -589,7 +590,7 @@ impl Extraction {
         let literal = match known {
             Some(literal) => literal,
             None => {
-                // A product that is there already serves.
+                // An existing product is reused.
                 let there = places.iter().map(|p| &self.slots[p.0 as usize]).find(|slot| {
                     slot.cube.coef == 1.0 && slot.cube.powers == powers && self.members[slot.owner.index()].len() == 1
                 });
@@ -637,11 +638,11 @@ impl Extraction {
             let Some(made) = self.make_double(places) else { return };
             self.natures[divisor as usize].made = Some(Box::new(made));
         }
-        // Nobody asks what it is while it is taken.
+        // It is not read while it is taken.
         let Some(made) = self.natures[divisor as usize].made.take() else { return };
         let Made { literal, scale, ref double } = *made;
         for &(first, second) in places {
-            // Fingerprints only suggest; here both cubes are compared.
+            // Fingerprints may collide; here both cubes are compared.
             let Some(found) = self.split((first, second)).filter(|s| Some(&s.divisor) == double.as_ref()) else {
                 continue;
             };
@@ -657,7 +658,7 @@ impl Extraction {
         self.natures[divisor as usize].made = Some(made);
     }
 
-    /// The divisor at these places as a literal: a sum that is there already, or a new one.
+    /// Returns the literal for the divisor at these places: an existing sum, or a new one.
     fn make_double(&mut self, places: &[Place]) -> Option<Made> {
         let double = self.split(*places.first()?)?.divisor;
         let there = places.iter().find_map(|place| {
@@ -681,7 +682,7 @@ impl Extraction {
         Some(Made { literal, scale, double: Some(double) })
     }
 
-    /// Puts another cube in a slot; where only factors that stand with `only` are new, says so.
+    /// Replaces the cube in a slot; with `only`, records only new factors together with `only`.
     fn replace(&mut self, slot: u32, cube: Cube, only: Option<Literal>) {
         let owner = self.slots[slot as usize].owner;
         let like = self.members[owner.index()].iter().copied().find(|m| {
@@ -713,7 +714,7 @@ impl Extraction {
         }
     }
 
-    /// Where a sum has become one literal, that literal stands for it in other cubes.
+    /// Replaces a sum that has become one literal by that literal in other cubes.
     fn propagate(&mut self, literal: Literal) {
         let &[member] = self.members[literal.index()].as_slice() else { return };
         let Some((coef, target)) = self.slots[member as usize].cube.as_literal() else { return };

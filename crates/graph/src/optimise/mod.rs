@@ -1,29 +1,29 @@
 //! The algebraic optimiser: the same values from fewer operations.
 //!
-//! In: a graph and roots. Out: roots of the same values in the same graph, which grows. Only in
-//! [`Semantics::Algebraic`]: everything here moves brackets.
+//! In: a graph and roots. Out: roots with the same values in the same graph, which grows. Only in
+//! [`Semantics::Algebraic`]: all rewrites here reassociate.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `cube` | products of literals with powers |
 //! | `network` | every value as a leaf, an opaque operation, or a sum of cubes |
-//! | `collect` | a graph as a network: association is free; what may be multiplied out |
-//! | `divisors` | what cubes and pairs of cubes have in common |
-//! | `extract` | greedy extraction, the largest saving first; what that weighs; local search from there |
+//! | `collect` | conversion of a graph to a network: free association; the conditions of distribution |
+//! | `divisors` | common parts of cubes and pairs of cubes |
+//! | `extract` | greedy extraction by saving; the weight of the result; local search from there |
 //! | [`check`] | both sides compared, exactly and in doubles |
 //! | `signs` | the direction of each sum, such that few negations survive |
-//! | `emit` | a network as a graph: signs, reciprocals, powers |
-//! | `window` | parts of a graph that are optimised by themselves |
-//! | `ahead` | local search and what comes after it, at once |
+//! | `emit` | conversion of a network to a graph: signs, reciprocals, powers |
+//! | `window` | parts of a graph that are optimised separately |
+//! | `ahead` | speculative execution of the steps after a local search |
 //!
-//! The words are those of algebraic factorisation in logic synthesis (Brayton, Rudell,
-//! Sangiovanni-Vincentelli, Wang, "MIS: a multiple-level logic optimization system", 1987), whose sums of
-//! products over the Boolean ring become sums of products over the reals.
+//! The terms are those of algebraic factorisation in logic synthesis (Brayton, Rudell, Sangiovanni-Vincentelli, Wang,
+//! "MIS: a multiple-level logic optimization system", 1987), whose sums of products over the Boolean ring become sums
+//! of products over the reals.
 //!
-//! A round collects the graph into a network, extracts what is common, and makes a graph of it again.
-//! Rounds differ in what they collect across shared nodes; local search then puts single divisors back and extracts
-//! others. A graph is made only of a network that weighs less than what there is, and kept only if it does, too, so
-//! the total never rises.
+//! A round collects the graph into a network, extracts common parts, and converts it back to a graph. Rounds differ in
+//! the shared nodes that they collect; local search then collapses single divisors and extracts others. A graph is
+//! built only from a network that weighs less than the current graph, and kept only if it does, too, so the total never
+//! rises.
 
 mod ahead;
 pub mod check;
@@ -49,22 +49,21 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use window::{Account, Look, Order, Part, remade, sweep};
 
-/// How much is tried.
+/// Search effort.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimise {
-    /// How many nodes may be looked at altogether: each round looks at all, local search at some. There is a first
-    /// round in any case.
+    /// Maximum number of nodes visited in total: each round visits all, local search some. The first round always runs.
     pub budget: u64,
-    /// How many nodes a window has: smaller graphs are searched as a whole, larger ones in windows.
+    /// Number of nodes of a window: smaller graphs are searched as a whole, larger ones in windows.
     pub window: usize,
-    /// What chance starts from: other seeds may find other ways.
+    /// Seed of random choices.
     pub seed: u64,
 }
 
 impl Optimise {
-    /// A fifth of a second's work.
+    /// About a fifth of a second.
     pub const DEFAULT_BUDGET: u64 = 250_000;
-    /// Large enough for what belongs together, small enough for many tries.
+    /// Large enough for related nodes, small enough for many trials.
     pub const DEFAULT_WINDOW: usize = 400;
 }
 
@@ -74,42 +73,42 @@ impl Default for Optimise {
     }
 }
 
-/// Why no more was tried.
+/// Reason for the end of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// Nothing tried saves any more.
+    /// No further trial reduces the weight.
     Settled,
     /// The budget is spent.
     Budget,
-    /// The graph may not be changed: its semantics is strict, or it has derivatives still to be made.
+    /// The graph must not be changed: its semantics is strict, or it contains unexpanded derivatives.
     NotAllowed,
 }
 
-/// What was done.
+/// Statistics.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    /// The operations before.
+    /// Operations before.
     pub before: Counts,
-    /// The operations after; they weigh no more.
+    /// Operations after; they weigh no more.
     pub after: Counts,
-    /// How many rounds there were, those included that were not kept.
+    /// Number of rounds, including those that were not kept.
     pub rounds: usize,
-    /// What is left of the budget.
+    /// Remaining budget.
     pub left: u64,
-    /// Why there were no more.
+    /// Reason for the end of the search.
     pub stop: StopReason,
 }
 
 /// Roots after optimisation.
 #[derive(Clone, Debug)]
 pub struct Optimised {
-    /// Roots of the same values, one for one.
+    /// Roots with the same values, one for one.
     pub roots: Vec<NodeId>,
-    /// What was done.
+    /// Statistics.
     pub report: Report,
 }
 
-/// The values of `roots` from fewer operations: never from operations that weigh more.
+/// Returns the values of `roots` from operations of lower or equal weight.
 ///
 /// Values change by rounding only. About linear in the nodes below the roots for each round.
 ///
@@ -129,9 +128,9 @@ pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Opti
     found.put_into(graph, roots)
 }
 
-/// The same for each of two lists of roots, as if one came after the other, but at once.
+/// Does the same for each of two lists of roots, as if in sequence, but in parallel.
 pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimise) -> [Optimised; 2] {
-    // The search sees nothing but what is below its roots, and what it finds is put into the graph in order.
+    // The search reads only the nodes below its roots, and its results are added to the graph in order.
     let reader = &*graph;
     let [first, second] = roots;
     let found = std::thread::scope(|scope| {
@@ -143,7 +142,7 @@ pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimis
     [one.put_into(graph, first), other.put_into(graph, second)]
 }
 
-/// What a search has found: roots in a graph of their own, where anything was looked for.
+/// Result of a search: roots in a separate graph, if a search ran.
 struct Found {
     before: Counts,
     part: Option<(Graph, Vec<NodeId>)>,
@@ -153,7 +152,7 @@ struct Found {
 }
 
 impl Found {
-    /// `looks_ahead` says whether there is another thread for what comes after a local search.
+    /// Starts a search; `looks_ahead` states whether another thread is available for the steps after a local search.
     fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, looks_ahead: bool) -> Self {
         let before = counts(graph, roots);
         let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
@@ -169,7 +168,7 @@ impl Found {
         Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }
     }
 
-    /// The roots that it is for, as they were found, where that weighs less.
+    /// Adds the found roots to the graph if they weigh less.
     fn put_into(self, graph: &mut Graph, roots: &[NodeId]) -> Optimised {
         let Self { before, part, rounds, left, stop } = self;
         let (mut best, mut after) = (roots.to_vec(), before);
@@ -187,44 +186,44 @@ impl Found {
 struct Search {
     part: Part,
     weight: u64,
-    /// The weight without negations: what a network must weigh less than.
+    /// Weight without negations: the limit for a network.
     bare: u64,
     rounds: usize,
     budget: u64,
     window: usize,
     seed: u64,
-    /// Whether there is a first round whatever the budget.
+    /// Whether the first round runs regardless of the budget.
     whole: bool,
-    /// What rounds are made with.
+    /// Reused extraction.
     extraction: Box<Extraction>,
-    /// The rounds that saved nothing on the part as it is now: they would not now.
+    /// Rounds that saved nothing on the current part, and would not now.
     in_vain: Vec<(Policy, Preference)>,
-    /// How often windows were gone through,
+    /// Number of sweeps over windows,
     sweeps: usize,
-    /// how many turns have saved nothing since one did,
+    /// number of turns without a saving since the last one,
     since: usize,
-    /// and what the part weighed when this turn began.
+    /// and the weight of the part at the start of this turn.
     turn_weight: u64,
-    /// The most nodes that the part has had.
+    /// Maximum number of nodes that the part has had.
     most_nodes: u64,
-    /// Whether another thread may do what comes after a local search.
+    /// Whether another thread may run the steps after a local search.
     looks_ahead: bool,
-    /// In a search that does: what it is told,
+    /// In a successor: its shared state,
     watch: Option<Arc<Watch>>,
     /// and whether it has paid for local search.
     has_settled: bool,
 }
 
-/// Rounds with a random choice without a saving, before the search in a window ends.
+/// Number of random rounds without a saving before the search in a window ends.
 const PATIENCE: usize = 8;
 
-/// Turns of local search without a saving, before it ends.
+/// Number of turns of local search without a saving before it ends.
 const LOCAL_PATIENCE: usize = 1;
 
-/// How often all is tried without a saving.
+/// Number of complete turns without a saving before the search ends.
 const SETTLED: usize = 2;
 
-/// Larger graphs have rounds in windows of so many nodes instead of rounds on the whole.
+/// Minimum number of nodes above which rounds run in windows instead of on the whole graph.
 const WHOLE: usize = 30_000;
 const PLAIN: Policy = Policy { shared_products: false, shared_sums: None };
 const PRODUCTS: Policy = Policy { shared_products: true, shared_sums: None };
@@ -256,7 +255,7 @@ impl Search {
         }
     }
 
-    /// Rounds and local search on the whole, then rounds on windows of it, until neither saves.
+    /// Runs rounds and local search on the whole, then rounds on windows of it, until neither saves.
     fn run(&mut self) -> StopReason {
         loop {
             self.turn_weight = self.weight;
@@ -266,7 +265,7 @@ impl Search {
         }
     }
 
-    /// The first half of a turn; why there is no more to do, if so.
+    /// Runs the first half of a turn; returns the reason to stop, if any.
     fn on_the_whole(&mut self) -> Option<StopReason> {
         if self.part.graph.len() > WHOLE {
             if self.sweeps == 0 {
@@ -282,7 +281,7 @@ impl Search {
         self.local_rounds()
     }
 
-    /// The other half.
+    /// Runs the second half of a turn.
     fn in_windows(&mut self) -> Option<StopReason> {
         const ORDERS: [Order; 3] = [Order::DepthFirst, Order::Levels, Order::Heights];
         self.settle();
@@ -307,7 +306,7 @@ impl Search {
         (self.since == SETTLED).then_some(StopReason::Settled)
     }
 
-    /// Rounds with each policy on the whole while they save; false when the budget is spent.
+    /// Runs rounds with each policy on the whole while they save; returns false when the budget is spent.
     fn rounds_of_choice(&mut self) -> bool {
         let mut improved = true;
         while improved {
@@ -327,7 +326,7 @@ impl Search {
         true
     }
 
-    /// Rounds in which sums chosen at random are multiplied out; false when the budget is spent.
+    /// Runs rounds in which randomly chosen sums are distributed; returns false when the budget is spent.
     fn rounds_at_random(&mut self) -> bool {
         let (mut since, mut seed) = (0, 64 * self.seed);
         while since < PATIENCE {
@@ -344,7 +343,7 @@ impl Search {
         true
     }
 
-    /// Local search while it saves; why there is no more to do, if so.
+    /// Runs local search while it saves; returns the reason to stop, if any.
     fn local_rounds(&mut self) -> Option<StopReason> {
         loop {
             self.settle();
@@ -368,14 +367,15 @@ impl Search {
         }
     }
 
-    /// Whether local search finds something better, which is kept. As soon as it seems to, its successor is given up.
+    /// Returns whether local search finds an improvement, which is kept. Its successor is cancelled as soon as an
+    /// improvement is likely.
     fn search_locally(&mut self, successor: Option<&Watch>) -> bool {
         let seed = self.rounds as u64 + self.seed;
         let Part { graph, roots, exact } = &self.part;
         let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
         let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
         self.extraction.run(collect(graph, roots, exact, policy), preference);
-        // What local search starts from may weigh more than what there is.
+        // The start of local search may weigh more than the current graph.
         let excess = successor.map(|_| self.extraction.weight(graph).saturating_sub(self.bare));
         let (mut extraction, mut budget) = (std::mem::take(&mut self.extraction), self.budget);
         extraction.search(seed << 32 | self.rounds as u64, LOCAL_PATIENCE, &mut budget, |left, saved| {
@@ -386,7 +386,7 @@ impl Search {
         self.keep_if_better()
     }
 
-    /// Each window by itself.
+    /// Optimises each window separately.
     fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search) + Sync) {
         let n_threads = match &self.watch {
             Some(watch) if !watch.is_waited_for() => 1,
@@ -413,7 +413,7 @@ impl Search {
         }
     }
 
-    /// One round; whether it was kept, `None` when the budget does not allow it.
+    /// Runs one round; returns whether it was kept, `None` if the budget does not allow it.
     fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
         self.settle();
         let n = self.part.graph.len() as u64;
@@ -424,7 +424,7 @@ impl Search {
         }
         self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
-        // It counts as one that was made: how far a search comes does not depend on what it remembers.
+        // It counts as a round that was run: the progress of a search does not depend on this memoisation.
         if self.in_vain.contains(&(policy, preference)) {
             debug_assert!(!self.saves(policy, preference), "{policy:?} and {preference:?} saved nothing before");
             return Some(false);
@@ -436,14 +436,14 @@ impl Search {
         Some(is_better)
     }
 
-    /// Whether a round finds something better, which is kept.
+    /// Returns whether a round finds an improvement, which is kept.
     fn saves(&mut self, policy: Policy, preference: Preference) -> bool {
         let Part { graph, roots, exact } = &self.part;
         self.extraction.run(collect(graph, roots, exact, policy), preference);
         self.keep_if_better()
     }
 
-    /// Makes a graph of what was extracted, if that weighs less.
+    /// Converts the extraction to a graph, if that weighs less.
     fn keep_if_better(&mut self) -> bool {
         let Part { graph, .. } = &self.part;
         if self.extraction.weight(graph) >= self.bare {
@@ -468,13 +468,14 @@ impl Search {
     }
 }
 
-/// What the roots weigh, and what they weigh without negations.
+/// Returns the weight of the roots with and without negations.
 fn weights(graph: &Graph, roots: &[NodeId]) -> (u64, u64) {
     let counts = counts(graph, roots);
     (counts.weight, counts.weight - counts.neg * u64::from(Op::Neg.row().weight))
 }
 
-/// The nodes of `roots` in `graph` exactly as they stand in `other`, which has the same inputs and functions.
+/// Copies the nodes of `roots` without simplification from `other`, which has the same inputs and functions, to
+/// `graph`.
 fn transplant(graph: &mut Graph, other: &Graph, roots: &[NodeId]) -> Vec<NodeId> {
     let mut copies: Vec<Option<NodeId>> = vec![None; other.len()];
     for id in other.reachable(roots).iter() {

@@ -1,22 +1,21 @@
-//! Signs: the direction of each sum chosen such that few negations survive.
+//! Signs: selection of the direction of each sum such that few negations remain.
 //!
-//! In: a network. Out: the same network, where some sums and all coefficients of what uses them have the
-//! other sign.
+//! In: a network. Out: the same network, with the sign of some sums and of all coefficients of their uses inverted.
 //!
-//! A sign costs nothing in a sum that has a positive term, or a number by which a term is multiplied anyway;
-//! a product hands it on to its users. What is left are roots, arguments of functions and sums of negative
-//! terms only. Turning a sum with terms of both signs costs nothing by itself; so each such sum is turned
-//! if that leaves fewer negations, once for each, users first, for demands come from there.
+//! A sign costs nothing in a sum that has a positive term, or in a product with a number; a product passes it on to its
+//! users. The remaining negations are at roots, arguments of functions and sums of only negative terms. Inverting a sum
+//! with terms of both signs costs nothing by itself; so each such sum is inverted once if that leaves fewer negations,
+//! users first, because they impose the signs.
 
 use super::cube::Literal;
 use super::emit::order;
 use super::network::{Form, Network};
 use chainrule_base::Arena;
 
-/// No more places are changed when one sum is turned.
+/// Maximum number of places that change when one sum is inverted.
 const MAX_REACH: usize = 64;
 
-/// Where a literal stands.
+/// Use of a literal.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In a cube of a sum, to an odd power.
@@ -27,7 +26,7 @@ enum Place {
     Root(usize),
 }
 
-/// Chooses the signs. Linear, but for literals that are used very often, which stay as they are.
+/// Chooses the signs. Linear, except for literals with very many uses, which stay unchanged.
 pub(super) fn choose_signs(network: &mut Network) {
     let Some((order, _)) = order(network) else { return };
     let mut users: Arena<Literal, Vec<Place>> = Arena::filled(network.forms.len(), Vec::new());
@@ -58,7 +57,7 @@ pub(super) fn choose_signs(network: &mut Network) {
     for literal in order.iter().rev() {
         let Form::Sum(cubes) = &network.forms[*literal] else { continue };
         let negative = cubes.iter().filter(|c| c.coef < 0.0).count();
-        // A product that is negative hands that on; a sum of both signs may be turned.
+        // A negative product passes its sign on; a sum of both signs may be inverted.
         match (cubes.len(), negative) {
             (1, 1) => turn(network, &users, *literal, true),
             (1, 0) => {}
@@ -67,7 +66,7 @@ pub(super) fn choose_signs(network: &mut Network) {
     }
 }
 
-/// Turns a sum, and whatever product it is a factor of; takes it back if more negations are left, or as many.
+/// Inverts a sum, and each product of which it is a factor; reverts this unless fewer negations remain.
 fn turn(network: &mut Network, users: &Arena<Literal, Vec<Place>>, literal: Literal, forced: bool) {
     let mut places = Vec::new();
     let mut stack = vec![literal];
@@ -123,7 +122,7 @@ fn flip(network: &mut Network, literal: Literal, places: &[Place]) {
     }
 }
 
-/// How many negations are left at these places.
+/// Returns the number of negations at these places.
 fn negations(network: &Network, places: &[Place]) -> usize {
     let mut owners: Vec<Literal> = Vec::new();
     let mut n = 0;
@@ -143,7 +142,7 @@ fn negations(network: &Network, places: &[Place]) -> usize {
     n + owners.iter().map(|owner| negations_of(network, *owner)).sum::<usize>()
 }
 
-/// Whether a sum needs a negation: all its terms are subtracted.
+/// Returns whether a sum needs a negation: all its terms are subtracted.
 fn negations_of(network: &Network, literal: Literal) -> usize {
     match &network.forms[literal] {
         Form::Sum(cubes) => usize::from(cubes.iter().all(|c| c.coef == -1.0 && !c.powers.is_empty())),

@@ -1,15 +1,14 @@
-//! Windows: parts of a graph that are optimised by themselves.
+//! Windows: parts of a graph that are optimised separately.
 //!
-//! In: a graph, roots, an order of its nodes, and what improves a part. Out: a graph with the same values.
+//! In: a graph, roots, an order of its nodes, and an optimiser of a part. Out: a graph with the same values.
 //!
-//! What helps at one place often harms at another, and a large graph has many places. So a large graph is
-//! cut into windows, intervals of a topological order, and each is kept as it comes out if it weighs less.
-//! An interval is convex: no path leaves it and comes back. So what a window is made of never depends on
-//! what the window makes, and windows put together have no cycle. (Windows with few inputs and outputs are
-//! what logic synthesis rewrites: Mishchenko, Chatterjee, Brayton, "DAG-aware AIG rewriting", 2006.)
+//! A change that helps in one part often harms in another, and a large graph has many parts. So a large graph is cut
+//! into windows, intervals of a topological order, and each result is kept if it weighs less. An interval is convex: no
+//! path leaves it and comes back. So the inputs of a window never depend on its outputs, and the combined windows have
+//! no cycle. (Logic synthesis rewrites windows with few inputs and outputs: Mishchenko, Chatterjee, Brayton, "DAG-aware
+//! AIG rewriting", 2006.)
 //!
-//! A node with a masked argument (`simplify/mask.rs`) is a window of its own, for what is masked is not seen
-//! from inside.
+//! A node with a masked argument (`simplify/mask.rs`) is a separate window, because masks are not visible from inside.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::Id;
@@ -18,28 +17,28 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// A part of a graph, as a graph whose inputs are what the part needs.
+/// Part of a graph, as a graph whose inputs are the values that the part needs.
 pub(super) struct Part {
-    /// The part.
+    /// Graph of the part.
     pub graph: Graph,
-    /// What is used outside it.
+    /// Nodes that are used outside.
     pub roots: Vec<NodeId>,
-    /// By input: whether its value has not been rounded.
+    /// Whether the value of each input has not been rounded.
     pub exact: Vec<bool>,
 }
 
-/// A topological order of a graph's nodes.
+/// Topological order of a graph's nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// Depth first from the first root: what is below a node stands near it.
+    /// Depth first from the first root: operands are near their users.
     DepthFirst,
-    /// By the longest path from the leaves: what is alike stands near.
+    /// By the longest path from the leaves: similar nodes are near each other.
     Levels,
-    /// By the longest path to the roots: values stand near their users.
+    /// By the longest path to the roots: values are near their users.
     Heights,
 }
 
-/// The nodes below `roots` that have arguments, in this order.
+/// Returns the nodes below `roots` that have arguments, in this order.
 fn ordered(graph: &Graph, roots: &[NodeId], order: Order) -> Vec<NodeId> {
     let reachable = graph.reachable(roots);
     let mut nodes: Vec<NodeId> =
@@ -64,33 +63,33 @@ fn ordered(graph: &Graph, roots: &[NodeId], order: Order) -> Vec<NodeId> {
     nodes
 }
 
-/// What came of looking into a window.
+/// Result for a window.
 pub(super) struct Look {
     /// The part and its roots, if that weighs less.
     pub better: Option<(Graph, Vec<NodeId>)>,
-    /// How many rounds there were.
+    /// Number of rounds.
     pub rounds: usize,
-    /// What they took of the budget.
+    /// Budget that they spent.
     pub spent: u64,
 }
 
-/// How many rounds there were, and what is left of the budget.
+/// Number of rounds, and the remaining budget.
 pub(super) struct Account<'a> {
     pub rounds: &'a mut usize,
     pub budget: &'a mut u64,
-    /// How many threads may look into windows.
+    /// Maximum number of threads for windows.
     pub n_threads: usize,
 }
 
-/// Sweeps over fewer nodes look into one window after the other.
+/// Minimum number of nodes for parallel windows.
 const MANY: usize = 1000;
 
-/// The graph with each window of `size` nodes replaced by what `look` finds, which is given a part, a budget and what it
-/// works with; the first window has `first` nodes. Linear, but for `look`.
+/// Returns the graph with each window of `size` nodes replaced by the result of `look`, which takes a part, a budget
+/// and its tool; the first window has `first` nodes. Linear, except for `look`.
 ///
-/// Several threads look into windows, each as if the whole budget were its own. A window that spent more than those before
-/// it leave is looked into again with that: what comes out, and what is left in the end, are the same as if each window had
-/// waited for those before.
+/// Several threads process windows, each as if the whole budget were available. A window that spent more than its
+/// predecessors leave is processed again with the actual budget: the result and the remaining budget are the same as in
+/// sequential execution.
 pub(super) fn sweep<Tool: Default + Send>(
     graph: &Graph,
     roots: &[NodeId],
@@ -156,28 +155,28 @@ pub(super) fn sweep<Tool: Default + Send>(
     (sweep.out, roots)
 }
 
-/// Neighbours in the order of a sweep.
+/// Consecutive nodes in the order of a sweep.
 struct Window<'a> {
     nodes: &'a [NodeId],
-    /// Those that are used outside.
+    /// Nodes that are used outside.
     outputs: Vec<NodeId>,
-    /// What was found already, and what the inputs of its part stand for.
+    /// Previous result, and the values of the inputs of its part.
     found: Option<(Look, Vec<NodeId>)>,
 }
 
 struct Sweep<'a> {
     graph: &'a Graph,
     out: Graph,
-    /// By node: its value in the new graph.
+    /// Value of each node in the new graph.
     copies: Vec<Option<NodeId>>,
-    /// By node: the place of its last user.
+    /// Position of each node's last user.
     last_use: Vec<usize>,
-    /// By node: its value in the part that is being made, with the number of the part's first node.
+    /// Value of each node in the part under construction, with the number of the part's first node.
     inside: Vec<Option<NodeId>>,
 }
 
 impl Sweep<'_> {
-    /// Looks into windows on several threads, as long as they have not spent the budget together.
+    /// Processes windows on several threads, as long as they have not spent the budget together.
     fn look_at_once<Tool: Default + Send>(
         &mut self,
         windows: &mut [Window<'_>],
@@ -218,7 +217,7 @@ impl Sweep<'_> {
         match (self.copies[id.index()], self.graph.node(id)) {
             (Some(copy), _) => copy,
             (None, Node::Const(c)) => self.out.constant(c),
-            // All that a window needs comes before it in the order.
+            // All inputs of a window come before it in the order.
             (None, _) => unreachable!("{id} is used before it is made"),
         }
     }
@@ -231,7 +230,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// The window as a graph, and what its inputs stand for.
+    /// Returns the window as a graph, and the values of its inputs.
     fn part(&mut self, window: &[NodeId], outputs: &[NodeId]) -> (Part, Vec<NodeId>) {
         let mut part = Graph::new(self.graph.semantics());
         part.externals = self.graph.externals.clone();
@@ -261,7 +260,7 @@ impl Sweep<'_> {
         (Part { graph: part, roots, exact }, needed)
     }
 
-    /// Takes over what was made of a window.
+    /// Adds the result of a window.
     fn place(&mut self, part: &Graph, roots: &[NodeId], needed: &[NodeId], outputs: &[NodeId]) {
         let mut copies: Vec<Option<NodeId>> = vec![None; part.len()];
         for id in part.reachable(roots).iter() {
@@ -277,7 +276,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Whether a value has not been rounded.
+/// Returns whether a value has not been rounded.
 fn is_exact(graph: &Graph, id: NodeId) -> bool {
     match graph.node(id) {
         Node::Input(_) | Node::Const(_) => true,
@@ -286,7 +285,7 @@ fn is_exact(graph: &Graph, id: NodeId) -> bool {
     }
 }
 
-/// The node `id` of `graph`, exactly as it stands, in another graph with the same functions.
+/// Copies the node `id` of `graph` without simplification to another graph with the same functions.
 pub(super) fn remade(graph: &Graph, out: &mut Graph, id: NodeId, args: &[NodeId]) -> NodeId {
     match graph.node(id) {
         Node::Const(c) => out.constant(c),
@@ -302,7 +301,7 @@ mod tests {
     use crate::graph::Semantics;
     use chainrule_ops::Op;
 
-    /// What the windows take and how much is left must not depend on which of them were looked into at once.
+    /// Checks that the cost of the windows and the remaining budget do not depend on parallelism.
     #[test]
     fn windows_at_once_account_as_windows_in_turn() {
         let mut g = Graph::new(Semantics::Algebraic);
@@ -314,7 +313,7 @@ mod tests {
         }
         let roots = [a, b];
         let n_nodes = ordered(&g, &roots, Order::DepthFirst).len() as u64;
-        // Three rounds a window, as long as there is enough for one.
+        // Three rounds per window, as long as the budget allows one.
         let look = |part: Part, budget: u64, _: &mut ()| {
             let (n, mut left, mut rounds) = (part.graph.len() as u64, budget, 0);
             while rounds < 3 && left >= n {
@@ -323,7 +322,7 @@ mod tests {
             if rounds < 3 {
                 left = 0;
             }
-            // The same again weighs no less, but shows that windows are put in their places.
+            // The same again weighs no less, but shows that windows are inserted correctly.
             Look { better: (rounds == 3).then_some((part.graph, part.roots)), rounds, spent: budget - left }
         };
         for budget in [0, 1, n_nodes, 2 * n_nodes, 2 * n_nodes + 12_345, 100 * n_nodes] {
@@ -337,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Windows of at most `MANY` nodes at a time are looked into in turn.
+    /// Windows of at most `MANY` nodes at a time are processed sequentially.
     fn in_turn(
         graph: &Graph,
         roots: &[NodeId],

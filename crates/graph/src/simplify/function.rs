@@ -3,17 +3,17 @@
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::Op;
 
-/// What becomes of a function when its argument changes sign.
+/// Effect of a sign change of the argument on a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parity {
-    /// It stays.
+    /// The value stays.
     Even,
-    /// It changes sign too.
+    /// The value changes sign too.
     Odd,
 }
 
-/// The parity of a function of one number. A test finds the symmetric rows of the operator table by
-/// their values and compares.
+/// Returns the parity of a function of one number. A test determines the symmetric rows of the operator table by their
+/// values and compares.
 pub(crate) fn parity(op: Op) -> Option<Parity> {
     match op {
         Op::Cos | Op::Cosh | Op::Abs => Some(Parity::Even),
@@ -25,7 +25,7 @@ pub(crate) fn parity(op: Op) -> Option<Parity> {
 }
 
 impl Graph {
-    /// A function of one number.
+    /// Applies a function of one number.
     pub(super) fn function(&mut self, op: Op, x: NodeId) -> NodeId {
         if repeats(op, self.node(x)) {
             return x;
@@ -63,7 +63,7 @@ impl Graph {
         if repeats(op, self.node(x)) { x } else { self.raw(op, &[x]) }
     }
 
-    /// A function of two numbers that has no file of its own.
+    /// Applies a function of two numbers that has no file of its own.
     pub(super) fn function_of_two(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         match op {
             Op::Hypot => {
@@ -75,8 +75,8 @@ impl Graph {
         }
     }
 
-    /// `x` or `-x`, whichever has a positive coefficient; for functions that do not care. Exact for a
-    /// negation, so strict takes off that.
+    /// Returns `x` or `-x`, whichever has a positive coefficient; for even functions. Exact for a negation, so strict
+    /// semantics removes it.
     fn without_sign(&mut self, x: NodeId) -> NodeId {
         match self.split(x) {
             (-1.0, core) if self.as_unary(Op::Neg, x).is_some() => core,
@@ -86,7 +86,7 @@ impl Graph {
     }
 }
 
-/// Whether `op` gives back its argument because the argument is already such a value.
+/// Returns whether `op` is the identity on its argument, because the argument is already such a value.
 fn repeats(op: Op, argument: Node) -> bool {
     let Node::Apply(inner, _) = argument else { return false };
     match op {

@@ -4,7 +4,7 @@ use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::{Op, Type};
 
 impl Graph {
-    /// `a < b`, `a <= b` or `a == b`.
+    /// Simplifies `a < b`, `a <= b` or `a == b`.
     pub(super) fn comparison(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         // `x == x` and `x <= x` are tests for NaN, in either semantics.
         if a == b && (op == Op::Lt || self.is_truth(a)) {
@@ -16,7 +16,7 @@ impl Graph {
         }
     }
 
-    /// The node of `-x` without making an operation: the argument of a negation, or a constant.
+    /// Returns the node of `-x` without an operation: the argument of a negation, or a constant.
     fn negated(&mut self, x: NodeId) -> Option<NodeId> {
         match self.as_const(x) {
             Some(c) => Some(self.constant(-c)),
@@ -24,7 +24,7 @@ impl Graph {
         }
     }
 
-    /// `min(a, b)` or `max(a, b)`.
+    /// Simplifies `min(a, b)` or `max(a, b)`.
     pub(super) fn extremum(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         if a == b {
             return a;
@@ -39,7 +39,7 @@ impl Graph {
         self.raw(op, &[a, b])
     }
 
-    /// `not(a)`.
+    /// Simplifies `not(a)`.
     pub(super) fn not(&mut self, a: NodeId) -> NodeId {
         match self.as_unary(Op::Not, a) {
             Some(x) if self.is_truth(x) => x,
@@ -47,9 +47,9 @@ impl Graph {
         }
     }
 
-    /// `a && b` or `a || b`.
+    /// Simplifies `a && b` or `a || b`.
     pub(super) fn connective(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
-        // The constant that decides alone: false for and, true for or.
+        // The absorbing constant: false for and, true for or.
         let decisive = op == Op::Or;
         if self.as_unary(Op::Not, a) == Some(b) || self.as_unary(Op::Not, b) == Some(a) {
             return self.constant(f64::from(u8::from(decisive)));
@@ -67,7 +67,7 @@ impl Graph {
         self.raw(op, &[a, b])
     }
 
-    /// `select(condition, p, q)`.
+    /// Simplifies `select(condition, p, q)`.
     pub(super) fn selection(&mut self, mut condition: NodeId, mut p: NodeId, mut q: NodeId) -> NodeId {
         while let Some(opposite) = self.as_unary(Op::Not, condition) {
             (condition, p, q) = (opposite, q, p);
@@ -104,12 +104,12 @@ impl Graph {
         self.raw(Op::Select, &[condition, p, q])
     }
 
-    /// The constant 0 for the constant -0.
+    /// Returns the constant 0 for the constant -0.
     fn with_plain_zero(&mut self, x: NodeId) -> NodeId {
         if self.as_const(x) == Some(0.0) { self.constant(0.0) } else { x }
     }
 
-    /// Whether the value of `x` is certainly 0 or 1.
+    /// Returns whether the value of `x` is always 0 or 1.
     fn is_truth(&self, x: NodeId) -> bool {
         match self.node(x) {
             Node::Const(c) => c == 0.0 || c == 1.0,

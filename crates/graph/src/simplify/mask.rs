@@ -1,38 +1,38 @@
 //! Masks: `select(c, p, 0)` and `select(c, 0, p)`, the labels of branches.
 //!
-//! DESIGN.md's law 9: a NaN in the branch not taken never reaches a value or a derivative. The partial
-//! of a choice by a branch is `select(c, 1, 0)`, and the partials below it are infinite or NaN exactly
-//! where the branch is not taken: `select(x > 0, 1, 0) * (1/x)`. So a mask that is off makes the whole
-//! product 0, whatever the other factors are, in both semantics:
+//! DESIGN.md's law 9: a NaN in the branch not taken never reaches a value or a derivative. The partial of a choice by a
+//! branch is `select(c, 1, 0)`, and the partials below it are infinite or NaN exactly if the branch is not taken:
+//! `select(x > 0, 1, 0) * (1/x)`. So a mask that is off makes the whole product 0, for any values of the other factors,
+//! in both semantics:
 //!
 //! | rule | |
 //! | --- | --- |
-//! | `select(c, p, 0) * r -> select(c, p*r, 0)`, likewise `/ r`, negation, constant factors | a masked-off value is +0 |
+//! | `select(c, p, 0) * r -> select(c, p*r, 0)`, likewise `/`, negation, constants | a masked-off value is +0 |
 //! | `select(c, select(d, p, 0), 0) -> select(c && d, p, 0)` | exact; keeps masks one deep, so every rule is O(1) |
 //! | `select(c, p, 0) + select(c, q, 0) -> select(c, p+q, 0)`, likewise `-` | exact |
 //! | `select(c, p, 0) + select(c, 0, q) -> select(c, p, q)`, likewise `-` | algebraic (a zero's sign) |
 //! | `(s + t) * r -> select(c \|\| d, (s+t)*r, 0)` for masks s, t by different conditions c, d | as the first |
 //! | `select(e, s, q) * r -> select(not e \|\| c, select(e, s, q)*r, 0)` for a mask s by c | as the first |
 //!
-//! The last two are for cotangents of a node that several branches use. Such values are only noted when
-//! they are made; the condition under which one is not off is made when it is first multiplied.
+//! The last two are for cotangents of a node that several branches use. Such values are only recorded when they are
+//! created; the condition under which one is not off is created at its first multiplication.
 //!
-//! In terms of values with "off" among them: a product is off where a factor is, a sum where both terms
-//! are, a choice where the chosen branch is, and off is 0 in the end. `tests/masks.rs` compares with that.
+//! In terms of values with an additional "off": a product is off if a factor is, a sum if both terms are, a choice if
+//! the chosen branch is, and off is finally 0. `tests/masks.rs` compares with that.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::Op;
 
-/// Where a masked value counts.
+/// Condition under which a masked value is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mask {
     condition: NodeId,
-    /// Whether the value counts where the condition is true, or where it is false.
+    /// Whether the value is on if the condition is true, or if it is false.
     on: bool,
 }
 
 impl Graph {
-    /// Takes off the mask of `x`, if it has one.
+    /// Removes the mask of `x`, if it has one.
     pub(super) fn unmask(&self, x: NodeId) -> (Option<Mask>, NodeId) {
         if let Node::Apply(Op::Select, [condition, p, q]) = self.node(x) {
             if self.is_plain_zero(q) {
@@ -45,19 +45,19 @@ impl Graph {
         (None, x)
     }
 
-    /// Puts a mask on.
+    /// Adds a mask.
     pub(super) fn remask(&mut self, mask: Option<Mask>, value: NodeId) -> NodeId {
         let Some(mask) = mask else { return value };
         let zero = self.constant(0.0);
         if mask.on { self.selection(mask.condition, value, zero) } else { self.selection(mask.condition, zero, value) }
     }
 
-    /// The mask of the values, noted by [`Self::note_mask`], that `x` is made of.
+    /// Returns the mask of the values, recorded by [`Self::note_mask`], from which `x` is computed.
     pub(super) fn guard(&mut self, x: NodeId) -> Option<Mask> {
         self.is_masked(x).then(|| Mask { condition: self.active_condition(x), on: true })
     }
 
-    /// `select(condition, p, q)` where one of the branches is 0 and the other one a mask.
+    /// Simplifies `select(condition, p, q)` with 0 as one of the branches and a mask as the other.
     pub(super) fn mask_of_mask(&mut self, condition: NodeId, p: NodeId, q: NodeId) -> Option<NodeId> {
         let (on, branch) = match (self.is_plain_zero(p), self.is_plain_zero(q)) {
             (false, true) => (true, p),
@@ -75,7 +75,7 @@ impl Graph {
         Some(self.selection(both, value, zero))
     }
 
-    /// `a + b` or `a - b` for two masks by one condition.
+    /// Simplifies `a + b` or `a - b` for two masks with one condition.
     pub(super) fn sum_of_masks(&mut self, op: Op, a: NodeId, b: NodeId) -> Option<NodeId> {
         let ((Some(mask_a), p), (Some(mask_b), q)) = (self.unmask(a), self.unmask(b)) else { return None };
         if mask_a.condition != mask_b.condition {
@@ -93,7 +93,7 @@ impl Graph {
         Some(self.selection(mask_a.condition, p, q))
     }
 
-    /// Notes whether the new node `id` is 0 wherever the masks that it is made of are off.
+    /// Records whether the new node `id` is 0 if all masks of its operands are off.
     pub(crate) fn note_mask(&mut self, id: NodeId) {
         let masked = match self.node(id) {
             Node::Apply(Op::Add | Op::Sub, [a, b, _]) => self.is_masked(a) && self.is_masked(b),
@@ -133,7 +133,8 @@ impl Graph {
         if mask.on { mask.condition } else { self.apply(Op::Not, &[mask.condition]) }
     }
 
-    /// Where one of the masks below `x` is on. Each node is asked once, so this is O(1) amortised.
+    /// Returns the condition that one of the masks below `x` is on. Each node is visited once, so this is O(1)
+    /// amortised.
     fn active_condition(&mut self, x: NodeId) -> NodeId {
         let mut stack = vec![x];
         while let Some(&top) = stack.last() {
@@ -142,7 +143,7 @@ impl Graph {
                 continue;
             }
             if let (Some(mask), inner) = self.unmask(top) {
-                // What is masked may be a sum of masks itself, which is off where all of them are.
+                // A masked value may be a sum of masks itself, which is off if all of them are.
                 if self.is_masked(inner) && !self.active.contains_key(&inner) {
                     stack.push(inner);
                     continue;
@@ -178,7 +179,7 @@ impl Graph {
         self.active[&x]
     }
 
-    /// `c && p || not(c) && q`, where at most one of p and q is the constant 1.
+    /// Returns `c && p || not(c) && q`, with at most one of p and q the constant 1.
     fn choice_of_conditions(&mut self, c: NodeId, p: NodeId, q: NodeId) -> NodeId {
         let not_c = self.apply(Op::Not, &[c]);
         if self.as_const(q).is_some() {

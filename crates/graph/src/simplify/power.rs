@@ -4,7 +4,7 @@ use crate::graph::{Graph, NodeId};
 use chainrule_ops::{Op, power};
 
 impl Graph {
-    /// `base ** exponent`.
+    /// Simplifies `base ** exponent`.
     pub(super) fn power(&mut self, base: NodeId, exponent: NodeId) -> NodeId {
         if self.as_const(base) == Some(1.0) {
             return base;

@@ -1,13 +1,13 @@
 //! Rules that start from a product or a quotient.
 //!
-//! Both take factors apart in the same order: masks, which go outermost; coefficients, whose product
-//! comes next; then the cores, between which only cancellation is looked for.
+//! Both split factors in the same order: masks, which become outermost; coefficients, whose product comes next; then
+//! the cores, between which only cancellation applies.
 
 use crate::graph::{Graph, NodeId};
 use chainrule_ops::Op;
 
 impl Graph {
-    /// `a * b`.
+    /// Simplifies `a * b`.
     pub(super) fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
         let ((mask_a, a), (mask_b, b)) = (self.unmask(a), self.unmask(b));
         let value = match (self.as_const(a), self.as_const(b)) {
@@ -20,7 +20,7 @@ impl Graph {
         self.remask(mask_a, value)
     }
 
-    /// `a * b` where a zero of `a` hides `b`, and a zero of `b` hides `a` if `op` says so.
+    /// Simplifies `a * b` where a zero of `a` masks `b`, and with a strong `op` a zero of `b` masks `a`.
     pub(super) fn strong_product(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         let ((mask_a, a), (mask_b, b)) = (self.unmask(a), self.unmask(b));
         let algebraic = self.is_algebraic();
@@ -31,14 +31,14 @@ impl Graph {
             (Some(c), None) if op == Op::MaskedMul || (algebraic && c.is_finite()) => self.times_constant(b, c),
             (None, Some(c)) if algebraic && c.is_finite() => self.times_constant(a, c),
             (None, None) if algebraic => self.product_of_expressions(op, a, b),
-            // The sign of a zero is lost, so none is taken out.
+            // The sign of a zero is lost, so none is moved out.
             _ => self.raw(op, &[a, b]),
         };
         let value = self.remask(mask_b, value);
         self.remask(mask_a, value)
     }
 
-    /// `a / b`.
+    /// Simplifies `a / b`.
     pub(super) fn quotient(&mut self, a: NodeId, b: NodeId) -> NodeId {
         let (mask, a) = self.unmask(a);
         let value = match (self.as_const(a), self.as_const(b)) {
@@ -50,7 +50,7 @@ impl Graph {
         self.remask(mask, value)
     }
 
-    /// `c * x`; `x` is no mask, or its masks do not matter.
+    /// Simplifies `c * x`; `x` is not a mask, or its masks do not matter.
     pub(super) fn times_constant(&mut self, x: NodeId, c: f64) -> NodeId {
         if self.is_algebraic() {
             return self.scale(c, x);
@@ -74,7 +74,7 @@ impl Graph {
         }
     }
 
-    /// `c * x`, algebraic: coefficients are combined, masks and existing opposites are found.
+    /// Simplifies `c * x`, algebraic: combines coefficients, finds masks and existing negations.
     pub(super) fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
         let (mask, x) = self.unmask(x);
         let value = self.scale_unmasked(c, x);
@@ -85,8 +85,8 @@ impl Graph {
         if let Some(v) = self.as_const(x) {
             return self.constant(c * v);
         }
-        // A core has a coefficient of its own only where combining the two would have left the normal
-        // numbers, so this ends after a few rounds.
+        // A core has its own coefficient only if combining the two would have left the normal numbers, so this ends
+        // after a few rounds.
         while c.is_normal() {
             let (d, core) = self.split(x);
             if d == 1.0 || !(c * d).is_normal() {
@@ -117,7 +117,8 @@ impl Graph {
         self.raw(Op::Mul, &[c, x])
     }
 
-    /// Coefficient and core as far as the semantics allows to move the coefficient: strict moves signs only.
+    /// Returns coefficient and core if the semantics allows the coefficient to be moved: strict semantics moves signs
+    /// only.
     fn movable(&self, x: NodeId) -> (f64, NodeId) {
         if self.is_algebraic() {
             return self.split(x);
@@ -125,7 +126,7 @@ impl Graph {
         self.as_unary(Op::Neg, x).map_or((1.0, x), |y| (-1.0, y))
     }
 
-    /// Their product, by `op`.
+    /// Emits their product, by `op`.
     fn product_of_expressions(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         let ((mut ca, mut xa), (mut cb, mut xb)) = (self.movable(a), self.movable(b));
         if !(ca * cb).is_normal() {
@@ -146,7 +147,7 @@ impl Graph {
         self.cancelled(a, b).unwrap_or_else(|| self.raw(Op::Mul, &[a, b]))
     }
 
-    /// `a * b` where a root or a division of one is undone by the other.
+    /// Simplifies `a * b` if a root or a division of one cancels the other.
     fn cancelled(&self, a: NodeId, b: NodeId) -> Option<NodeId> {
         if !self.is_algebraic() {
             return None;
@@ -160,7 +161,7 @@ impl Graph {
         over(a, b).or_else(|| over(b, a))
     }
 
-    /// The strong product of cores. A division that a factor of the other core undoes leaves nothing to hide.
+    /// Returns the strong product of cores. A division that a factor of the other core undoes leaves nothing to hide.
     fn strong_cores(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
         if self.is_algebraic() {
             for (product, quotient) in [(a, b), (b, a)] {
@@ -174,7 +175,7 @@ impl Graph {
         self.raw(op, &[a, b])
     }
 
-    /// `x` divided by its factor `y`; `None` where it is none of the first `most`.
+    /// `x` divided by its factor `y`; `None` if it is none of the first `most`.
     // Recursive on `most`.
     fn without_factor(&mut self, x: NodeId, y: NodeId, most: usize) -> Option<NodeId> {
         if x == y {
@@ -202,7 +203,7 @@ impl Graph {
         self.raw(Op::Div, &[x, c])
     }
 
-    /// `a / b` where `b` is no constant.
+    /// Simplifies `a / b` for a `b` that is not a constant.
     fn quotient_of_expressions(&mut self, a: NodeId, b: NodeId) -> NodeId {
         let (cb, xb) = self.movable(b);
         let (ca, xa) = match self.as_const(a) {
@@ -251,7 +252,7 @@ impl Graph {
     }
 }
 
-/// Factors of a product that may undo a division in a strong product.
+/// Maximum number of factors of a product that may cancel a division in a strong product.
 const MAX_FACTORS: usize = 8;
 
 fn is_power_of_two(c: f64) -> bool {

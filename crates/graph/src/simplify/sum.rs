@@ -4,7 +4,7 @@ use crate::graph::{Graph, NodeId};
 use chainrule_ops::Op;
 
 impl Graph {
-    /// `a + b`.
+    /// Simplifies `a + b`.
     pub(super) fn sum(&mut self, a: NodeId, b: NodeId) -> NodeId {
         if let Some(c) = self.as_const(a) {
             return self.plus_constant(b, c);
@@ -31,7 +31,7 @@ impl Graph {
         self.raw(Op::Add, &[a, b])
     }
 
-    /// `a - b`.
+    /// Simplifies `a - b`.
     pub(super) fn difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
         if let Some(c) = self.as_const(b) {
             return self.plus_constant(a, -c);
@@ -52,14 +52,14 @@ impl Graph {
         }
     }
 
-    /// `-a`.
+    /// Simplifies `-a`.
     pub(super) fn negation(&mut self, a: NodeId) -> NodeId {
         let (mask, a) = self.unmask(a);
         let value = self.times_constant(a, -1.0);
         self.remask(mask, value)
     }
 
-    /// `ca*xa + cb*xb`, cores and coefficients, algebraic.
+    /// Simplifies `ca*xa + cb*xb`, cores and coefficients, algebraic.
     fn combination(&mut self, ca: f64, xa: NodeId, cb: f64, xb: NodeId) -> NodeId {
         if xa == xb && (ca + cb == 0.0 || (ca + cb).is_normal()) {
             return self.scale(ca + cb, xa);
@@ -80,7 +80,7 @@ impl Graph {
         }
     }
 
-    /// `a + b` for terms that need no look at their coefficients, algebraic.
+    /// Simplifies `a + b` for terms whose coefficients need no treatment, algebraic.
     fn sum_of_terms(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.as_pair(Op::Sub, a), self.as_pair(Op::Sub, b)) {
             (Some((x, y)), _) if y == b => x,
@@ -89,7 +89,7 @@ impl Graph {
         }
     }
 
-    /// `a - b` for terms that need no look at their coefficients, algebraic.
+    /// Simplifies `a - b` for terms whose coefficients need no treatment, algebraic.
     fn difference_of_terms(&mut self, a: NodeId, b: NodeId) -> NodeId {
         if a == b {
             return self.constant(0.0);
@@ -110,7 +110,7 @@ impl Graph {
         self.directed(Op::Sub, [a, b], Op::Sub, [b, a])
     }
 
-    /// `op(args)`, or the negation of `opposite`, whichever is there already; the first if neither is.
+    /// Returns `op(args)`, or the negation of `opposite`, whichever exists; the first if neither does.
     fn directed(&mut self, op: Op, args: [NodeId; 2], opposite_op: Op, opposite: [NodeId; 2]) -> NodeId {
         match self.existing(op, &args).is_none().then(|| self.existing(opposite_op, &opposite)).flatten() {
             Some(there) => self.raw(Op::Neg, &[there]),
@@ -118,7 +118,7 @@ impl Graph {
         }
     }
 
-    /// `x + c`.
+    /// Simplifies `x + c`.
     fn plus_constant(&mut self, x: NodeId, c: f64) -> NodeId {
         if c == 0.0 && (c.is_sign_negative() || self.is_algebraic()) {
             return x;
@@ -149,7 +149,7 @@ impl Graph {
         }
     }
 
-    /// `c - x`.
+    /// Simplifies `c - x`.
     fn constant_minus(&mut self, c: f64, x: NodeId) -> NodeId {
         if c == 0.0 && (c.is_sign_negative() || self.is_algebraic()) {
             return self.negation(x);
@@ -180,7 +180,7 @@ impl Graph {
         }
     }
 
-    /// `x + c` where the sign and the addends of `x` need no further look, algebraic.
+    /// Simplifies `x + c` for an `x` whose sign and addends need no treatment, algebraic.
     fn core_plus_constant(&mut self, x: NodeId, c: f64) -> NodeId {
         if c == 0.0 {
             return x;
@@ -189,7 +189,7 @@ impl Graph {
         self.directed(Op::Add, [x, plus], Op::Sub, [minus, x])
     }
 
-    /// `c - x` where the sign and the addends of `x` need no further look, algebraic.
+    /// Simplifies `c - x` for an `x` whose sign and addends need no treatment, algebraic.
     fn constant_minus_core(&mut self, c: f64, x: NodeId) -> NodeId {
         if c == 0.0 {
             return self.scale(-1.0, x);
@@ -198,7 +198,7 @@ impl Graph {
         self.directed(Op::Sub, [plus, x], Op::Add, [x, minus])
     }
 
-    /// `(c, y)` when `x` is `c - y`.
+    /// Returns `(c, y)` if `x` is `c - y`.
     fn as_constant_minus(&self, x: NodeId) -> Option<(f64, NodeId)> {
         let (c, y) = self.as_pair(Op::Sub, x)?;
         Some((self.as_const(c)?, y))

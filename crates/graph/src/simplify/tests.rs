@@ -1,6 +1,6 @@
-//! Each rule by an example, in both semantics.
+//! An example of each rule, in both semantics.
 
-// Expressions by value, so that a rule reads as it is written.
+// Expressions by value, so that a rule reads as written.
 #![allow(clippy::needless_pass_by_value)]
 
 use super::function::{Parity, parity};
@@ -8,7 +8,7 @@ use crate::{Graph, NodeId, Semantics};
 use chainrule_ops::{Op, ROWS, Type};
 use expression::{E, c, f, lit};
 
-/// A small notation for expressions, so that a rule reads as in the table.
+/// Notation for expressions, so that a rule reads as in the table.
 mod expression {
     use super::*;
 
@@ -27,7 +27,7 @@ mod expression {
         E::Apply(op, args.to_vec())
     }
 
-    /// A condition: an input that is compared.
+    /// Returns a condition: an input in a comparison.
     pub fn c(i: usize) -> E {
         f(Op::Lt, [lit(0.0), E::Input(4 + i)])
     }
@@ -76,8 +76,7 @@ fn raw(g: &mut Graph, inputs: &[NodeId], e: &E) -> NodeId {
     }
 }
 
-/// Whether `from`, simplified, is `to` exactly as it is written. Each side in a graph in which nothing
-/// else has been made.
+/// Returns whether `from`, simplified, is `to` exactly as written. Each side is in an otherwise empty graph.
 fn becomes(semantics: Semantics, from: &E, to: &E) -> Result<(), String> {
     let mut g = Graph::new(semantics);
     let inputs: Vec<NodeId> = (0..8).map(|i| g.input(["x", "y", "z", "w", "p", "q", "r", "s"][i])).collect();
@@ -92,14 +91,14 @@ fn both(from: E, to: E) {
     becomes(Semantics::Algebraic, &from, &to).unwrap();
 }
 
-/// Holds in algebraic, and strict leaves the expression as it stands.
+/// Checks that a rule holds in algebraic semantics, and that strict leaves the expression unchanged.
 #[track_caller]
 fn algebraic(from: E, to: E) {
     becomes(Semantics::Strict, &from, &from).unwrap();
     becomes(Semantics::Algebraic, &from, &to).unwrap();
 }
 
-/// Holds in algebraic; strict does something else with it.
+/// Checks that a rule holds in algebraic semantics; strict has another result.
 #[track_caller]
 fn algebraic_only(from: E, to: E) {
     assert!(becomes(Semantics::Strict, &from, &to).is_err());
@@ -290,7 +289,7 @@ fn parities_are_those_of_the_rows() {
 fn choices_and_logic() {
     let (lt, le, eq) = (|a, b| f(Op::Lt, [a, b]), |a, b| f(Op::Le, [a, b]), |a, b| f(Op::Eq, [a, b]));
     both(lt(X, X), lit(0.0));
-    // Tests for NaN stay; truth values are none.
+    // Tests for NaN stay; truth values are never NaN.
     both(le(X, X), le(X, X));
     both(eq(X, X), eq(X, X));
     both(eq(lt(X, Y), lt(X, Y)), lit(1.0));
@@ -335,14 +334,14 @@ fn masks() {
     both(on(0, X) - on(0, Y), on(0, X - Y));
     algebraic(on(0, X) + off(0, Y), select(c(0), X, Y));
     algebraic_only(off(0, X) - on(0, Y), select(c(0), -Y, X));
-    // A sum is left alone until it is multiplied.
+    // A sum stays unchanged until it is multiplied.
     both(on(0, X) + on(1, Y), on(0, X) + on(1, Y));
     let sum = on(0, X) + on(1, Y);
     both(sum.clone() * Z, select(f(Op::Or, [c(0), c(1)]), sum.clone() * Z, lit(0.0)));
     both(sum.clone() / Z, select(f(Op::Or, [c(0), c(1)]), sum.clone() / Z, lit(0.0)));
     let either = f(Op::Or, [f(Op::Or, [c(0), c(1)]), c(2)]);
     both((sum.clone() + on(2, Z)) * Y, select(either, (sum + on(2, Z)) * Y, lit(0.0)));
-    // A choice of which a branch may be off.
+    // A choice of which one branch may be off.
     let choice = select(c(0), on(1, X), Y);
     let chosen = f(Op::Or, [not(c(0)), c(1)]);
     both(choice.clone() * Z, select(chosen, choice * Z, lit(0.0)));

@@ -1,14 +1,14 @@
-//! Local search: sums and products put back into their users, and extracted again.
+//! Local search: sums and products are collapsed into their users, and extracted again.
 //!
-//! In: an extraction that has come to its end. Out: the same with other divisors that weigh no more.
+//! In: a finished extraction. Out: an extraction with other divisors that weighs no more.
 //!
-//! A trial takes a literal, or a literal and one beside it, multiplies it out into the cubes that use it
-//! (*collapse*, as `eliminate` of MIS), and extracts what now saves, which may be something else: the divisor that
-//! the literal was waits until nothing else saves. The trial is kept when the whole weighs no more than before,
-//! for ways of equal weight lead on to better ones; else it is taken back by its log. All that it touches
-//! are the cubes that the literal is of and used in, so it costs the same in a large network as in a small one.
+//! A trial takes a literal, or a literal and a neighbour, multiplies it out into the cubes that use it (*collapse*, as
+//! `eliminate` of MIS), and extracts the best divisors again, which may be others: the literal's own divisor is tabu
+//! until no other reduces the weight. The trial is kept if the total weight does not increase, because moves of equal
+//! weight lead on to better ones; otherwise it is undone by its log. It touches only the cubes of the literal and those
+//! that use it, so its cost does not depend on the size of the network.
 //!
-//! What may be multiplied out is said in `collect.rs`.
+//! `collect.rs` defines which sums may be multiplied out.
 
 use super::{Divisor, Extraction, Place, Slot};
 use crate::optimise::cube::{Cube, Literal, degree, multiply, raise, without};
@@ -17,63 +17,63 @@ use crate::optimise::network::{Form, is_tame, is_unit};
 use chainrule_base::Id;
 use smallvec::SmallVec;
 
-/// Sums of more cubes are not collapsed.
+/// Maximum number of cubes of a collapsed sum.
 const MAX_CUBES: usize = 6;
-/// No more cubes come about by one collapse.
+/// Maximum number of new cubes of one collapse.
 const MAX_NEW: usize = 24;
-/// Sums do not become wider.
+/// Maximum width of a sum after a collapse.
 const MAX_WIDTH: usize = 40;
-/// Products do not become longer.
+/// Maximum degree of a product after a collapse.
 const MAX_DEGREE: u32 = 12;
-/// Trials that look at more divisors are given up.
+/// Maximum number of divisors that a trial examines before it is abandoned.
 pub(super) const MAX_STEPS: usize = 400;
-/// A trial looks at about as many nodes as it sees divisors, divided by this.
+/// Number of divisors whose recording costs as much as one node of the budget.
 const SEEN_A_NODE: u64 = 2;
 
-/// What is undone when a trial is taken back, last things first.
+/// Log entry for undoing a trial in reverse order.
 pub(super) enum Undo {
-    /// A slot had this cube.
+    /// A slot contained this cube.
     Cube(u32, Cube),
-    /// A slot was alive, and stood at this place in its sum.
+    /// A slot was live, and was at this place in its sum.
     Removed(u32, u32),
-    /// The last slot is new, and the last one of its sum.
+    /// The last slot is new, and is the last one of its sum.
     NewSlot,
     /// The last user of a literal is new.
     NewUser(Literal),
     /// The last divisor is new.
     NewDivisor,
-    /// Its places, its bound, and whether it had been made.
+    /// The divisor's places, its bound, and whether it had been extracted.
     Divisor(u32, (Place, u32), i64, bool),
 }
 
-/// What local search knows besides; empty while there is none.
+/// State of local search; empty outside of it.
 #[derive(Default)]
 pub(super) struct Trials {
     /// Whether changes are logged.
     pub(super) active: bool,
     pub(super) log: Vec<Undo>,
-    /// By literal: how many cubes have it as a factor, roots and operations that use it included; and the trial, with the next
-    /// number, that touched it last.
+    /// By literal: the number of cubes that have it as a factor, including roots and operations that use it; and the
+    /// last trial, numbered from one, that touched it.
     uses: Vec<(u32, u32)>,
     trial: u32,
-    /// The literals that this trial has touched.
+    /// Literals that this trial has touched.
     touched: Vec<Literal>,
-    /// By literal: what its cubes cost before this trial; literals beyond had none.
+    /// Cost of each literal's cubes before this trial; literals beyond had none.
     costs: Vec<i64>,
-    /// Literals whose uses are looked at; empty between.
+    /// Worklist of literals whose uses are checked; empty between trials.
     dead: Vec<Literal>,
     /// Whether this trial takes too long.
     pub(super) failed: bool,
-    /// How many places there were before it.
+    /// Number of places before it.
     n_places: usize,
-    /// A divisor that waits.
+    /// Divisor that is postponed.
     pub(super) tabu: Option<u32>,
-    /// How many divisors have been seen.
+    /// Number of recorded divisors.
     pub(super) n_seen: u64,
 }
 
 impl Trials {
-    /// Notes that this trial changes a literal, or its uses, which it returns.
+    /// Records that this trial changes a literal, or its uses, which it returns.
     fn touch(&mut self, literal: Literal) -> &mut u32 {
         let idx = literal.index();
         if self.uses.len() <= idx {
@@ -88,7 +88,7 @@ impl Trials {
     }
 }
 
-/// Steele, Lea, Flood 2014.
+/// Pseudorandom generator: Steele, Lea, Flood 2014.
 struct Random(u64);
 
 impl Random {
@@ -102,8 +102,9 @@ impl Random {
 }
 
 impl Extraction {
-    /// Trials with each sum in turn, until so many turns in a row saved nothing, or the budget, in nodes, is spent; or until
-    /// `goes_on` says no, which is told before each trial what is left, and what trials have saved so far.
+    /// Runs trials with each sum in turn, until a number of consecutive turns reduce nothing, or the budget, in nodes,
+    /// is spent; or until `goes_on`, which takes the remaining budget and the saving of the trials so far before each
+    /// trial, returns false.
     pub(in crate::optimise) fn search(
         &mut self,
         seed: u64,
@@ -160,7 +161,7 @@ impl Extraction {
         for literal in wanted {
             self.trials.uses[literal.index()].0 += 1;
         }
-        // What nothing uses is of no account from the beginning.
+        // Unused literals are ignored from the beginning.
         for literal in self.network.forms.ids().rev() {
             self.touch(literal);
         }
@@ -173,7 +174,7 @@ impl Extraction {
         !self.members[literal.index()].is_empty()
     }
 
-    /// What the cubes of a literal cost.
+    /// Returns the cost of a literal's cubes.
     fn cost(&self, literal: Literal) -> i64 {
         let members = &self.members[literal.index()];
         let cube = |slot: &u32| {
@@ -183,7 +184,7 @@ impl Extraction {
         members.iter().map(cube).sum::<i64>() + self.weights.add * (members.len().max(1) as i64 - 1)
     }
 
-    /// Notes that this trial changes a literal, or its uses.
+    /// Records that this trial changes a literal, or its uses.
     fn touch(&mut self, literal: Literal) {
         self.trials.touch(literal);
     }
@@ -195,7 +196,7 @@ impl Extraction {
         }
     }
 
-    /// The same when a trial is taken back, which touches nothing.
+    /// Does the same for an undo, which touches nothing.
     fn count_back(&mut self, slot: u32, more: bool) {
         for (used, _) in &self.slots[slot as usize].cube.powers {
             let (n, _) = &mut self.trials.uses[used.index()];
@@ -203,7 +204,7 @@ impl Extraction {
         }
     }
 
-    /// Puts a cube in a slot and logs it; whoever calls says what `users` and divisors are new.
+    /// Stores a cube in a slot and logs it; the caller updates `users` and divisors.
     pub(super) fn put(&mut self, slot: u32, cube: Cube) {
         if !self.trials.active {
             self.slots[slot as usize].cube = cube;
@@ -216,11 +217,11 @@ impl Extraction {
         self.count(slot, true);
     }
 
-    /// Takes a slot out of its sum.
+    /// Removes a slot from its sum.
     pub(super) fn remove(&mut self, slot: u32) {
         let owner = self.slots[slot as usize].owner;
         let members = &mut self.members[owner.index()];
-        // Every slot that is alive stands in its sum.
+        // Every live slot is in its sum.
         let Some(place) = members.iter().position(|m| *m == slot) else { return };
         members.remove(place);
         if self.trials.active {
@@ -231,7 +232,7 @@ impl Extraction {
         self.slots[slot as usize].alive = false;
     }
 
-    /// Adds a cube to a sum, in a slot of its own.
+    /// Adds a cube to a sum, in a new slot.
     pub(super) fn add(&mut self, owner: Literal, cube: Cube) -> u32 {
         let slot = self.slots.len() as u32;
         for (factor, _) in &cube.powers {
@@ -249,7 +250,7 @@ impl Extraction {
         slot
     }
 
-    /// Notes that a slot has a literal as a factor.
+    /// Records that a slot has a literal as a factor.
     pub(super) fn use_in(&mut self, literal: Literal, slot: u32) {
         self.users[literal.index()].push(slot);
         if self.trials.active {
@@ -257,7 +258,7 @@ impl Extraction {
         }
     }
 
-    /// One trial; what it saved.
+    /// Runs one trial; returns its saving.
     fn attempt(&mut self, literal: Literal, random: &mut Random) -> u64 {
         self.trials.trial += 1;
         self.trials.touched.clear();
@@ -288,12 +289,12 @@ impl Extraction {
         if is_worse { 0 } else { saved.unsigned_abs() }
     }
 
-    /// Ends the trial; takes it back, last things first.
+    /// Ends the trial; with `undo`, reverts it, last entries first.
     fn end(&mut self, undo: bool) {
         if undo {
             self.places.truncate(self.trials.n_places);
         } else {
-            // What is kept has no need of the places that are gone.
+            // A kept trial does not need the removed places.
             self.trials.active = false;
             let mut places = SmallVec::new();
             while let Some(entry) = self.trials.log.pop() {
@@ -352,7 +353,7 @@ impl Extraction {
         }
     }
 
-    /// Takes the cubes away of whatever nothing uses any more.
+    /// Removes the cubes of unused literals.
     fn bury(&mut self) {
         let mut dead = std::mem::take(&mut self.trials.dead);
         dead.extend_from_slice(&self.trials.touched);
@@ -368,7 +369,7 @@ impl Extraction {
         self.trials.dead = dead;
     }
 
-    /// The divisor of two cubes, or of two factors, that a literal stands for.
+    /// Returns the divisor of two cubes, or of two factors, that a literal represents.
     fn divisor_that_is(&self, literal: Literal) -> Option<u32> {
         let fingerprint = match *self.members[literal.index()].as_slice() {
             [slot] => {
@@ -386,7 +387,7 @@ impl Extraction {
         self.by_fingerprint.find(fingerprint, same).copied()
     }
 
-    /// Multiplies a literal out into the cubes that use it, where it may be; whether there is any.
+    /// Multiplies a literal out into the cubes that use it, if allowed; returns whether there is any.
     fn collapse(&mut self, literal: Literal) -> bool {
         let members = self.members[literal.index()].clone();
         if members.len() > MAX_CUBES {
@@ -402,7 +403,7 @@ impl Extraction {
         users.sort_unstable();
         users.dedup();
         if self.trials.log.is_empty() {
-            // What is gone now is gone for good.
+            // Slots that are dead now are never revived.
             users.retain(|slot| {
                 let slot = &self.slots[*slot as usize];
                 slot.alive && slot.cube.power_of(literal) != 0
@@ -431,13 +432,13 @@ impl Extraction {
         for slot in users {
             let Slot { owner, ref cube, alive } = self.slots[slot as usize];
             let e = cube.power_of(literal);
-            // Another one of this sum may have been put together with this one.
+            // Another cube of this sum may have been merged with this one.
             if !alive || e <= 0 || n_cubes > 1 && e > 1 {
                 continue;
             }
             let rest = without(&cube.powers, literal);
             let coef = cube.coef;
-            // The literal's own cubes stay as they are: nothing that it is made of uses it.
+            // The literal's own cubes stay unchanged: none of its operands uses it.
             for (i, member) in members.iter().enumerate() {
                 let Cube { coef: factor, ref powers } = self.slots[*member as usize].cube;
                 let powers = if e == 1 { multiply(&rest, powers) } else { multiply(&rest, &raise(powers, e)) };
@@ -459,7 +460,7 @@ impl Extraction {
         cubes.filter(exact).count() <= 1
     }
 
-    /// Logs that a divisor is about to come; when it was logged last.
+    /// Logs the creation of a divisor; returns the last trial that logged it.
     pub(super) fn log_new_divisor(&mut self) -> u32 {
         if self.trials.active {
             self.trials.log.push(Undo::NewDivisor);
@@ -467,7 +468,7 @@ impl Extraction {
         self.trials.trial
     }
 
-    /// Logs what a divisor was before this trial.
+    /// Logs the state of a divisor before this trial.
     pub(super) fn log_divisor(&mut self, divisor: u32) {
         let idx = divisor as usize;
         if self.trials.active && self.divisors[idx].logged_in != self.trials.trial {

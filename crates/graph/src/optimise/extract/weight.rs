@@ -1,8 +1,8 @@
-//! What a network weighs, without making a graph of it.
+//! Weight of a network, without converting it to a graph.
 //!
-//! In: a network after extraction. Out: the weight of the graph that `emit` would make of it, but for
-//! negations, and for what two sums or products have in common that extraction has not found. Most rounds
-//! save nothing; this tells so in a small part of the time that the graph takes.
+//! In: a network after extraction. Out: the weight of the graph that `emit` would build, except for negations, and for
+//! common parts of two sums or products that extraction has not found. Most rounds save nothing; the weight shows this
+//! in a small part of the time that the graph takes.
 
 use super::{Extraction, Slot};
 use crate::graph::{Graph, Node};
@@ -13,7 +13,7 @@ use chainrule_ops::Op;
 use smallvec::SmallVec;
 
 impl Extraction {
-    /// What the roots weigh in the end; `source` is the graph that opaque operations are of. Linear.
+    /// Returns the final weight of the roots; `source` is the graph of the opaque operations. Linear.
     pub(in crate::optimise) fn weight(&mut self, source: &Graph) -> u64 {
         let mul = u64::from(Op::Mul.row().weight);
         let div = u64::from(Op::Div.row().weight);
@@ -73,7 +73,7 @@ impl Extraction {
                 }
             }
         }
-        // What only one cube divides by is a division instead of a multiplication; other divisors are inverted once.
+        // A divisor of only one cube is a division instead of a multiplication; other divisors are inverted once.
         let mut inverted: SmallVec<[Literal; 8]> = SmallVec::new();
         for slot in &self.dividing {
             let powers = &self.slots[*slot as usize].cube.powers;
