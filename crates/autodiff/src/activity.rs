@@ -1,40 +1,39 @@
-//! Activity analysis: which parts of which variables depend on the parameters that are differentiated by.
+//! Activity analysis: computes the leaves of each variable that depend on the parameters of a derivative.
 //!
-//! Activity is kept *per leaf* of a type, all elements of an array being one leaf: a state that is a
-//! pair of a counter, an accuracy and an iterate carries a tangent for the iterate only, and one
-//! active field does not make a whole record active. Per element would need values; per variable
-//! would pair the constants of every record with zeros.
+//! Activity is kept *per leaf* of a type; all elements of an array are one leaf. A state that is a pair of a counter,
+//! an accuracy and an iterate carries a tangent for the iterate only, and one active field does not make a whole record
+//! active. Activity per element would depend on values; activity per variable would pair the constants of every record
+//! with zeros.
 //!
-//! In: a block without `Jvp`, and the activity of its parameters. Out: the activity of each variable
-//! bound in it, the least that is closed under the flow of values. What is inactive has a tangent
-//! that is zero by structure, and forward mode leaves it as it stands: a constant exponent never
-//! meets a logarithm, integers and truth values stay.
+//! In: a block without `Jvp`, and the activity of its parameters. Out: the activity of each variable bound in it, the
+//! least fixed point under the flow of values. An inactive variable has a structurally zero tangent, and forward mode
+//! copies it unchanged: a constant exponent is never passed to a logarithm, and integers and truth values stay.
 //!
-//! Loops are run until nothing grows. Activities only grow and an inner loop goes on from where it
-//! stood, so each pass but the last of a loop raises a leaf of a state: passes are at most the
-//! number of leaves of the loop's state and of the states around it, whatever the depth.
+//! Loops are iterated to a fixed point. Activities only grow, and an inner loop resumes from its last activity, so each
+//! pass of a loop except the last raises a leaf of a state: the number of passes is at most the number of leaves of the
+//! loop's state and of the enclosing states, at any depth.
 
 use crate::chain;
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Type, Var, VarId};
 
-/// Which leaves of a type carry a tangent. In one normal form: an array or a tuple without an active
-/// leaf is `Inactive`.
+/// Set of the leaves of a type that carry a tangent, in normal form: an array or a tuple without an active leaf is
+/// `Inactive`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Activity {
-    /// Nothing.
+    /// No tangent.
     #[default]
     Inactive,
-    /// A double.
+    /// Active double.
     Active,
-    /// An array whose elements are such.
+    /// Array with elements of this activity.
     Array(Box<Self>),
-    /// A tuple; as many as fields.
+    /// Tuple, with one activity per field.
     Tuple(Vec<Self>),
 }
 
 impl Activity {
-    /// Every double in `ty`.
+    /// Returns the activity in which every double of `ty` is active.
     pub(crate) fn full(ty: &Type) -> Self {
         match ty {
             Type::Double => Self::Active,
@@ -66,13 +65,13 @@ impl Activity {
         }
     }
 
-    /// Grows `self` by `other`; whether it grew.
+    /// Joins `other` into `self`; returns whether `self` grew.
     fn join(&mut self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Inactive) | (Self::Active, Self::Active) => false,
             (Self::Array(a), Self::Array(b)) => a.join(b),
             (Self::Tuple(a), Self::Tuple(b)) => a.iter_mut().zip(b).fold(false, |grew, (x, y)| x.join(y) | grew),
-            // The same type gives the same form, so only `Inactive` is left.
+            // Equal types have equal forms, so only `Inactive` remains.
             (this, _) => {
                 *this = other.clone();
                 true
@@ -80,7 +79,7 @@ impl Activity {
         }
     }
 
-    /// The type of the dual numbers of a `ty` of this activity: where a double is active, a pair.
+    /// Returns the type of the dual numbers of `ty` with this activity: each active double becomes a pair.
     pub(crate) fn dual_type(&self, ty: &Type) -> Type {
         match (self, ty) {
             (Self::Active, _) => ty.dual(),
@@ -93,7 +92,7 @@ impl Activity {
     }
 }
 
-/// The activity of all variables of a function, for one differentiated block at a time.
+/// Activities of all variables of a function, for one differentiated block at a time.
 #[derive(Default)]
 pub(crate) struct Activities {
     of: Vec<Activity>,
@@ -106,12 +105,12 @@ impl Activities {
         self.of.get(var.index()).unwrap_or(NONE)
     }
 
-    /// Whether the variable is used other than by taking an element or a component of it.
+    /// Returns whether the variable has a use other than the access to an element or a component.
     pub(crate) fn used_whole(&self, var: VarId) -> bool {
         self.whole.get(var.index()).copied().unwrap_or(false)
     }
 
-    /// Analyses `body`, whose `params` are active wherever they can be.
+    /// Analyses `body`, with every double of `params` active.
     pub(crate) fn analyse(&mut self, vars: &Arena<VarId, Var>, params: &[VarId], body: &Block) {
         self.of.resize(vars.len(), Activity::Inactive);
         self.whole.resize(vars.len(), false);
@@ -124,7 +123,7 @@ impl Activities {
         self.mark_whole(body);
     }
 
-    /// What an earlier differentiation found is forgotten.
+    /// Clears the results of an earlier differentiation.
     fn reset(&mut self, block: &Block) {
         for stmt in &block.stmts {
             for var in [stmt.var].into_iter().chain(stmt.expr.binders()) {
@@ -159,7 +158,7 @@ impl Activities {
             | Expr::Jvp { .. }
             | Expr::Vjp { .. }
             | Expr::Again { .. } => Activity::Inactive,
-            // Its blocks are never differentiated: nothing in them is active.
+            // Its blocks are never differentiated, so they contain no active variable.
             Expr::Custom(custom) => {
                 let active = custom.rule.is_some() && *self.get(custom.at) != Activity::Inactive;
                 if active { Activity::full(&vars[var].ty) } else { Activity::Inactive }
@@ -230,7 +229,7 @@ impl Activities {
         }
     }
 
-    /// Backwards, so that every use of a tuple is known before its components are looked at.
+    /// Visits statements in reverse, so that every use of a tuple is known before its components are visited.
     fn mark_whole(&mut self, block: &Block) {
         self.whole[block.result.index()] = true;
         for stmt in block.stmts.iter().rev() {

@@ -1,7 +1,7 @@
-//! Writing a function for a [`Request`](crate::Request): `Jvp`s along one-hot directions (algorithm 1 of the
+//! Construction of the function for a [`Request`](crate::Request): `Jvp`s along one-hot directions (algorithm 1 of the
 //! paper) and `Vjp`s against one-hot cotangents.
 //!
-//! Forward mode makes a column at a time, so a Jacobian is transposed at the end.
+//! Forward mode computes one column at a time, so a Jacobian is transposed at the end.
 
 use crate::dual::{self, Half};
 use crate::emit::Emitter;
@@ -13,17 +13,17 @@ use chainrule_ops::Op;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What is differentiated by.
+/// Variables of a differentiation.
 pub(crate) enum By {
-    /// A parameter, or a component of components of one, that is no tuple itself.
+    /// Parameter, or nested component of one, that is not a tuple itself.
     Leaf(Leaf),
-    /// Several, and the names of the fields.
+    /// Several variables, with the names of the fields.
     Fields(Vec<Self>, Option<Arc<[Name]>>),
 }
 
 pub(crate) struct Leaf {
     pub(crate) param: VarId,
-    /// Components, outermost first.
+    /// Indices of components, outermost first.
     pub(crate) path: Vec<usize>,
     pub(crate) ty: Type,
 }
@@ -47,14 +47,14 @@ impl By {
     }
 }
 
-/// A step into a value.
+/// Step into a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Index(VarId),
     Field(usize),
 }
 
-/// What [`Asked::computed`] is of.
+/// Inputs of [`Asked::computed`].
 struct Wanted<'a> {
     function: &'a Function,
     parts: &'a [Part],
@@ -68,9 +68,9 @@ struct Wanted<'a> {
 pub(crate) struct Asked {
     pub(crate) out: Emitter,
     mode: Mode,
-    /// The type of the function's result.
+    /// Type of the function's result.
     result: Type,
-    /// What sizes may be compared by: sizes and parameters.
+    /// Variables over which sizes may be compared: sizes and parameters.
     entry: BTreeSet<VarId>,
 }
 
@@ -81,8 +81,8 @@ impl Asked {
         Self { out, mode, result: function.result_type().clone(), entry }
     }
 
-    /// The function that computes `parts` by `params`; derivatives in it are not worked out.
-    /// `leading`: as [`crate::sparse::leading`] says, for the diagonal of a Hessian.
+    /// Returns the function that computes `parts` by `params`; the derivatives in it are not expanded. `leading` is the
+    /// result of [`crate::sparse::leading`], for the diagonal of a Hessian.
     pub(crate) fn derived(
         mut self,
         function: &Function,
@@ -115,7 +115,7 @@ impl Asked {
         };
         let result = self.result.clone();
         let all = Wanted { function, parts, params, by: &by, along: &along, cotangent, leading };
-        // Nothing else of a result that is no scalar depends on the way.
+        // The other parts of a non-scalar result do not depend on the mode.
         if parts.contains(&Part::Jacobian) {
             self.by_the_cheaper(params, &result, &mut |asked, by_rows| asked.computed(&all, by_rows))
         } else {
@@ -124,14 +124,14 @@ impl Asked {
         }
     }
 
-    /// The parts, in the order asked for.
+    /// Computes the parts, in the requested order.
     fn computed(&mut self, all: &Wanted<'_>, by_rows: bool) -> VarId {
         let Wanted { function, parts, params, by, along, cotangent, leading } = *all;
         let (body, result) = (&function.body, self.result.clone());
         let scalar = result == Type::Double;
         let slopes = parts.iter().any(|part| matches!(part, Part::Gradient | Part::Jacobian));
-        // The value comes with a derivative: that along a direction; by one scalar, all of the derivative; and
-        // that against a cotangent, of a scalar the gradient.
+        // The value is computed together with a derivative: a directional derivative; the full derivative by one
+        // scalar; or a derivative against a cotangent, which for a scalar result is the gradient.
         let slope = slopes && !by_rows && matches!(by, By::Leaf(leaf) if leaf.ty == Type::Double);
         let dual = if parts.contains(&Part::Jvp) {
             Some(self.jvp(body, params, params, along))
@@ -195,7 +195,7 @@ impl Asked {
         }
     }
 
-    /// Which way derivatives of what has type `result` by `params` are made.
+    /// Selects the mode for derivatives of a result of type `result` by `params`.
     pub(crate) fn way(&self, params: &[VarId], result: &Type) -> Way {
         let inputs = params.iter().fold(Size::zero(), |sum, param| sum.add(&doubles(self.out.ty(*param))));
         match self.mode {
@@ -212,7 +212,7 @@ impl Asked {
         size.vars().iter().all(|var| self.entry.contains(var))
     }
 
-    /// What `made` makes by rows or by columns, whichever is cheaper: both under a condition where that depends on sizes.
+    /// Calls `made` by rows or by columns, whichever is cheaper; emits both under a condition if that depends on sizes.
     pub(crate) fn by_the_cheaper(
         &mut self,
         params: &[VarId],
@@ -230,7 +230,7 @@ impl Asked {
         self.out.builder.compute(Expr::If { condition, then, otherwise })
     }
 
-    /// The value of `body` and the cotangents of `params` at `at`.
+    /// Returns the value of `body` and the cotangents of `params` at `at`.
     pub(crate) fn vjp(&mut self, body: &Block, params: &[VarId], at: &[VarId], cotangent: VarId) -> VarId {
         let inner: Vec<VarId> =
             params.iter().map(|param| self.out.fresh_like(self.out.ty(*param).clone(), *param, "")).collect();
@@ -239,7 +239,7 @@ impl Asked {
         self.out.builder.compute(Expr::Vjp { params: inner, body: block, at: at.to_vec(), cotangent })
     }
 
-    /// The cotangents in `whole`, a result of [`Self::vjp`]: bare for one parameter, a record for several.
+    /// Returns the cotangents in `whole`, a result of [`Self::vjp`]: bare for one parameter, a record for several.
     fn cotangents(&mut self, function: &Function, params: &[VarId], whole: VarId) -> VarId {
         let parts: Vec<VarId> = (1..=params.len()).map(|k| self.out.component(whole, k)).collect();
         match parts.as_slice() {
@@ -248,7 +248,7 @@ impl Asked {
         }
     }
 
-    /// The Jacobian by `params`, which are `by`, of what has type `ty`, a row at a time.
+    /// Computes the Jacobian by `params`, which are `by`, of a result of type `ty`, one row at a time.
     fn rows(&mut self, function: &Function, params: &[VarId], by: &By, ty: &Type) -> VarId {
         let Some(outer) = ty.tangent() else { return self.inline(&function.body, &mut Renaming::new()) };
         let rows = self.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
@@ -259,7 +259,8 @@ impl Asked {
         self.fieldwise(rows, &outer, by, &mut Vec::new())
     }
 
-    /// Rows (as `outer`, each double as `by`) by fields: as `by`, each leaf as `outer` with each double as the leaf.
+    /// Splits rows (shaped as `outer`, each double shaped as `by`) by fields: the result is shaped as `by`, and each
+    /// leaf as `outer` with each double replaced by the leaf.
     fn fieldwise(&mut self, rows: VarId, outer: &Type, by: &By, fields: &mut Vec<Step>) -> VarId {
         match by {
             By::Leaf(_) if fields.is_empty() => rows,
@@ -282,7 +283,7 @@ impl Asked {
         }
     }
 
-    /// A `ty`, linear, that is 1 at `steps` and 0 elsewhere.
+    /// Emits a value of the linear type `ty` that is 1 at `steps` and 0 elsewhere.
     pub(crate) fn hot(&mut self, ty: &Type, steps: &[Step]) -> VarId {
         match (ty, steps) {
             (Type::Array(_, element), [Step::Index(index), rest @ ..]) => {
@@ -300,7 +301,7 @@ impl Asked {
         }
     }
 
-    /// What is at `steps` in `value`.
+    /// Emits the access to the part of `value` at `steps`.
     pub(crate) fn at(&mut self, value: VarId, steps: &[Step]) -> VarId {
         steps.iter().fold(value, |value, step| match step {
             Step::Index(index) => self.out.get(value, *index, true),
@@ -308,7 +309,8 @@ impl Asked {
         })
     }
 
-    /// The gradient of `body`, of type `Double`, by `leaf`, by reverse mode. The rest of the parameter is held.
+    /// Computes the gradient of `body`, of type `Double`, by `leaf`, in reverse mode. The rest of the parameter is
+    /// constant.
     fn slope(&mut self, body: &Block, leaf: &Leaf) -> VarId {
         let at = leaf.path.iter().fold(leaf.param, |tuple, k| self.out.component(tuple, *k));
         let inner = self.out.fresh_like(leaf.ty.clone(), at, "");
@@ -325,14 +327,14 @@ impl Asked {
         self.out.builder.inline(body, renaming)
     }
 
-    /// A block that is not placed anywhere, to be inlined.
+    /// Builds a block outside of the function, for inlining.
     pub(crate) fn detached(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
         self.out.open();
         let result = body(self);
         self.out.close(result)
     }
 
-    /// The dual number of `body`, differentiated by `params`, at `at` along `along`.
+    /// Returns the dual number of `body`, differentiated by `params`, at `at` along `along`.
     fn jvp(&mut self, body: &Block, params: &[VarId], at: &[VarId], along: &[VarId]) -> VarId {
         let inner: Vec<VarId> =
             params.iter().map(|param| self.out.fresh_like(self.out.ty(*param).clone(), *param, "")).collect();
@@ -341,7 +343,7 @@ impl Asked {
         self.out.builder.compute(Expr::Jvp { params: inner, body: block, at: at.to_vec(), along: along.to_vec() })
     }
 
-    /// The tangent of `body`, of type `ty`, by `leaf` along `along`. The rest of the parameter is held.
+    /// Returns the tangent of `body`, of type `ty`, by `leaf` along `along`. The rest of the parameter is constant.
     pub(crate) fn tangent(&mut self, body: &Block, ty: &Type, leaf: &Leaf, along: VarId) -> VarId {
         let at = leaf.path.iter().fold(leaf.param, |tuple, k| self.out.component(tuple, *k));
         let inner = self.out.fresh_like(leaf.ty.clone(), at, "");
@@ -354,7 +356,7 @@ impl Asked {
         dual::half(&mut self.out, dual, ty, Half::Tangent)
     }
 
-    /// `tuple` with the component at `path` replaced by `by`.
+    /// Returns `tuple` with the component at `path` replaced by `by`.
     fn replaced(&mut self, tuple: VarId, path: &[usize], by: VarId) -> VarId {
         let Some((place, rest)) = path.split_first() else { return by };
         let ty = self.out.ty(tuple).clone();
@@ -367,7 +369,7 @@ impl Asked {
         self.out.tuple(parts, ty)
     }
 
-    /// The Jacobian of `body`, of type `ty`.
+    /// Computes the Jacobian of `body`, of type `ty`.
     pub(crate) fn jacobian(&mut self, body: &Block, ty: &Type, by: &By) -> VarId {
         self.fields(by, &mut |asked, leaf| {
             let columns = asked.columns(body, ty, leaf, &leaf.ty, &mut Vec::new());
@@ -379,7 +381,7 @@ impl Asked {
         })
     }
 
-    /// The Hessian of `body`, of type `Double`: the Jacobian by `by` of the gradient by `rows`.
+    /// Computes the Hessian of `body`, of type `Double`: the Jacobian by `by` of the gradient by `rows`.
     pub(crate) fn hessian(&mut self, body: &Block, rows: &By, by: &By, by_rows: bool) -> VarId {
         self.fields(rows, &mut |asked, row| {
             let gradient = asked.gradient(body, row, by_rows);
@@ -388,7 +390,7 @@ impl Asked {
         })
     }
 
-    /// The gradient of `body`, of type `Double`, by `leaf`, not placed anywhere.
+    /// Returns the gradient of `body`, of type `Double`, by `leaf`, as a block outside of the function.
     pub(crate) fn gradient(&mut self, body: &Block, leaf: &Leaf, by_rows: bool) -> Block {
         self.detached(|asked| match by_rows {
             true => asked.slope(body, leaf),
@@ -396,7 +398,7 @@ impl Asked {
         })
     }
 
-    /// `one` for each leaf of `by`.
+    /// Applies `one` to each leaf of `by`.
     pub(crate) fn fields(&mut self, by: &By, one: &mut dyn FnMut(&mut Self, &Leaf) -> VarId) -> VarId {
         let (fields, names) = match by {
             By::Leaf(leaf) => return one(self, leaf),
@@ -409,7 +411,7 @@ impl Asked {
         }
     }
 
-    /// For each double of `leaf`, which is of type `rest` below `steps`, the tangent of `body` along it.
+    /// Computes, for each double of `leaf`, which has type `rest` below `steps`, the tangent of `body` along it.
     fn columns(&mut self, body: &Block, ty: &Type, leaf: &Leaf, rest: &Type, steps: &mut Vec<Step>) -> VarId {
         match rest {
             Type::Array(size, element) => {
@@ -442,7 +444,7 @@ impl Asked {
         }
     }
 
-    /// A `ty` that is 1 at `steps`, where `so_far` holds, and 0 elsewhere.
+    /// Emits a `ty` that is 1 at `steps`, if `so_far` holds, and 0 elsewhere.
     pub(crate) fn one_hot(&mut self, ty: &Type, steps: &[Step], so_far: Option<VarId>) -> VarId {
         match (ty, steps) {
             (Type::Array(size, element), [Step::Index(i), rest @ ..]) => self.array(size, &mut |asked, j| {
@@ -485,7 +487,8 @@ impl Asked {
         }
     }
 
-    /// Columns (as `inner`, each double as `outer`) as rows (as `outer`, each double as `inner`).
+    /// Transposes columns (shaped as `inner`, each double as `outer`) to rows (shaped as `outer`, each double as
+    /// `inner`).
     fn transposed(&mut self, columns: VarId, outer: &Type, inner: &Type, row: &mut Vec<Step>) -> VarId {
         self.shaped(outer, row, &mut |asked, row| {
             asked.shaped(inner, &mut Vec::new(), &mut |asked, column| {
@@ -495,7 +498,7 @@ impl Asked {
         })
     }
 
-    /// A value like `ty`, each double replaced by what `leaf` makes of the steps to it.
+    /// Builds a value like `ty`; `leaf` returns each double from the steps to it.
     pub(crate) fn shaped(
         &mut self,
         ty: &Type,
@@ -532,7 +535,7 @@ impl Asked {
     }
 }
 
-/// How many doubles a value of type `ty` holds.
+/// Returns the number of doubles in a value of type `ty`.
 pub(crate) fn doubles(ty: &Type) -> Size {
     match ty {
         Type::Double => Size::constant(1),

@@ -1,35 +1,35 @@
-//! Which integers of a program are bounded by something that is known when it is entered: that many states can be kept of
-//! a loop of so many steps.
+//! Integers that are bounded by quantities known at entry. Reverse mode can plan memory for all states of a loop with
+//! so many steps.
 //!
-//! In: blocks, outer ones first. Out: whether a size has a bound over sizes and integer arguments, by
-//! [`chainrule_ir::bound`], as whoever plans memory will find it.
+//! In: blocks, outer ones first. Out: whether a size has a bound over sizes and integer arguments according to
+//! [`chainrule_ir::bound`], which the memory planner uses too.
 
 use chainrule_base::Arena;
 use chainrule_ir::bound::{Range, bound, range_of_index, range_of_op};
 use chainrule_ir::{Block, Expr, Function, Size, Type, Var, VarId, size_of};
 use std::collections::BTreeMap;
 
-/// What is known of variables.
+/// Known bounds of variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
-    /// Of integers that are no polynomials of others.
+    /// Ranges of integers that are not polynomials of others.
     ranges: BTreeMap<VarId, Range<VarId>>,
-    /// Integers that are components of tuples: what these are.
+    /// Integers that are components of tuples, with their values.
     parts: BTreeMap<VarId, Size>,
     tuples: BTreeMap<VarId, Tuple>,
 }
 
-/// What is known of the integers in a tuple.
+/// Known facts about the integers in a tuple.
 #[derive(Clone, Debug)]
 enum Tuple {
-    /// They are known at entry.
+    /// All are known at entry.
     Known,
-    /// They are these.
+    /// These variables.
     Of(Vec<VarId>),
 }
 
 impl Bounds {
-    /// Everything that `function` binds.
+    /// Collects the facts of all variables that `function` binds.
     pub(crate) fn of(function: &Function) -> Self {
         let mut bounds = Self::default();
         for size in &function.sizes {
@@ -59,7 +59,7 @@ impl Bounds {
         self.ranges.insert(var, Range { is_size: true, ..Range::default() });
     }
 
-    /// Everything that `block` binds, a block over `vars`.
+    /// Collects the facts of all variables that `block`, a block over `vars`, binds.
     pub(crate) fn learn(&mut self, vars: &Arena<VarId, Var>, block: &Block) {
         for stmt in &block.stmts {
             match &stmt.expr {
@@ -127,7 +127,7 @@ impl Bounds {
         size.substitute(|var| self.parts.get(&var).cloned().unwrap_or_else(|| Size::var(var)))
     }
 
-    /// Whether so much is known at entry not to be exceeded by `size`.
+    /// Returns whether `size` has an upper bound that is known at entry.
     pub(crate) fn is_bounded(&self, size: &Size) -> bool {
         bound(&self.resolved(size), |var| self.range(var)).is_some()
     }

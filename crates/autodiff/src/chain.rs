@@ -1,24 +1,24 @@
-//! The chain rule for one operator: the tangent of `op(args)` from the tangents of the arguments, and the
-//! cotangents of the arguments from that of `op(args)`.
+//! Chain rule for one operator: the tangent of `op(args)` from the tangents of the arguments, and the cotangents of the
+//! arguments from that of `op(args)`.
 //!
-//! The partials are the formulas of the operator table. A tangent is the sum of partial times
-//! tangent, with one exception: where a partial is a `select`, the tangents go inside it. So the
-//! tangent of `select(c, a, b)` is `select(c, a_tan, b_tan)` and that of `min(a, b)` is the tangent
-//! of the smaller: an infinite or undefined tangent of what was not chosen never meets a zero.
+//! The partials are the formulas of the operator table. A tangent is the sum of partial times tangent, with one
+//! exception: if a partial is a `select`, the products are formed inside of it. So the tangent of `select(c, a, b)` is
+//! `select(c, a_tan, b_tan)` and that of `min(a, b)` is the tangent of the smaller operand: an infinite or undefined
+//! tangent of the operand that is not selected is never multiplied by zero.
 //!
-//! A zero hides what it is multiplied with where that may be infinite ([`chainrule_ops::multiply`]).
+//! A zero masks its cofactor if that may be infinite ([`chainrule_ops::multiply`]).
 
 use crate::emit::{Emitter, Scalar};
 use chainrule_ir::VarId;
 use chainrule_ops::{Algebra, Factor, Formula, Op};
 
-/// Whether `op` can have a tangent when only argument `idx` has: whether that partial is not zero everywhere.
+/// Returns whether the partial of `op` by argument `idx` is not zero everywhere.
 pub(crate) fn depends(op: Op, idx: usize) -> bool {
     op.partials().get(idx).is_some_and(|partial| *partial != Formula::ZERO)
 }
 
-/// The tangent of `value = op(args)`; `None` stands for a tangent that is zero by structure. `factors` says where the others are
-/// infinite and zero.
+/// Returns the tangent of `value = op(args)`; `None` in `tangents` stands for a structurally zero tangent. `factors`
+/// states where the others are infinite or zero.
 pub(crate) fn tangent(
     emitter: &mut Emitter,
     op: Op,
@@ -38,9 +38,9 @@ pub(crate) fn tangent(
     site.sum(&terms)
 }
 
-/// The cotangents of the arguments of `value = op(args)` whose own is `cotangent`, with where that is infinite and zero;
-/// `None` for an argument that is not active, or on which `op` does not depend. An argument that stands twice has one cotangent: partial
-/// derivatives that cancel do so before they are multiplied.
+/// Returns the cotangents of the arguments of `value = op(args)`, whose own cotangent is `cotangent` with its factor;
+/// `None` for an argument that is inactive, or on which `op` does not depend. A repeated argument has one cotangent:
+/// partial derivatives that cancel do so before they are multiplied.
 pub(crate) fn cotangents(
     emitter: &mut Emitter,
     op: Op,
@@ -84,24 +84,24 @@ struct Term {
     of_tangent: Factor,
 }
 
-/// One application of an operator.
+/// Application of an operator.
 struct Site<'a> {
     emitter: &'a mut Emitter,
     op: Op,
     args: Vec<Scalar>,
     value: Scalar,
-    /// Formulas computed already: partials of one operator often share terms.
+    /// Memoised formulas: the partials of one operator often share terms.
     known: Vec<(Formula, Scalar)>,
 }
 
-// Recursive on the depth of a formula of the table, never on a user's data.
+// Recursive on the depth of a formula of the table, which does not depend on the user's program.
 impl<'a> Site<'a> {
     fn new(emitter: &'a mut Emitter, op: Op, args: &[VarId], value: VarId) -> Self {
         let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
         Self { emitter, op, args, value: Scalar::Var(value), known: Vec::new() }
     }
 
-    /// The partial derivative by argument `idx`, with where it is infinite and zero.
+    /// Returns the partial derivative by argument `idx`, with where it is infinite and zero.
     fn partial(&self, idx: usize) -> (Formula, Factor) {
         let constant = |k: usize| if let Scalar::Const(c) = self.args[k] { Some(c) } else { None };
         (self.op.partials()[idx], Factor::partial(self.op, idx, constant))
@@ -114,7 +114,7 @@ impl<'a> Site<'a> {
         chainrule_ops::multiply(self.emitter, (tangent, of_tangent), (partial, of_partial))
     }
 
-    /// The sum of the terms.
+    /// Returns the sum of the terms.
     fn sum(&mut self, terms: &[Term]) -> Scalar {
         if let Some((condition, chosen, otherwise)) = common_select(terms) {
             let condition = self.formula(condition);
@@ -152,7 +152,7 @@ impl<'a> Site<'a> {
             return *scalar;
         }
         let operands: Vec<Scalar> = if op == Op::Select {
-            // A known condition decides before the other side is written.
+            // A constant condition selects one side before the other is emitted.
             match (self.formula(inner[0]), inner) {
                 (Scalar::Const(c), [_, chosen, otherwise]) => {
                     return self.formula(if c == 0.0 { *otherwise } else { *chosen });
@@ -168,7 +168,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// The condition and both sides, when all partial derivatives are selects by one condition.
+/// Returns the condition and both sides, when all partial derivatives are selects by one condition.
 fn common_select(terms: &[Term]) -> Option<(Formula, Vec<Term>, Vec<Term>)> {
     let mut common = None;
     let (mut chosen, mut otherwise) = (Vec::new(), Vec::new());

@@ -1,27 +1,27 @@
-//! Independent checks of expanded functions, for tests and fuzzers.
+//! Independent checks of expanded functions, for tests and fuzz targets.
 //!
-//! The reference evaluator differentiates with tagged dual numbers while it runs, and shares nothing with
-//! [`crate::expand`]; central differences in extended precision share nothing with either. The function to
-//! expand for the derivative of a whole function is [`chainrule_ir::difference::with_direction`].
+//! The reference evaluator differentiates with tagged dual numbers at run time, and shares no code with
+//! [`crate::expand`]; central differences in extended precision share no code with either.
+//! [`chainrule_ir::difference::with_direction`] returns the function to expand for the derivative of a whole function.
 
 use crate::expand;
 use chainrule_ir::{Function, Value, evaluate, verify};
 use chainrule_ops::{Algebra, Big, F64, Op, Precise};
 
-/// What is expected of a function at a point, and what came out; `None` where the point has no value.
+/// Result of a check at a point; `None` if the function has no value there.
 pub type Checked<T> = Result<Option<T>, String>;
 
-/// Expands `function`; checks that both verify, and that both have the same value at `args`, or none.
-/// Returns the expanded function with the value.
+/// Expands `function`; checks that both functions verify, and that both have the same value at `args`, or none. Returns
+/// the expanded function with the value.
 ///
-/// Doubles are equal bit for bit but for the sign of zero: both compute the operator table's formulas in
-/// one order, but the tangent of a structural zero is left out of a sum, where the evaluator may add a zero.
-/// Where the evaluator's result is not finite nothing is compared. What is zero by structure for the evaluator, which
-/// knows the branch that was taken, can be a number that is 0 for a program; times an infinite partial that
-/// is NaN. So where a program has NaN alone, both are compared in numbers where 0 times anything is 0.
+/// Doubles are compared bit for bit except for the sign of zero: both compute the operator table's formulas in the same
+/// order, but the expanded function omits a structurally zero tangent from a sum, in which the evaluator may add a
+/// zero. Results that are not finite in the evaluator are not compared. A tangent that is structurally zero for the
+/// evaluator, which knows the branch taken, can be a computed 0 in a program; multiplied by an infinite partial, it is
+/// NaN. If only the program has NaN, both are therefore compared in an algebra in which 0 times any number is 0.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Returns a description of the difference.
 pub fn expansion(function: &Function, args: &[Value<f64>]) -> Checked<(Function, Value<f64>)> {
     verify(function).map_err(|found| format!("the function does not verify: {found:?}"))?;
     let expanded = expand(function).map_err(|e| format!("no expansion: {e}"))?;
@@ -42,12 +42,12 @@ pub fn expansion(function: &Function, args: &[Value<f64>]) -> Checked<(Function,
     Ok(Some((expanded, found)))
 }
 
-/// As [`expansion`], for functions with [`chainrule_ir::Expr::Vjp`] in them, whose expansion adds in another
-/// order than the evaluator: both are evaluated in extended precision, and agree to `2^-100` of what is largest in
-/// the value (see [`central_differences`] for what is lost on the way).
+/// Does the same as [`expansion`] for functions that contain [`chainrule_ir::Expr::Vjp`], whose expansion adds in
+/// another order than the evaluator: both are evaluated in extended precision, and must agree to `2^-100` of the
+/// largest number in the value (see [`central_differences`] for the loss of precision).
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Returns a description of the difference.
 pub fn reverse_expansion(precise: &mut Precise, function: &Function, args: &[Value<f64>]) -> Checked<Function> {
     verify(function).map_err(|found| format!("the function does not verify: {found:?}"))?;
     let expanded = expand(function).map_err(|e| format!("no expansion: {e}"))?;
@@ -60,11 +60,11 @@ pub fn reverse_expansion(precise: &mut Precise, function: &Function, args: &[Val
     Ok(Some(expanded))
 }
 
-/// Whether two values agree to `2^-100` of the largest double in `expected`, or of 1; what is not finite there is not
-/// compared.
+/// Checks that two values agree to `2^-100` of the largest double in `expected`, or of 1; non-finite numbers of
+/// `expected` are not compared.
 ///
 /// # Errors
-/// Where they do not, in words.
+/// Returns a description of the difference.
 pub fn agree(precise: &mut Precise, expected: &Value<Big>, found: &Value<Big>) -> Result<(), String> {
     let (expected, found) = (expected.reals(), found.reals());
     if expected.len() != found.len() {
@@ -82,7 +82,7 @@ pub fn agree(precise: &mut Precise, expected: &Value<Big>, found: &Value<Big>) -
     Ok(())
 }
 
-/// Doubles where 0 times anything is 0.
+/// Algebra of doubles in which 0 times any number is 0.
 struct Absorbing;
 
 impl Algebra for Absorbing {
@@ -98,8 +98,8 @@ impl Algebra for Absorbing {
     }
 }
 
-// Equal but for the sign of zero. What is not finite in `expected` is not compared; where `nan_passes`,
-// neither is what is NaN in `found`.
+// Compares values up to the sign of zero. Non-finite numbers of `expected` are not compared; with `nan_passes`, neither
+// are NaNs of `found`.
 fn same(expected: &Value<f64>, found: &Value<f64>, nan_passes: bool) -> bool {
     match (expected, found) {
         (Value::Real(a), Value::Real(b)) => !a.is_finite() || a == b || (nan_passes && b.is_nan()),
@@ -112,17 +112,17 @@ fn same(expected: &Value<f64>, found: &Value<f64>, nan_passes: bool) -> bool {
     }
 }
 
-/// Compares `tangents`, the derivative that some code found of `function` at `args` along `along` (both with
-/// as many doubles as the arguments have), with central differences, all in extended precision.
+/// Compares `tangents`, a computed derivative of `function` at `args` along `along` (both with as many doubles as the
+/// arguments have), with central differences, all in extended precision.
 ///
-/// The differences are taken with steps `h` and `h/2`, `h = 2^-100`. Where the function is smooth the
-/// second is off by a third of their distance, to leading order; three times that is allowed. Besides, the
-/// operators are accurate to about 2^-250 (lgamma and its derivatives are; most are to 2^-380), which the
-/// division by `h` makes 2^-150, and 30 bits are left for cancellation inside the function: 2^-120 of the
-/// larger of value and derivative. `None` when the function has no finite value there.
+/// The differences are taken with steps `h` and `h/2`, `h = 2^-100`. If the function is smooth, the error of the second
+/// is a third of the distance of the two, to leading order; three times that is allowed. In addition, the operators are
+/// accurate to about 2^-250 (lgamma and its derivatives are; most are to 2^-380), which the division by `h` increases
+/// to 2^-150; 30 bits are allowed for cancellation inside the function: 2^-120 of the larger of value and derivative.
+/// Returns `None` if the function has no finite value there.
 ///
 /// # Errors
-/// What differs, in words.
+/// Returns a description of the difference.
 pub fn central_differences(
     precise: &mut Precise,
     function: &Function,

@@ -1,27 +1,27 @@
-//! Cotangents, as they stand in the code that reverse mode makes.
+//! Cotangents in the code that reverse mode generates.
 //!
-//! The cotangent of a double is a double, that of an array an array, that of a tuple a tuple; integers and
-//! truth values have none ([`Type::tangent`]). A [`Cotangent`] is one before it is written out: what is zero by
-//! structure is left out, the doubles of a tuple are variables of their own, and no zero is ever added.
+//! The cotangent of a double is a double, that of an array an array, that of a tuple a tuple; integers and truth values
+//! have none ([`Type::tangent`]). A [`Cotangent`] is a cotangent before it is emitted: structural zeros are omitted,
+//! the doubles of a tuple are separate variables, and no zero is ever added.
 
 use crate::activity::Activity;
 use crate::emit::{Emitter, Scalar};
 use chainrule_ir::{Expr, Type, VarId};
 use chainrule_ops::{Algebra, Op};
 
-/// The cotangent of a variable of the body.
+/// Cotangent of a variable of the body.
 #[derive(Clone, Debug)]
 pub(crate) enum Cotangent {
-    /// Of a double.
+    /// Cotangent of a double.
     Double(Scalar),
-    /// Of an array: a variable of its tangent type.
+    /// Cotangent of an array: a variable of its tangent type.
     Array(VarId),
-    /// Of a tuple: for each component its cotangent; `None` is zero by structure, or has none.
+    /// Cotangent of a tuple, per component; `None` for a component that is structurally zero or has no cotangent.
     Tuple(Vec<Option<Self>>),
 }
 
 impl Cotangent {
-    /// What the variable `var` of type `ty.tangent()` holds.
+    /// Returns the cotangent in the variable `var` of type `ty.tangent()`.
     pub(crate) fn of_var(out: &mut Emitter, var: VarId, ty: &Type) -> Self {
         match ty {
             Type::Double => Self::Double(out.scalar(var)),
@@ -40,7 +40,7 @@ impl Cotangent {
         }
     }
 
-    /// One that has a part for each active leaf of `ty`, to tell a form; its variables say nothing.
+    /// Returns a form with a part for each active leaf of `ty`; its variables are placeholders.
     pub(crate) fn form(ty: &Type, activity: &Activity) -> Option<Self> {
         match (ty, activity) {
             (_, Activity::Inactive) => None,
@@ -52,7 +52,7 @@ impl Cotangent {
         }
     }
 
-    /// The sum of two, of one type.
+    /// Returns the sum of two cotangents of the same type.
     pub(crate) fn plus(self, out: &mut Emitter, other: Self) -> Self {
         match (self, other) {
             (Self::Double(a), Self::Double(b)) => Self::Double(out.apply(Op::Add, &[a, b])),
@@ -64,12 +64,12 @@ impl Cotangent {
                 };
                 Self::Tuple(a.into_iter().zip(b).map(part).collect())
             }
-            // One type gives one form.
+            // Equal types have equal forms.
             (this, _) => this,
         }
     }
 
-    /// This one without what is inactive.
+    /// Returns this cotangent without its inactive parts.
     pub(crate) fn restricted(self, activity: &Activity) -> Option<Self> {
         match (self, activity) {
             (_, Activity::Inactive) => None,
@@ -82,7 +82,7 @@ impl Cotangent {
         }
     }
 
-    /// A form that has the parts of both.
+    /// Returns a form with the parts of both.
     pub(crate) fn joined(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Tuple(a), Self::Tuple(b)) => {
@@ -96,8 +96,8 @@ impl Cotangent {
         }
     }
 
-    /// Appends the leaves that `form` has, in order, as variables; `this` is of type `ty.tangent()`, and has no
-    /// leaf that `form` has not.
+    /// Appends the leaves of `form`, in order, as variables; `this` is of type `ty.tangent()`, and has no leaf that
+    /// `form` lacks.
     pub(crate) fn flatten(out: &mut Emitter, this: Option<&Self>, form: &Self, ty: &Type, leaves: &mut Vec<VarId>) {
         match (form, this, ty) {
             (Self::Tuple(forms), this, Type::Tuple(fields, _)) => {
@@ -117,7 +117,7 @@ impl Cotangent {
         }
     }
 
-    /// How many leaves it has.
+    /// Returns the number of leaves.
     pub(crate) fn n_leaves(&self) -> usize {
         match self {
             Self::Double(_) | Self::Array(_) => 1,
@@ -125,7 +125,7 @@ impl Cotangent {
         }
     }
 
-    /// The cotangent of form `self` whose leaves are `leaves`.
+    /// Returns the cotangent of form `self` with the leaves `leaves`.
     pub(crate) fn filled(&self, out: &Emitter, leaves: &mut impl Iterator<Item = VarId>) -> Self {
         match self {
             Self::Double(_) => leaves.next().map_or_else(|| self.clone(), |leaf| Self::Double(out.scalar(leaf))),
@@ -136,7 +136,8 @@ impl Cotangent {
         }
     }
 
-    /// `this`, of a variable of type `ty`, as one variable of type `ty.tangent()`. `ty` has a double.
+    /// Returns `this`, the cotangent of a variable of type `ty`, as one variable of type `ty.tangent()`. `ty` contains
+    /// a double.
     pub(crate) fn pack(out: &mut Emitter, this: Option<&Self>, ty: &Type) -> VarId {
         match (this, ty) {
             (Some(Self::Double(scalar)), _) => out.double(*scalar),
@@ -156,7 +157,8 @@ impl Cotangent {
     }
 }
 
-/// `packed`, of type `ty.tangent()`, as one variable of type `ty`: integers and truth values are those of `value`.
+/// Returns `packed`, of type `ty.tangent()`, as one variable of type `ty`; integers and truth values are those of
+/// `value`.
 // Recursive on the depth of a type.
 pub(crate) fn widened(out: &mut Emitter, packed: VarId, value: VarId, ty: &Type) -> VarId {
     match ty {
@@ -181,7 +183,7 @@ pub(crate) fn widened(out: &mut Emitter, packed: VarId, value: VarId, ty: &Type)
     }
 }
 
-/// The inverse of [`widened`]: `var` of type `ty`, which has a double, without what has no derivative.
+/// Inverse of [`widened`]: returns `var`, of type `ty`, which contains a double, without its integers and truth values.
 // Recursive on the depth of a type.
 pub(crate) fn narrowed(out: &mut Emitter, var: VarId, ty: &Type) -> Cotangent {
     match ty {
@@ -207,7 +209,7 @@ pub(crate) fn narrowed(out: &mut Emitter, var: VarId, ty: &Type) -> Cotangent {
     }
 }
 
-/// The zero of `ty.tangent()`.
+/// Emits the zero of `ty.tangent()`.
 fn zero(out: &mut Emitter, ty: &Type) -> VarId {
     match ty.tangent() {
         Some(Type::Double) | None => out.real(0.0),

@@ -1,24 +1,24 @@
-//! Functions that state their own derivative ([`Custom`]): rules made ready to be written out, and functions without
-//! rules where no derivative is left.
+//! Functions that state their own derivative ([`Custom`]): instantiation of their rules, and removal of the rules once
+//! no derivative is left.
 //!
-//! Forward mode writes the forward rule, reverse mode the reverse rule, each with the value that was computed; the
-//! value stays a [`Custom`], so that an outer derivative finds its rule again. A rule that applies the function itself
-//! gets a copy of it, rules included.
+//! Forward mode emits the forward rule, reverse mode the reverse rule, each with the computed value; the value stays a
+//! [`Custom`], so that an outer derivative finds its rule again. A rule that applies the function itself gets a copy of
+//! it, rules included.
 
 use chainrule_base::{Arena, Diagnostic, Id, Span};
 use chainrule_ir::{Block, Builder, Custom, Expr, Function, Renaming, Size, Stmt, Var, VarId};
 use std::collections::BTreeSet;
 
-/// Which rule.
+/// Kind of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     Forward,
     Reverse,
 }
 
-/// A copy of a rule of `custom` at point, value, and direction or cotangent, in which the function itself is applied as
-/// any other; everything that it binds is bound anew, and variables are replaced as `renaming` says. `None` without a
-/// rule.
+/// Returns a copy of a rule of `custom` at point, value, and direction or cotangent, in which the function itself is
+/// applied like any other; all variables that it binds are fresh, and variables are replaced according to `renaming`.
+/// Returns `None` without a rule.
 pub(crate) fn rule(
     builder: &mut Builder,
     custom: &Custom,
@@ -53,7 +53,8 @@ fn again(builder: &mut Builder, block: &mut Block, me: VarId, custom: &Custom, r
     }
 }
 
-/// What the functions with rules in `block` capture of which `active` holds, with the place of each such function.
+/// Returns the variables with `active` that functions with rules in `block` capture, with the location of each such
+/// function.
 pub(crate) fn captured(block: &Block, active: &dyn Fn(VarId) -> bool) -> Vec<(VarId, Option<Span>)> {
     let mut found = Vec::new();
     let mut blocks = vec![block];
@@ -62,7 +63,7 @@ pub(crate) fn captured(block: &Block, active: &dyn Fn(VarId) -> bool) -> Vec<(Va
             if let Expr::Custom(custom) = &stmt.expr {
                 let own = custom.param;
                 let mut used = BTreeSet::new();
-                // What is bound in there is not active.
+                // Variables bound inside are not active.
                 for block in stmt.expr.blocks() {
                     block.for_each_use(&mut |var| {
                         used.insert(var);
@@ -77,7 +78,7 @@ pub(crate) fn captured(block: &Block, active: &dyn Fn(VarId) -> bool) -> Vec<(Va
     found
 }
 
-/// Says that `var`, which is differentiated by, is captured by a function with a rule at `span`.
+/// Returns the error that `var`, an active variable, is captured by a function with a rule at `span`.
 pub(crate) fn captures(vars: &Arena<VarId, Var>, var: VarId, span: Option<Span>) -> Diagnostic {
     let name = vars[var].name.as_ref().map_or("a value".to_owned(), |name| format!("`{name}`"));
     let mut diagnostic = Diagnostic::error("a derivative would be lost")
@@ -95,9 +96,9 @@ pub(crate) fn captures(vars: &Arena<VarId, Var>, var: VarId, span: Option<Span>)
     diagnostic
 }
 
-/// Where, if anywhere, a program states a derivative of its own (`withDerivative`, `constant`) that another method than
-/// this crate's would have to respect. What the library states is no such thing: its rules are the derivatives of what
-/// is computed.
+/// Returns the location, if any, of a derivative that a program states (`withDerivative`, `constant`) and that other
+/// methods than this crate's would have to respect. The library's own rules do not count: they are the derivatives of
+/// the computed values.
 #[must_use]
 pub fn own_derivative(function: &Function) -> Option<Option<Span>> {
     let mut blocks = vec![&function.body];
@@ -112,14 +113,14 @@ pub fn own_derivative(function: &Function) -> Option<Option<Span>> {
     None
 }
 
-/// Every function with a rule becomes its body. Linear.
+/// Replaces every function with a rule by its body. Linear.
 pub(crate) fn lower(function: &mut Function) {
     let mut lower = Lower { is: vec![None; function.vars.len()] };
     lower.block(&mut function.body);
 }
 
 struct Lower {
-    /// What variables are, where they are others.
+    /// Replacements of variables.
     is: Vec<Option<VarId>>,
 }
 
@@ -135,7 +136,7 @@ impl Lower {
         block.result = self.resolve(block.result);
     }
 
-    // Neither a point nor a value is an integer, so no size names them.
+    // Neither a point nor a value is an integer, so no size refers to them.
     fn stmts(&mut self, stmts: Vec<Stmt>, to: &mut Vec<Stmt>) {
         for mut stmt in stmts {
             stmt.expr.map_operands(&|var| self.resolve(var), &Size::clone);

@@ -1,29 +1,30 @@
-//! The diagonal of a Hessian, without the rest of it.
+//! Diagonal of a Hessian, without its other entries.
 //!
-//! A pass is the derivative of the gradient along a direction that is 1 at several inputs at once. At each of these the result
-//! is the diagonal's number, if no two of them meet in one term of the function: other entries of the row are multiplied by 0.
-//! Inputs that differ in the *leading* indices of an array do not meet where the index structure says so
-//! ([`sparse::leading`](crate::sparse)): a pass for each place below them is enough. `sum n (fun i -> sin x[i])` takes one,
-//! `sum n (fun i -> norm x[i])` of an `[n][3]Double` three; what tells nothing takes one for each input.
+//! A pass is the derivative of the gradient along a direction that is 1 at several inputs at once. At each of these
+//! inputs, the result is the diagonal entry if no two of them occur in one term of the function: the other entries of
+//! the row are multiplied by 0. Inputs that differ in the *leading* indices of an array do not occur in one term if the
+//! index structure shows it ([`sparse::leading`](crate::sparse)); one pass for each combination of the trailing indices
+//! then suffices. `sum n (fun i -> sin x[i])` takes one pass, `sum n (fun i -> norm x[i])` of an `[n][3]Double` three;
+//! a function without such structure takes one for each input.
 //!
-//! Of a record, each array of doubles has its own passes.
+//! Each array of doubles in a record has its own passes.
 
 use crate::asked::{Asked, By, Leaf, Step};
 use crate::sparse::double_leaves;
 use chainrule_ir::{Block, Size, Type, VarId};
 
-/// An array of doubles inside of what is differentiated by.
+/// Array of doubles in a differentiation variable.
 struct Place<'a> {
-    /// The fields that lead there in the parameter, and in its tangent, which has fewer.
+    /// Path of fields to it in the parameter, and in its tangent, which has fewer fields.
     fields: [&'a [usize]; 2],
-    /// Below the leading ones.
+    /// Extents below the leading indices.
     trailing: &'a [Size],
     leading: usize,
 }
 
 impl Asked {
-    /// The diagonal of the Hessian of `body`, of type `Double`. `leading`: for each array of doubles of `by` how many leading
-    /// indices there are by which inputs do not meet; none where it does not say.
+    /// Computes the diagonal of the Hessian of `body`, of type `Double`. `leading` contains, for each array of doubles
+    /// of `by`, the number of leading indices in which inputs of one term cannot differ; it is empty if unknown.
     pub(crate) fn diagonal(&mut self, body: &Block, by: &By, by_rows: bool, leading: &[usize]) -> VarId {
         let mut leading = leading.iter().copied();
         self.fields(by, &mut |asked, leaf| {
@@ -36,7 +37,7 @@ impl Asked {
                 let place = Place { fields: [fields, kept], trailing: &extents[leading..], leading };
                 parts.push((leading, asked.passes(&gradient, &ty, leaf, &place, &mut Vec::new())));
             }
-            // An array of doubles all of whose indices are on one side is in its order already.
+            // An array of doubles whose indices are all leading or all trailing is already in order.
             if let ([(leading, part)], [(fields, extents)]) = (parts.as_slice(), whole.as_slice())
                 && fields.is_empty()
                 && (*leading == 0 || *leading == extents.len())
@@ -53,8 +54,8 @@ impl Asked {
         })
     }
 
-    /// For each index `at` below the leading ones of `place`, of which the first are known: the numbers of the diagonal there,
-    /// arrays over the leading indices.
+    /// Computes, for each index `at` below the leading ones of `place`, whose first steps are given, the diagonal
+    /// entries there as arrays over the leading indices.
     fn passes(&mut self, gradient: &Block, ty: &Type, leaf: &Leaf, place: &Place<'_>, at: &mut Vec<Step>) -> VarId {
         if let Some(size) = place.trailing.get(at.len()) {
             return self.array(size, &mut |asked, index| {
@@ -70,7 +71,7 @@ impl Asked {
         self.at_all(tangent, place.leading, &steps(ty, kept, place.leading, at))
     }
 
-    /// A `ty` that is 1 at `steps`, whatever the first `leading` indices are, and 0 elsewhere.
+    /// Emits a `ty` that is 1 at `steps`, for all values of the first `leading` indices, and 0 elsewhere.
     fn hot_at_all(&mut self, ty: &Type, leading: usize, steps: &[Step]) -> VarId {
         match (ty, steps) {
             (Type::Array(size, element), _) if leading > 0 => {
@@ -88,7 +89,7 @@ impl Asked {
         }
     }
 
-    /// What is at `steps` in `value`, for all of the first `leading` indices.
+    /// Returns the parts of `value` at `steps`, for all values of the first `leading` indices.
     fn at_all(&mut self, value: VarId, leading: usize, steps: &[Step]) -> VarId {
         match (self.out.ty(value).clone(), steps) {
             (Type::Array(size, _), _) if leading > 0 => self.array(&size, &mut |asked, index| {
@@ -104,7 +105,7 @@ impl Asked {
     }
 }
 
-/// The way into a `ty` by `fields` and, below the `leading` indices, which are left out, `indices`.
+/// Returns the steps into a `ty` by `fields` and, below the `leading` indices, which are omitted, `indices`.
 fn steps(ty: &Type, fields: &[usize], leading: usize, indices: &[Step]) -> Vec<Step> {
     let (mut ty, mut leading, mut fields, mut indices) = (ty, leading, fields.iter(), indices.iter());
     let mut steps = Vec::new();

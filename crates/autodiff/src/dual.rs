@@ -1,45 +1,43 @@
-//! Dual numbers, as they stand in the code that forward mode makes.
+//! Dual numbers in the code that forward mode generates.
 //!
-//! The dual number of a scalar is a pair of value and tangent, that of an array an array of duals,
-//! that of a tuple a tuple of duals; what is inactive stands as it is ([`Activity::dual_type`]).
-//! A [`Dual`] is such a number before it is written out: the value and the tangent of a scalar are
-//! two variables as long as nobody asks for the pair, so straight-line code never makes one.
+//! The dual number of a scalar is a pair of value and tangent, that of an array an array of duals, that of a tuple a
+//! tuple of duals; inactive parts are unchanged ([`Activity::dual_type`]). A [`Dual`] is a dual number before it is
+//! emitted: the value and the tangent of a scalar are two variables until the pair is needed, so straight-line code
+//! never builds one.
 //!
-//! [`pack`] writes a dual out as one variable, [`unpack`] is its inverse. Where two flows meet
-//! (branches, loop states, elements of an array) both are packed to the joint activity, and what was
-//! inactive is paired with zeros.
+//! [`pack`] emits a dual as one variable, [`unpack`] is its inverse. At control-flow joins (branches, loop states,
+//! elements of an array) both sides are packed to the joined activity, and inactive parts are paired with zeros.
 
 use crate::activity::Activity;
 use crate::emit::{Emitter, Scalar};
 use chainrule_ir::{Type, VarId};
 
-/// The dual number of a variable.
+/// Dual number of a variable.
 #[derive(Clone, Debug)]
 pub(crate) enum Dual {
-    /// Inactive: the value; the tangent is zero by structure.
+    /// Inactive: the value; the tangent is structurally zero.
     Plain(VarId),
-    /// An active double.
+    /// Active double.
     Pair {
-        /// The value.
+        /// Value.
         value: VarId,
-        /// The tangent.
+        /// Tangent.
         tangent: Scalar,
     },
-    /// An array or tuple, written out: a variable of type `activity.dual_type(..)`.
+    /// Emitted array or tuple: a variable of type `activity.dual_type(..)`.
     Packed(VarId, Activity),
-    /// An array or tuple whose values and tangents lie in two variables of its own type: a parameter.
-    /// Its activity is full.
+    /// Array or tuple with values and tangents in two variables of its own type: a parameter. Its activity is full.
     Zip {
-        /// The values.
+        /// Values.
         at: VarId,
-        /// The tangents.
+        /// Tangents.
         along: VarId,
     },
-    /// A tuple, not written out.
+    /// Tuple that is not emitted.
     Tuple(Vec<Self>),
 }
 
-/// The dual number with value `at` and tangent `along`, all of whose doubles are active.
+/// Returns the dual number with value `at` and tangent `along`, with all doubles active.
 pub(crate) fn zip(out: &Emitter, at: VarId, along: VarId) -> Dual {
     let ty = out.ty(at);
     match ty {
@@ -49,7 +47,7 @@ pub(crate) fn zip(out: &Emitter, at: VarId, along: VarId) -> Dual {
     }
 }
 
-/// What the variable `var` of a dual type holds.
+/// Returns the dual number in the variable `var` of a dual type.
 pub(crate) fn unpack(out: &mut Emitter, var: VarId, activity: &Activity) -> Dual {
     match activity {
         Activity::Inactive => Dual::Plain(var),
@@ -61,7 +59,7 @@ pub(crate) fn unpack(out: &mut Emitter, var: VarId, activity: &Activity) -> Dual
     }
 }
 
-/// `dual[index]` (D-Get).
+/// Emits `dual[index]` (D-Get).
 pub(crate) fn get(out: &mut Emitter, dual: &Dual, index: VarId, proved: bool) -> Dual {
     match dual {
         Dual::Plain(array) => Dual::Plain(out.get(*array, index, proved)),
@@ -73,12 +71,12 @@ pub(crate) fn get(out: &mut Emitter, dual: &Dual, index: VarId, proved: bool) ->
             let (at, along) = (out.get(*at, index, proved), out.get(*along, index, proved));
             zip(out, at, along)
         }
-        // A double or a tuple is not an array: the verifier has said so.
+        // A double or a tuple is not an array, which the verifier has checked.
         Dual::Pair { .. } | Dual::Tuple(_) => dual.clone(),
     }
 }
 
-/// Component `k` of a dual tuple (D-Fst, D-Snd).
+/// Returns component `k` of a dual tuple (D-Fst, D-Snd).
 pub(crate) fn component(out: &mut Emitter, dual: &Dual, k: usize) -> Dual {
     match dual {
         Dual::Plain(tuple) => Dual::Plain(out.component(*tuple, k)),
@@ -95,7 +93,7 @@ pub(crate) fn component(out: &mut Emitter, dual: &Dual, k: usize) -> Dual {
     }
 }
 
-/// `dual`, of the plain type `ty`, as one variable of type `to.dual_type(ty)`. `to` covers its activity.
+/// Emits `dual`, of the plain type `ty`, as one variable of type `to.dual_type(ty)`. `to` includes its activity.
 // Recursive on the depth of a type.
 pub(crate) fn pack(out: &mut Emitter, dual: &Dual, ty: &Type, to: &Activity) -> VarId {
     match (dual, to) {
@@ -125,7 +123,7 @@ pub(crate) fn pack(out: &mut Emitter, dual: &Dual, ty: &Type, to: &Activity) -> 
     }
 }
 
-// Only for duals that do not have the type they should have, which the verifier tells.
+// Only for ill-typed duals, which the verifier reports.
 fn some_variable(dual: &Dual) -> VarId {
     match dual {
         Dual::Plain(var) | Dual::Packed(var, _) | Dual::Pair { value: var, .. } | Dual::Zip { at: var, .. } => *var,
@@ -133,8 +131,8 @@ fn some_variable(dual: &Dual) -> VarId {
     }
 }
 
-/// Value or derivative of `dual`, of the plain type `ty`, as one variable of that type. In a derivative, what is
-/// inactive is 0, and integers and truth values are those of the value.
+/// Returns value or derivative of `dual`, of the plain type `ty`, as one variable of that type. In a derivative,
+/// inactive doubles are 0, and integers and truth values are those of the value.
 // Recursive on the depth of a type.
 pub(crate) fn split(out: &mut Emitter, dual: &Dual, ty: &Type, which: Half) -> VarId {
     match (dual, ty) {
@@ -166,16 +164,16 @@ pub(crate) fn split(out: &mut Emitter, dual: &Dual, ty: &Type, which: Half) -> V
     }
 }
 
-/// Which half of a dual number.
+/// Half of a dual number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Half {
-    /// The value: of the plain type.
+    /// Value: of the plain type.
     Value,
-    /// The tangent: of the [`Type::tangent`] of the plain type.
+    /// Tangent: of the [`Type::tangent`] of the plain type.
     Tangent,
 }
 
-/// One half of `dual`, a variable of type `ty.dual()`. `ty` has a double where the tangent is asked for.
+/// Returns one half of `dual`, a variable of type `ty.dual()`. `ty` must contain a double for the tangent.
 // Recursive on the depth of a type.
 pub(crate) fn half(out: &mut Emitter, dual: VarId, ty: &Type, which: Half) -> VarId {
     match ty {

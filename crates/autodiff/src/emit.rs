@@ -1,9 +1,9 @@
-//! Writing scalar code: a [`Builder`] that knows its literals.
+//! Emission of scalar code: a [`Builder`] that tracks literals.
 //!
-//! In: requests for operations on scalars, known or computed. Out: statements. Holds: a literal is bound
-//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out. What something is
-//! differentiated by is no literal, whatever it is bound to ([`Emitter::bind_seed`]). What is selected against 0
-//! is known too, and products with it are selected in its place (`docs/decisions/0005` does the same in graphs).
+//! In: operations on scalars, constant or computed. Out: statements. Holds: a literal is bound once per scope and
+//! tracked, so that `0`, `1` and `-1` can be recognised and omitted. A differentiation variable is never treated as a
+//! literal, even if it is bound to one ([`Emitter::bind_seed`]). A selection against 0 is tracked too, and a product
+//! with it becomes a selection of the product (`docs/decisions/0005` does the same in graphs).
 
 use crate::reverse::Keeping;
 use chainrule_base::{Id, Span};
@@ -11,10 +11,10 @@ use chainrule_ir::{Block, Builder, Expr, Function, Operands, Size, Stmt, Type, V
 use chainrule_ops::{Algebra, Op, Type as OpType};
 use std::collections::BTreeMap;
 
-/// A scalar that may be known.
+/// Scalar that may be a constant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Scalar {
-    /// Known; a truth value is 1 or 0.
+    /// Constant; a truth value is 1 or 0.
     Const(f64),
     /// Computed.
     Var(VarId),
@@ -26,31 +26,31 @@ impl Scalar {
     }
 }
 
-/// A scalar that is 0 unless a condition holds, or unless it does not.
+/// Definition of a scalar that is 0 unless a condition holds, or unless it does not.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Mask {
     condition: VarId,
-    /// Whether the value stands where the condition holds.
+    /// Whether the value is selected if the condition holds.
     holds: bool,
     value: Scalar,
 }
 
-/// A builder with what is known of literals. Blocks are opened and closed here, not at the builder.
+/// Builder that tracks literals. Blocks are opened and closed through it, not through the builder.
 pub(crate) struct Emitter {
     pub(crate) builder: Builder,
-    /// The value of each variable that is bound to a literal.
+    /// Value of each variable that is bound to a literal.
     literals: Vec<Option<f64>>,
-    /// For each variable that is `select(condition, value, 0)`, or the other way round, how it is made up.
+    /// Definition of each variable that is `select(condition, value, 0)`, or with the operands exchanged.
     masks: BTreeMap<VarId, Mask>,
-    /// For each open block the literals bound in it, by bits.
+    /// Literals bound in each open block, by bits.
     scopes: Vec<BTreeMap<u64, VarId>>,
     span: Option<Span>,
-    /// How many states of loops reverse mode has in memory.
+    /// Policy for the number of loop states that reverse mode keeps in memory.
     pub(crate) keeping: Keeping,
 }
 
 impl Emitter {
-    /// Goes on from `builder`, which has no block open but the outermost.
+    /// Continues `builder`, in which only the outermost block is open.
     pub(crate) fn new(builder: Builder) -> Self {
         let scopes = vec![BTreeMap::new()];
         Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes, span: None, keeping: Keeping::default() }
@@ -70,7 +70,7 @@ impl Emitter {
         self.builder.pop_block(result)
     }
 
-    /// A fresh variable that dumps call `<name of like><suffix>`.
+    /// Returns a fresh variable that dumps name `<name of like><suffix>`.
     pub(crate) fn fresh_like(&mut self, ty: Type, like: VarId, suffix: &str) -> VarId {
         let name = self.builder.vars[like].name.as_ref().map(|name| format!("{name}{suffix}"));
         match name {
@@ -83,7 +83,7 @@ impl Emitter {
         self.builder.ty(var)
     }
 
-    /// `var = expr`, in the innermost block.
+    /// Emits `var = expr` in the innermost block.
     pub(crate) fn bind(&mut self, var: VarId, expr: Expr) {
         if let Expr::Real(c) = expr {
             if self.literals.len() <= var.index() {
@@ -94,7 +94,7 @@ impl Emitter {
                 scope.entry(c.to_bits()).or_insert(var);
             }
         }
-        // A derivative that is differentiated again: what it was made up of may be something else now.
+        // A derivative that is differentiated again may have another definition now.
         if self.masks.remove(&var).is_some()
             && let Expr::Op(Op::Select, args) = &expr
         {
@@ -103,23 +103,23 @@ impl Emitter {
         self.builder.push(Stmt { var, expr, span: self.span });
     }
 
-    /// The same for a variable by which something is differentiated: it stands for itself alone, and never for its value.
+    /// Does the same for a differentiation variable: it is never replaced by its value.
     pub(crate) fn bind_seed(&mut self, var: VarId, expr: Expr) {
         self.builder.push(Stmt { var, expr, span: self.span });
     }
 
-    /// What in the program asks for the statements that are written.
+    /// Returns the source location of the emitted statements.
     pub(crate) fn span(&self) -> Option<Span> {
         self.span
     }
 
-    /// From now on statements are asked for by `span`.
+    /// Sets the source location of the following statements.
     pub(crate) fn set_span(&mut self, span: Option<Span>) {
         self.span = span;
         self.builder.set_span(span);
     }
 
-    /// A double.
+    /// Emits a double.
     pub(crate) fn real(&mut self, c: f64) -> VarId {
         match self.scopes.iter().rev().find_map(|scope| scope.get(&c.to_bits())) {
             Some(var) => *var,
@@ -131,7 +131,7 @@ impl Emitter {
         }
     }
 
-    /// What is known of a variable of type `Double`.
+    /// Returns the constant or the variable for a variable of type `Double`.
     pub(crate) fn scalar(&self, var: VarId) -> Scalar {
         match self.literals.get(var.index()) {
             Some(Some(c)) => Scalar::Const(*c),
@@ -139,7 +139,7 @@ impl Emitter {
         }
     }
 
-    /// `scalar` as a variable of type `Double`.
+    /// Returns `scalar` as a variable of type `Double`.
     pub(crate) fn double(&mut self, scalar: Scalar) -> VarId {
         match scalar {
             Scalar::Const(c) => self.real(c),
@@ -147,7 +147,7 @@ impl Emitter {
         }
     }
 
-    /// How `scalar` is made up, if it is 0 by a condition.
+    /// Returns the definition of `scalar` if it is 0 under a condition.
     fn mask(&self, scalar: Scalar) -> Option<Mask> {
         match scalar {
             Scalar::Const(_) => None,
@@ -155,7 +155,7 @@ impl Emitter {
         }
     }
 
-    /// Notes how `var` is made up if it is 0 by a condition, where it is `select(condition, a, b)`.
+    /// Records the definition of `var`, `select(condition, a, b)`, if one operand is 0.
     fn note_mask(&mut self, var: VarId, condition: VarId, a: Scalar, b: Scalar) {
         let mask = |holds, value| Mask { condition, holds, value };
         match (a.is(0.0), b.is(0.0)) {
@@ -165,35 +165,35 @@ impl Emitter {
         };
     }
 
-    /// `value` under the condition of `mask`, else 0.
+    /// Emits `value` under the condition of `mask`, else 0.
     fn masked(&mut self, mask: Mask, value: Scalar) -> Scalar {
         let (condition, zero) = (Scalar::Var(mask.condition), Scalar::Const(0.0));
         let (a, b) = if mask.holds { (value, zero) } else { (zero, value) };
         self.apply(Op::Select, &[condition, a, b])
     }
 
-    /// The dual number of a double, as one variable.
+    /// Emits the dual number of a double, as one variable.
     pub(crate) fn pair(&mut self, value: VarId, tangent: Scalar) -> VarId {
         let tangent = self.double(tangent);
         self.builder.tuple(&[value, tangent])
     }
 
-    /// A tuple or record of type `ty`.
+    /// Emits a tuple or record of type `ty`.
     pub(crate) fn tuple(&mut self, parts: Vec<VarId>, ty: Type) -> VarId {
         self.builder.emit(Expr::Tuple(parts), ty)
     }
 
-    /// Component `k` of a tuple.
+    /// Emits the access to component `k` of a tuple.
     pub(crate) fn component(&mut self, tuple: VarId, k: usize) -> VarId {
         self.builder.component(tuple, k)
     }
 
-    /// `array[index]`.
+    /// Emits `array[index]`.
     pub(crate) fn get(&mut self, array: VarId, index: VarId, proved: bool) -> VarId {
         self.builder.compute(Expr::Get { array, index, proved })
     }
 
-    /// `build size (fun index -> body(index))`.
+    /// Emits `build size (fun index -> body(index))`.
     pub(crate) fn build(&mut self, size: Size, body: &mut dyn FnMut(&mut Self, VarId) -> VarId) -> VarId {
         let index = self.builder.fresh(Type::Int);
         self.open();
@@ -203,8 +203,8 @@ impl Emitter {
     }
 }
 
-/// Operators on scalars, as statements. What is known is folded; zeros and ones of tangents and
-/// partials, which are structural and not the result of arithmetic, are left out.
+/// Operators on scalars, as statements. Constants are folded; zeros and ones of tangents and partials, which are
+/// structural and not the result of arithmetic, are omitted.
 impl Algebra for Emitter {
     type Value = Scalar;
 
@@ -227,7 +227,7 @@ impl Algebra for Emitter {
             (Op::Pow, [a, b]) if b.is(1.0) => return *a,
             (Op::Select, [Scalar::Const(c), a, b]) => return if *c == 0.0 { *b } else { *a },
             (Op::Select, [_, a, b]) if a == b => return *a,
-            // What is 0 by a condition stays so, whatever it is multiplied with: 0 times infinity would be no number.
+            // A number that is 0 under a condition stays 0 in every product: 0 times infinity would be NaN.
             (Op::Mul, [a, b]) => {
                 if let Some(mask) = self.mask(*a) {
                     let product = self.apply(Op::Mul, &[mask.value, *b]);
@@ -238,7 +238,7 @@ impl Algebra for Emitter {
                     return self.masked(mask, product);
                 }
             }
-            // A zero hides the other factor: of a number that is none, or of a finite one, there is nothing to hide.
+            // A zero masks the other factor: a non-number or a finite number needs no mask.
             (Op::MaskedMul | Op::StrongMul, [a, b]) => {
                 let is_zero = a.is(0.0) || (op == Op::StrongMul && b.is(0.0));
                 let is_finite = |x: &Scalar| matches!(x, Scalar::Const(c) if c.is_finite());
@@ -293,7 +293,7 @@ mod tests {
         let zero = out.real(0.0);
         assert_ne!(zero, seed);
         assert_eq!((out.real(0.0), out.scalar(seed), out.scalar(zero)), (zero, Scalar::Var(seed), Scalar::Const(0.0)));
-        // Of its own block, and not of a block that is closed.
+        // A literal of the block itself, and not of a closed block.
         out.open();
         let one = out.real(1.0);
         assert_eq!((out.real(0.0), out.real(1.0)), (zero, one));

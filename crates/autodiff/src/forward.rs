@@ -1,5 +1,5 @@
-//! Every derivative in a program replaced by ordinary code, the inner ones first: [`Expr::Jvp`] by forward mode,
-//! source to source, here; [`Expr::Vjp`] by reverse mode (module `reverse`).
+//! Expansion of every derivative in a program into ordinary code, inner ones first: [`Expr::Jvp`] by forward mode,
+//! source to source, in this module; [`Expr::Vjp`] by reverse mode (module `reverse`).
 //!
 //! Source: Shaikhha, Fitzgibbon, Vytiniotis, Peyton Jones and Koch, *Efficient differentiable
 //! programming in a functional array-processing language* (2018), section 3.2, figure 6.
@@ -19,17 +19,17 @@
 //! | D-Fst, D-Snd | `dual::component` |
 //! | D-Neg, D-Add, D-Mul, and so on | `chain::tangent`, from the operator table |
 //!
-//! What differs from the paper: what does not depend on the parameters is inactive and stays as it is
-//! (module `activity`), where the paper pairs it with zeros; so a constant exponent is known as one.
+//! Difference from the paper: variables that do not depend on the parameters are inactive and stay unchanged (module
+//! `activity`), while the paper pairs them with zeros; so a constant exponent is recognised as one.
 //!
-//! In: a function. Out: a function of the same parameters and result without [`Expr::Jvp`]. Holds: the
-//! value part is computed once, with the operations of the original in their order, and no loop stands
-//! twice. A variable whose value stands in the result keeps its name.
+//! In: a function. Out: a function with the same parameters and result without [`Expr::Jvp`]. Holds: the value part is
+//! computed once, with the operations of the original in their order, and no loop is duplicated. A variable whose value
+//! occurs in the result keeps its name.
 //!
-//! **Nested derivatives.** The inner one is expanded first; it is then ordinary code, in which the
-//! variables of the outer function, tangents included, are variables like any other. Each expansion has
-//! its own tangent *variables*, and a variable from around a body is inactive in it, so the
-//! perturbations of two derivatives cannot be confused (section 3.3).
+//! **Nested derivatives.** The inner derivative is expanded first; it is then ordinary code, in which the variables of
+//! the outer function, tangents included, are ordinary variables. Each expansion has its own tangent *variables*, and a
+//! variable from outside a body is inactive in it, so the perturbations of two derivatives cannot be confused (section
+//! 3.3).
 
 use crate::activity::{Activities, Activity};
 use crate::bounds::Bounds;
@@ -49,27 +49,27 @@ use chainrule_ops::{Factor, Op};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// `function` with every derivative in it expanded. Linear in its size for each level of nesting.
+/// Expands every derivative in `function`. Linear in its size for each level of nesting.
 ///
 /// # Errors
-/// Only by a bug: a function that the verifier accepts can be expanded.
+/// Only by a bug: every function that the verifier accepts can be expanded.
 pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
     expand_with(function, None)
 }
 
-/// The same, where reverse mode has at most so many `checkpoints` of each loop in memory (one at least) instead of all its
-/// states, and computes the others again.
+/// Does the same, but reverse mode keeps at most `checkpoints` states of each loop in memory (at least one) instead of
+/// all, and recomputes the others.
 ///
 /// # Errors
-/// As [`expand`].
+/// The errors of [`expand`].
 pub fn expand_with(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
     expand_told(function, checkpoints).map(|(expanded, _)| expanded)
 }
 
-/// As [`expand_with`], with the loops that have checkpoints though none were asked for.
+/// Does the same as [`expand_with`], and returns the loops that got checkpoints although none were requested.
 ///
 /// # Errors
-/// As [`expand`].
+/// The errors of [`expand`].
 pub fn expand_told(function: &Function, checkpoints: Option<u32>) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
     let (mut expanded, made_again) = derivatives_told(function, checkpoints)?;
     custom::lower(&mut expanded);
@@ -77,7 +77,8 @@ pub fn expand_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fun
     Ok((expanded, made_again))
 }
 
-/// As [`expand`], but functions that state their own derivative still do, for a derivative that is taken after it.
+/// Does the same as [`expand`], but keeps the rules of functions that state their own derivative, for a later
+/// derivative.
 pub(crate) fn derivatives(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
     derivatives_told(function, checkpoints).map(|(expanded, _)| expanded)
 }
@@ -105,7 +106,7 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
     diagnostics.into_result((out.finish(result), made_again))
 }
 
-/// Whether a derivative stands in `block`.
+/// Returns whether a derivative stands in `block`.
 fn has_derivative(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
         matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) || stmt.expr.blocks().into_iter().any(has_derivative)
@@ -114,15 +115,15 @@ fn has_derivative(block: &Block) -> bool {
 
 struct Forward {
     out: Emitter,
-    /// The dual number of each variable that has one; the others are inactive and stand for themselves.
+    /// Dual number of each variable that has one; the others are inactive and represent themselves.
     duals: Vec<Option<Dual>>,
-    /// Of the body that is being differentiated; everything is inactive while code is only copied.
+    /// Activities of the body under differentiation; while code is only copied, every variable is inactive.
     activities: Activities,
-    /// Where its tangents, or its cotangents, are infinite.
+    /// Slopes of its tangents, or its cotangents.
     slopes: Slopes,
-    /// Integers that are replaced, with what they are as sizes.
+    /// Replaced integers, with their values as sizes.
     size_of: BTreeMap<VarId, Size>,
-    /// Variables that are zero by structure.
+    /// Structurally zero variables.
     zeros: FxHashSet<VarId>,
     tidier: Tidier,
     diagnostics: Diagnostics,
@@ -175,12 +176,12 @@ impl Forward {
             }
             Expr::If { condition, then, otherwise } => self.branches(var, condition, then, otherwise),
             Expr::Custom(custom) => self.custom(var, *custom),
-            // These are active only if their operand is, and then they were met above.
+            // These are active only if their operand is, which the cases above handle.
             expr => self.inactive(var, expr),
         }
     }
 
-    /// What states its own derivative: the value, which stays one, and the tangent by its rule.
+    /// Differentiates a function with its own rule: the value stays a call, and the rule computes the tangent.
     fn custom(&mut self, var: VarId, custom: Custom) {
         let span = self.out.span();
         let (dual, ty) = (self.dual(custom.at), self.ty(custom.at));
@@ -188,9 +189,9 @@ impl Forward {
         let along = dual::split(&mut self.out, &dual, &ty, Half::Tangent);
         let (args, builder) = ([at, var, along], &mut self.out.builder);
         let Some(rule) = custom::rule(builder, &custom, Direction::Forward, args, &mut Renaming::new()) else { return };
-        // The point may be a variable that has a tangent itself: here it is a value.
+        // The point may be a variable that has a tangent itself: here only its value is used.
         let of_point = self.duals.get_mut(at.index()).and_then(Option::take);
-        // The value first; what was replaced in its blocks and in the rule is replaced as everywhere.
+        // Emits the value first; replacements in its blocks and in the rule are as elsewhere.
         self.inactive(var, Expr::Custom(Box::new(Custom { at, ..custom })));
         for stmt in rule.stmts {
             self.stmt(stmt);
@@ -204,7 +205,7 @@ impl Forward {
         self.bind(var, dual);
     }
 
-    /// That a rule says nothing of what its function captures is an error where that is differentiated by.
+    /// Reports an error if a function with a rule captures an active variable, for which the rule has no derivative.
     fn check_captured(&mut self, block: &Block) {
         let captured = custom::captured(block, &|var| *self.activities.get(var) != Activity::Inactive);
         for (var, span) in captured {
@@ -212,7 +213,7 @@ impl Forward {
         }
     }
 
-    /// `body` after the derivatives inside, without what these leave over.
+    /// Returns `body` with the inner derivatives expanded and cleaned up.
     fn derived(&mut self, body: Block) -> Block {
         let is_nested = has_derivative(&body);
         let mut body = self.block(body);
@@ -223,10 +224,10 @@ impl Forward {
         body
     }
 
-    /// D⟦fun params -> body⟧ applied to `(at, along)`.
+    /// Emits D⟦fun params -> body⟧ applied to `(at, along)`.
     fn jvp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], along: &[VarId]) {
         let span = self.out.span();
-        // The derivatives inside first. Dead code is taken out so that it is not differentiated.
+        // Expands inner derivatives first, and removes dead code so that it is not differentiated.
         let body = self.derived(body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
@@ -247,7 +248,7 @@ impl Forward {
         self.bind(var, Dual::Plain(result));
     }
 
-    /// Reverse mode, after the derivatives inside.
+    /// Applies reverse mode after the inner derivatives are expanded.
     fn vjp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], cotangent: VarId) {
         let span = self.out.span();
         let body = self.derived(body);
@@ -260,7 +261,7 @@ impl Forward {
         self.bind(var, Dual::Plain(parts));
     }
 
-    /// The value as it was; the tangent by the chain rule.
+    /// Emits the value unchanged and the tangent by the chain rule.
     fn op(&mut self, var: VarId, op: Op, args: &[VarId]) {
         let tangents: Vec<Option<Scalar>> = args.iter().map(|arg| self.tangent(*arg)).collect();
         let factors: Vec<Factor> = args.iter().map(|arg| self.slopes.get(*arg)).collect();
@@ -288,7 +289,7 @@ impl Forward {
         self.bind_packed(var, Expr::Fold { count, index, state: state_dual, init, body }, span);
     }
 
-    /// The sum of the dual numbers of the terms: values and tangents are added side by side.
+    /// Emits the sum of the dual numbers of the terms: values and tangents are added side by side.
     fn sum(&mut self, var: VarId, count: &Size, index: VarId, body: Block) {
         let span = self.out.span();
         let activity = self.activities.get(var).clone();
@@ -315,13 +316,13 @@ impl Forward {
         let limit = self.size(limit);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
-        // The state is bound in both blocks, and taken apart in each.
+        // The state is bound in both blocks, and unpacked in each.
         let condition = self.step(state, state_dual, condition, &Activity::Inactive);
         let body = self.step(state, state_dual, body, &activity);
         self.bind_packed(var, Expr::While { limit, state: state_dual, init, condition, body }, span);
     }
 
-    /// A block of a loop whose state is `state_dual`; its result is packed to activity `to`.
+    /// Emits a block of a loop whose state is `state_dual`; its result is packed to activity `to`.
     fn step(&mut self, state: VarId, state_dual: VarId, block: Block, to: &Activity) -> Block {
         self.out.open();
         let activity = self.activities.get(state).clone();
@@ -339,7 +340,7 @@ impl Forward {
         self.bind_packed(var, Expr::If { condition, then, otherwise }, span);
     }
 
-    /// What has no tangent stays, on the values of its operands; the blocks in it may use what has one.
+    /// Emits an inactive expression on the values of its operands; its blocks may use active variables.
     fn inactive(&mut self, var: VarId, expr: Expr) {
         let span = self.out.span();
         let expr = match expr {
@@ -388,7 +389,7 @@ impl Forward {
         self.out.bind(var, expr);
     }
 
-    /// What states its own derivative, where none is taken: at the value of its point.
+    /// Returns a function with its own rule, not differentiated: at the value of its point.
     fn still(&mut self, custom: Custom) -> Expr {
         let (dual, ty) = (self.dual(custom.at), self.ty(custom.at));
         let at = dual::split(&mut self.out, &dual, &ty, Half::Value);
@@ -405,36 +406,36 @@ impl Forward {
         Expr::Custom(Box::new(Custom { at, body, rule, ..custom }))
     }
 
-    /// A block whose result is plain.
+    /// Emits a block with a plain result.
     fn block(&mut self, block: Block) -> Block {
         self.packed_block(block, &Activity::Inactive)
     }
 
-    /// A block whose result is packed to activity `to`.
+    /// Emits a block whose result is packed to activity `to`.
     fn packed_block(&mut self, block: Block, to: &Activity) -> Block {
         self.out.open();
         self.rest_of_block(block, to)
     }
 
-    /// `block` written into the block that is open, which is then closed.
+    /// Emits `block` into the open block, and closes it.
     fn rest_of_block(&mut self, block: Block, to: &Activity) -> Block {
         let span = self.out.span();
         for stmt in block.stmts {
             self.stmt(stmt);
         }
         self.out.set_span(span);
-        // A value that is wanted plain though it has a tangent: only scalars are.
+        // Only a scalar with a tangent can be required as a plain value.
         let result = if *to == Activity::Inactive { self.plain(block.result) } else { self.pack(block.result, to) };
         self.out.close(result)
     }
 
-    /// The variable for the dual number of a loop's state.
+    /// Returns the variable for the dual number of a loop's state.
     fn dual_state(&mut self, state: VarId, activity: &Activity) -> VarId {
         let ty = activity.dual_type(&self.ty(state));
         self.out.fresh_like(ty, state, "_dual")
     }
 
-    /// `var` is what `expr` makes, packed to the activity of `var`.
+    /// Binds `var` to `expr`, packed to the activity of `var`.
     fn bind_packed(&mut self, var: VarId, expr: Expr, span: Option<Span>) {
         self.out.set_span(span);
         let activity = self.activities.get(var).clone();
@@ -445,7 +446,7 @@ impl Forward {
         self.bind(var, dual);
     }
 
-    /// From here on `var` is `dual`.
+    /// Sets the dual number of `var` from here on.
     fn bind(&mut self, var: VarId, mut dual: Dual) {
         if let Dual::Plain(value) | Dual::Pair { value, .. } = dual {
             if let Some(name) = self.out.builder.vars[var].name.clone() {
@@ -462,7 +463,7 @@ impl Forward {
             let name = Name::from(format!("{name}_tan"));
             self.out.builder.name(tangent, &name);
         }
-        // Values and tangents that lie apart are brought together once, not at each use.
+        // Separate values and tangents are zipped once, not at each use.
         if matches!(dual, Dual::Zip { .. }) && self.activities.used_whole(var) {
             let ty = self.ty(var);
             let full = Activity::full(&ty);
@@ -474,7 +475,7 @@ impl Forward {
         self.duals[var.index()] = Some(dual);
     }
 
-    /// `var` is bound as it was, in the code that is made too.
+    /// Binds `var` in the generated code as in the original.
     fn keep(&mut self, var: VarId) {
         if let Some(dual) = self.duals.get_mut(var.index()) {
             *dual = None;
@@ -498,7 +499,7 @@ impl Forward {
         !matches!(self.duals.get(var.index()), None | Some(None | Some(Dual::Plain(_))))
     }
 
-    /// The value of `var`, which is a scalar or has no tangent.
+    /// Returns the value of `var`, which is a scalar or has no tangent.
     fn plain(&mut self, var: VarId) -> VarId {
         match self.duals.get(var.index()) {
             None | Some(None) => var,
@@ -517,7 +518,7 @@ impl Forward {
         vars.iter().map(|var| self.plain(*var)).collect()
     }
 
-    /// The tangent of a scalar; `None` when it is zero by structure.
+    /// Returns the tangent of a scalar; `None` if it is structurally zero.
     fn tangent(&self, var: VarId) -> Option<Scalar> {
         match self.duals.get(var.index()) {
             Some(Some(Dual::Pair { tangent, .. })) => Some(*tangent),
@@ -528,7 +529,7 @@ impl Forward {
     fn pack(&mut self, var: VarId, to: &Activity) -> VarId {
         let (dual, ty) = (self.dual(var), self.ty(var));
         let dual_ty = to.dual_type(&ty);
-        // Pairs of zeros are zero by structure too.
+        // Pairs of zeros are structurally zero too.
         if matches!(&dual, Dual::Plain(value) if self.zeros.contains(value)) && dual_ty.is_linear() {
             return if dual_ty == ty { var } else { self.out.builder.zero(dual_ty) };
         }

@@ -2,15 +2,16 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`forward`] | every `Jvp` and `Vjp` replaced by ordinary code; forward mode |
+//! | [`forward`] | expansion of every `Jvp` and `Vjp` into ordinary code; forward mode |
 //! | `reverse` | reverse mode, for a `Vjp` whose body is ordinary code |
-//! | [`request`] | a function that computes the derivatives that were asked for |
-//! | [`sparse`] | sparse Jacobians and Hessians, their pattern from the index structure |
-//! | [`tidy`] | forwarding and dead code, after either |
+//! | [`request`] | construction of a function that computes requested derivatives |
+//! | [`sparse`] | sparse Jacobians and Hessians, with the pattern from the index structure |
+//! | [`tidy`] | forwarding and dead code elimination, after either mode |
 //!
-//! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one
-//! operator), `emit` (writing statements), `lift` (arrays that are dual numbers before they have a tangent).
+//! Private modules: `activity` (activity analysis), `dual` (dual numbers in code), `cotangent` (cotangents in code),
+//! `custom` (functions that state their own derivative), `asked` (requests as `Jvp`s and `Vjp`s), `diagonal` (the
+//! diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one operator),
+//! `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent).
 
 mod activity;
 mod asked;

@@ -1,25 +1,25 @@
-//! Inactive arrays that forward mode makes as dual numbers from the start.
+//! Inactive arrays that forward mode builds as dual numbers.
 //!
-//! Where an inactive array meets an active one, in a sum or in a branch, it is paired with zeros, by a loop over all elements.
-//! Reverse mode adds up arrays that are zero but for one element; a loop over them that hides this in every iteration makes
-//! linear programs quadratic. Such an array is therefore raised to the activity that it is paired to: a one-hot array of
-//! pairs is one-hot still, a branch between two such arrays a branch.
+//! At a join of an inactive array with an active one, in a sum or in a branch, the inactive array is paired with zeros,
+//! by a loop over all elements. Reverse mode adds up arrays that are zero except for one element; a loop over them in
+//! every iteration makes linear programs quadratic. Such an array is therefore raised to the activity of the join: a
+//! one-hot array of pairs is still one-hot, and a branch between two such arrays is still a branch.
 //!
-//! In: analysed activities, and the body they are of. Out: raised activities.
+//! In: activities, and the analysed body. Out: raised activities.
 //!
-//! Holds: only temporaries inside of loops are raised whose one use is to meet what is active. Nothing else sees them, so
+//! Holds: only temporaries inside of loops are raised whose single use is such a join. They have no other use, so
 //! activities stay closed under the flow of values.
 
 use crate::activity::{Activities, Activity};
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Var, VarId};
 
-/// The temporaries of a body.
+/// Temporaries of a body.
 struct Lift<'a> {
     activities: &'a mut Activities,
-    /// By variable, its uses, up to two.
+    /// Number of uses of each variable, up to two.
     uses: Vec<u8>,
-    /// By variable, whether it is bound to what is made of one-hot arrays and stays so as dual numbers.
+    /// Whether each variable is built from one-hot arrays and stays one-hot as dual numbers.
     is_made: Vec<bool>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn lift(activities: &mut Activities, vars: &Arena<VarId, Var>, body: 
 }
 
 impl Lift<'_> {
-    // Recursive on the nesting of blocks, as is all here.
+    // Recursive on the nesting of blocks, as is every function here.
     fn count(&mut self, vars: &Arena<VarId, Var>, block: &Block) {
         for stmt in &block.stmts {
             let is_made = match &stmt.expr {

@@ -1,15 +1,15 @@
-//! Derivatives asked for from outside: a function that computes what a person or a program wants.
+//! Requests for derivatives: a function that computes the derivatives that a user or a program needs.
 //!
-//! In: a function, and a [`Request`]: which parts, by which parameters. Out: a function of the same
-//! parameters (and the directions, for products) that computes the parts in one call, without
-//! derivatives that are not worked out. One part stands bare; several make a record whose fields have the parts' names.
+//! In: a function, and a [`Request`]: parts and parameters. Out: a function with the same parameters (and the
+//! directions, for products) that computes the parts in one call; the derivatives in it are not expanded. A single part
+//! is the bare result; several parts form a record whose fields have the parts' names.
 //!
-//! Shapes, where `p` is a parameter and `r` the result:
+//! Shapes, for a parameter `p` and the result `r`:
 //!
 //! | part | is |
 //! | --- | --- |
 //! | `value` | `r` |
-//! | `gradient` | for a scalar `r`: as `p`, its integers and truth values left out |
+//! | `gradient` | for a scalar `r`: as `p`, without integers and truth values |
 //! | `jacobian` | output by input: as `r`, each double in it replaced by a gradient: `j[o][i]` = ∂r\[o\]/∂p\[i\] |
 //! | `jvp` | as `r`: the derivative along the direction |
 //! | `hessian` | the Jacobian of the gradient: `h[i][j]` = ∂²r/∂p\[i\]∂p\[j\] |
@@ -18,16 +18,15 @@
 //! | `vjp` | as `p`: the cotangent of `p` for the cotangent of `r` |
 //!
 //! With several parameters, a gradient, Jacobian, diagonal or `hvp` is a record with a field for each, and a Hessian a
-//! record of such records: `h.x.y[i][j]` = ∂²r/∂x\[i\]∂y\[j\]. A parameter that is a tuple or record is taken
-//! for several in the same way. The direction by `x` is a further parameter of its type, `x_tan`.
+//! record of such records: `h.x.y[i][j]` = ∂²r/∂x\[i\]∂y\[j\]. A parameter that is a tuple or record is treated like
+//! several parameters. The direction by `x` is a further parameter of its type, `x_tan`.
 //!
-//! The cotangent of the result is a further parameter, `result_adj`: as `r`, its integers and truth values left
-//! out.
+//! The cotangent of the result is a further parameter, `result_adj`: as `r`, without integers and truth values.
 //!
-//! Forward mode makes a column of a Jacobian at a time, reverse mode a row; [`Mode`] says which. A gradient by
-//! reverse mode costs a few times the function, a Hessian the same for each input, `hvp` once. The diagonal of a Hessian takes
-//! as many times `hvp` as there are doubles in a block of it, where the index structure tells that it is made of blocks along
-//! the diagonal (once for a sum of terms of one number each), else once for each input.
+//! Forward mode computes one column of a Jacobian at a time, reverse mode one row; [`Mode`] selects one. A gradient by
+//! reverse mode costs a few times the function, a Hessian the same for each input, `hvp` once. The diagonal of a
+//! Hessian costs as many `hvp`s as there are doubles in one of its blocks if the index structure shows that it is block
+//! diagonal (one for a sum of terms of one number each), else one for each input.
 
 use crate::asked::Asked;
 use crate::reverse::MadeAgain;
@@ -37,38 +36,38 @@ use chainrule_ir::rows::Way;
 use chainrule_ir::value::named;
 use chainrule_ir::{Function, Size, Type, VarId, named_type};
 
-/// One thing to compute.
+/// Quantity to compute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Part {
-    /// The function's value.
+    /// Value of the function.
     Value,
-    /// The gradient of a scalar function.
+    /// Gradient of a scalar function.
     Gradient,
-    /// The Jacobian.
+    /// Jacobian.
     Jacobian,
-    /// The derivative along a direction.
+    /// Derivative along a direction.
     Jvp,
-    /// The matrix of second derivatives of a scalar function.
+    /// Matrix of second derivatives of a scalar function.
     Hessian,
-    /// The second derivatives of a scalar function by each input alone.
+    /// Second derivatives of a scalar function by each input twice.
     HessianDiagonal,
-    /// The Hessian times a direction.
+    /// Hessian times a direction.
     Hvp,
-    /// The derivative against a cotangent.
+    /// Derivative against a cotangent.
     Vjp,
 }
 
-/// Which way derivatives are made.
+/// Mode of differentiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Whichever is cheaper: reverse mode where there are more than twice as many inputs as results, forward mode otherwise. A
-    /// Jacobian of which only sizes decide that is made either way, as they are found when the function is called; see
+    /// The cheaper mode: reverse mode if there are more than twice as many inputs as results, forward mode otherwise.
+    /// If the choice for a Jacobian depends on sizes, both are generated, and the sizes of a call select one; see
     /// [`rows`](chainrule_ir::rows).
     #[default]
     Auto,
-    /// Forward mode. A `vjp` is made of it all the same by reverse mode.
+    /// Forward mode. A `vjp` uses reverse mode nevertheless.
     Forward,
-    /// Reverse mode. A `jvp` is made by forward mode all the same.
+    /// Reverse mode. A `jvp` uses forward mode nevertheless.
     Reverse,
 }
 
@@ -85,7 +84,7 @@ impl Part {
         Self::Vjp,
     ];
 
-    /// Its name: the field of the result.
+    /// Returns its name: the field of the result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -100,7 +99,7 @@ impl Part {
         }
     }
 
-    /// The part of this name.
+    /// Returns the part with this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
@@ -115,37 +114,36 @@ impl Part {
     }
 }
 
-/// What the cotangent of the result is called among the parameters.
+/// Name of the parameter for the cotangent of the result.
 pub(crate) const COTANGENT: &str = "result_adj";
 
-/// What to compute.
+/// Request for derivatives.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
-    /// The parts, in the order of the result's fields. A part named twice counts once.
+    /// Parts, in the order of the result's fields. A part named twice counts once.
     pub parts: Vec<Part>,
-    /// The parameters to differentiate by, in the order of the fields; none for all that have a `Double`.
+    /// Differentiation parameters, in the order of the fields; empty for all that contain a `Double`.
     pub by: Vec<Name>,
-    /// Which way.
+    /// Mode of differentiation.
     pub mode: Mode,
-    /// How many states of a loop reverse mode has in memory at most, one at least; the others are computed again. All are
-    /// kept where nothing is said, but for loops of which nobody knows at entry how many they have ([`MadeAgain`]).
+    /// Maximum number of states of a loop that reverse mode keeps in memory, at least one; the others are recomputed.
+    /// With `None`, all are kept, except of loops whose number of steps is unknown at entry ([`MadeAgain`]).
     pub checkpoints: Option<u32>,
 }
 
-/// The function that computes `request` of `function`, called `<name>_<part>_<part>...`.
+/// Returns the function that computes `request` of `function`, with the name `<name>_<part>_<part>...`.
 ///
 /// # Errors
-/// A parameter that is not there, is named twice, or has no `Double`; a result that is not a scalar where a
-/// gradient, a Hessian or `hvp` is asked for, or has no `Double` at all; nothing asked for; a parameter
-/// that has the name of a direction.
+/// Fails for a parameter that does not exist, is named twice, or has no `Double`; a result that is not a scalar for a
+/// gradient, a Hessian or `hvp`, or has no `Double` at all; an empty request; a parameter with the name of a direction.
 pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagnostics> {
     derive_told(function, request).map(|(derived, _)| derived)
 }
 
-/// As [`derive()`], with the loops that have checkpoints though none were asked for.
+/// Does the same as [`derive()`], and returns the loops that got checkpoints although none were requested.
 ///
 /// # Errors
-/// As [`derive()`].
+/// The errors of [`derive()`].
 pub fn derive_told(function: &Function, request: &Request) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
     let mut parts: Vec<Part> = Vec::new();
     for part in &request.parts {
@@ -161,8 +159,8 @@ pub fn derive_told(function: &Function, request: &Request) -> Result<(Function, 
     forward::expand_told(&derived, request.checkpoints)
 }
 
-/// Where the Jacobian in `request` of `function` is made by rows, for people (`2*m < n`), if the derived function has both ways
-/// and sizes decide.
+/// Returns the condition under which the Jacobian in `request` of `function` is computed by rows, as text for users
+/// (`2*m < n`), if the derived function contains both ways and sizes decide.
 #[must_use]
 pub fn by_rows_where(function: &Function, request: &Request) -> Option<String> {
     let by = check(function, &request.parts, &request.by).ok()?;
@@ -172,8 +170,8 @@ pub fn by_rows_where(function: &Function, request: &Request) -> Option<String> {
     request.parts.contains(&Part::Jacobian).then(|| format!("{} < {}", name(&less), name(&more)))
 }
 
-/// Checks that `function` has what `request` names, and that the parts fit its result: all that [`derive()`] can find wrong.
-/// Takes no time to speak of.
+/// Checks that the parameters of `request` exist in `function`, and that the parts match its result: all errors of
+/// [`derive()`], at negligible cost.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -181,7 +179,7 @@ pub fn check_request(function: &Function, request: &Request) -> Result<(), Diagn
     check(function, &request.parts, &request.by).map(|_| ())
 }
 
-/// The parameters to differentiate by.
+/// Returns the differentiation parameters.
 pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<Vec<VarId>, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let name = &function.name;

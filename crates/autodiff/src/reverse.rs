@@ -1,13 +1,13 @@
-//! Reverse mode, source to source: a [`Expr::Vjp`] becomes ordinary code.
+//! Reverse mode, source to source: expansion of an [`Expr::Vjp`] into ordinary code.
 //!
-//! Source: the future work of Shaikhha, Fitzgibbon, Vytiniotis and Peyton Jones, *Efficient differentiable
-//! programming in a functional array-processing language* (2018), section 7. Scopes are executed again instead
-//! of taped, as in Schenck, Rønning, Henriksen and Oancea, *AD for an array language with nested
-//! parallelism* (2022), section 4; what they accumulate by effect is a sum of one-hot arrays here.
+//! Source: the future work of Shaikhha, Fitzgibbon, Vytiniotis and Peyton Jones, *Efficient differentiable programming
+//! in a functional array-processing language* (2018), section 7. Scopes are recomputed instead of taped, as in Schenck,
+//! Rønning, Henriksen and Oancea, *AD for an array language with nested parallelism* (2022), section 4; in place of
+//! their accumulation by effects, this module sums one-hot arrays.
 //!
-//! Notation: `x_adj` is the cotangent of `x`. A block is first computed (`Reverse::primal`), then its statements
-//! are gone through from the last to the first (`Reverse::sweep`), and each passes the cotangent of what it
-//! binds on to its operands:
+//! Notation: `x_adj` is the cotangent of `x`. A block is first computed (`Reverse::primal`), then its statements are
+//! visited from the last to the first (`Reverse::sweep`), and each propagates the cotangent of its variable to its
+//! operands:
 //!
 //! | statement | cotangents |
 //! | --- | --- |
@@ -16,21 +16,21 @@
 //! | `a = build n (fun i -> e)` | for each variable `v` around: `v_adj += sum n (fun i -> v_adj of e for a_adj[i])` |
 //! | `y = sum n (fun i -> e)` | the same for `y_adj` instead of `a_adj[i]` |
 //! | `y = if c then e else f` | `v_adj += if c then v_adj of e else v_adj of f` |
-//! | `s = ifold (fun s i -> e) s0 n` | a loop from the last step to the first, whose state is the cotangent of `s`; it reads the states of the first loop, which are kept |
+//! | `s = ifold (fun s i -> e) s0 n` | a reverse loop over the kept states, whose state is the cotangent of `s` |
 //! | `s = while ..` | as a fold of as many steps as the loop has taken |
 //! | `y = f x` for an `f` with a rule | `x_adj += rule x y y_adj` (module `custom`) |
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
 //!
-//! States of loops are kept, and with them what was dear to compute in their bodies (module `tape`); or made again from a
-//! number of checkpoints (module `checkpoints`), where that is asked for, or where nobody knows at entry how many there will be
-//! (module `keeping`).
+//! States of loops are kept, together with the expensive values of their bodies (module `tape`); or recomputed from a
+//! number of checkpoints (module `checkpoints`), on request, or if the number of steps is unknown at entry (module
+//! `keeping`).
 //!
-//! In the scope of a loop's body that is gone through backwards, the rest of the body is computed again: work is at most
-//! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for what is kept
-//! of folds. A cotangent that is zero by structure is never written.
+//! In the scope of a loop's body in the reverse sweep, the rest of the body is recomputed: work is at most `d + 1`
+//! times the function's for statements in `d` loops, and memory is that of one iteration plus the kept states of folds.
+//! A structurally zero cotangent is never emitted.
 //!
-//! Holds: the value part is computed as the original, in its order. Where several terms meet in one cotangent,
-//! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
+//! Holds: the value part is computed as in the original, in its order. The order of the terms of a cotangent is fixed
+//! but unspecified: sums of cotangents may be reassociated.
 
 mod checkpoints;
 mod keeping;
@@ -51,8 +51,8 @@ use checkpoints::{Advance, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 use tape::Tape;
 
-/// Writes the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open
-/// block; returns its variable. `body` has no derivatives in it and its activities and slopes are known.
+/// Emits the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open block;
+/// returns its variable. `body` contains no derivatives and its activities and slopes are known.
 pub(crate) fn vjp(
     out: &mut Emitter,
     (activities, slopes): (&Activities, &Slopes),
@@ -90,60 +90,60 @@ pub(crate) fn vjp(
 /// Cotangents by variable of the body.
 type Found = BTreeMap<VarId, Cotangent>;
 
-/// What of `Found` leaves a block as a list of variables: each variable with the form of its cotangent.
+/// Parts of `Found` that leave a block as a list of variables: each variable with the form of its cotangent.
 type Forms = Vec<(VarId, Cotangent)>;
 
 struct Reverse<'a> {
     out: &'a mut Emitter,
     activities: &'a Activities,
     slopes: &'a Slopes,
-    /// What variables of the body are called in the copy that is in scope.
+    /// Names of the body's variables in the copy in scope.
     copies: Renaming,
-    /// For each block that is gone through, what has been found so far.
+    /// Cotangents found so far, for each block in the reverse sweep.
     scopes: Vec<Found>,
-    /// For each active loop with a state in the copy that is in scope, how its steps are told.
+    /// Access to the states of each active loop in the copy in scope.
     kept: BTreeMap<VarId, Kept>,
     /// Integers that are never negative.
     naturals: BTreeSet<VarId>,
-    /// Numbers of the body that are known in the copy that is in scope, though nothing has computed them there.
+    /// Numbers of the body that are known in the copy in scope without a statement that computes them there.
     numbers: BTreeSet<VarId>,
-    /// For builds and sums of the body of which something is kept: what, and the array of it.
+    /// Tapes of builds and sums of the body, each with the array of its rows.
     tapes: BTreeMap<VarId, (Tape, VarId)>,
 }
 
-/// The steps that a loop took.
+/// Steps of a loop that was run.
 #[derive(Clone)]
 struct Kept {
     states: States,
-    /// How many.
+    /// Number of steps.
     count: Size,
-    /// What else is kept of each, and the array of it.
+    /// Tape of each step, and the array of its rows.
     tape: Option<(Tape, VarId)>,
 }
 
-/// How the state before a step is found again.
+/// Source of the state before a step.
 #[derive(Clone, Copy)]
 enum States {
-    /// All states are in this array.
+    /// Array of all states.
     Kept(VarId),
-    /// They are computed again, from this one on, with so many checkpoints.
+    /// Recomputed from this initial state, with so many checkpoints.
     Again { init: VarId, checkpoints: u32 },
 }
 
-/// A loop with a state, to be gone through backwards.
+/// Loop with a state, for the reverse sweep.
 struct Steps<'b> {
     var: VarId,
-    /// Bound in `body`, unless the body has none.
+    /// Variable bound in `body`, unless the body is empty.
     index: Option<VarId>,
     state: VarId,
     init: VarId,
     body: &'b Block,
-    /// Whether `body` is worth a state, an element and a term.
+    /// Whether the result of `body` is a tuple of state, element and term.
     is_general: bool,
 }
 
 impl Reverse<'_> {
-    /// The type of a variable of the body, in the copy.
+    /// Returns the type of a variable of the body, in the copy.
     fn ty(&self, var: VarId) -> Type {
         self.out.builder.rename_type(self.out.ty(var), &self.copies)
     }
@@ -152,7 +152,7 @@ impl Reverse<'_> {
         self.out.builder.rename_size(size, &self.copies)
     }
 
-    /// Computes the statements of `block` in the open block.
+    /// Emits the statements of `block` into the open block.
     fn primal(&mut self, block: &Block) {
         for stmt in &block.stmts {
             if self.numbers.contains(&stmt.var) {
@@ -177,7 +177,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// Computes a loop whose states are made again from checkpoints. Does nothing where they are to be kept.
+    /// Emits a loop whose states are recomputed from checkpoints. Does nothing if they are to be kept.
     fn forget(&mut self, stmt: &Stmt) -> bool {
         let Some(checkpoints) = self.checkpoints(stmt) else { return false };
         let (count, init) = match &stmt.expr {
@@ -203,8 +203,8 @@ impl Reverse<'_> {
         true
     }
 
-    /// Computes a loop, and keeps the state before each step and what `tape` says. `body` writes an iteration and returns the
-    /// next state, the element and the term, and the row of the tape.
+    /// Emits a loop, and keeps the state before each step and the values of `tape`. `body` emits an iteration and
+    /// returns the next state, the element and the term, and the row of the tape.
     fn keep(
         &mut self,
         stmt: &Stmt,
@@ -289,7 +289,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// Runs a `while`: its last state, and how many steps it takes.
+    /// Emits a `while`; returns its last state and its number of steps.
     fn run_while(&mut self, limit: &Size, state: VarId, init: VarId, condition: &Block, body: &Block) -> (VarId, Size) {
         let limit = self.size(limit);
         let zero = self.out.builder.int(0);
@@ -312,13 +312,13 @@ impl Reverse<'_> {
         let last = Expr::While { limit: limit.clone(), state: pair, init, condition, body };
         let last = self.out.builder.compute(last);
         let (last, steps) = (self.out.component(last, 0), self.out.component(last, 1));
-        // That it is at most the limit says how much memory the states need.
+        // The number of steps is at most the limit, which bounds the memory of the states.
         let limit = self.out.builder.size(limit);
         let steps = self.out.builder.compute(Expr::op(Op::Min, &[steps, limit]));
         (last, self.natural(Size::var(steps)))
     }
 
-    /// `size`, or 0 where it may be negative.
+    /// Emits `size`, or 0 if it may be negative.
     fn natural(&mut self, size: Size) -> Size {
         if size.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|var| self.naturals.contains(var))) {
             return size;
@@ -329,8 +329,8 @@ impl Reverse<'_> {
         Size::var(max)
     }
 
-    /// Goes through `block`, which has been computed in the open block, backwards, with `seed` as the cotangent
-    /// of its result. Returns the cotangents of what is not bound in it.
+    /// Runs the reverse sweep of `block`, which has been computed in the open block, with `seed` as the cotangent of
+    /// its result. Returns the cotangents of the variables bound outside.
     fn swept(&mut self, block: &Block, seed: impl FnOnce(&mut Self) -> Cotangent) -> Found {
         self.scopes.push(Found::new());
         let seed = seed(self);
@@ -344,7 +344,7 @@ impl Reverse<'_> {
         self.scopes.pop().unwrap_or_default()
     }
 
-    /// `var_adj += adj`.
+    /// Emits `var_adj += adj`.
     fn add(&mut self, var: VarId, adj: Cotangent) {
         let Some(adj) = adj.restricted(self.activities.get(var)) else { return };
         let Some(found) = self.scopes.last_mut() else { return };
@@ -437,7 +437,7 @@ impl Reverse<'_> {
                 });
             }
             (Expr::Custom(custom), adj) => self.custom(stmt.var, custom, &adj),
-            // What is left has no operand that is active.
+            // The other expressions have no active operand.
             _ => {}
         }
     }
@@ -454,7 +454,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// What states its own derivative: by its rule.
+    /// Propagates through a function with its own rule.
     fn custom(&mut self, var: VarId, custom: &Custom, adj: &Cotangent) {
         let (at, value, ty) = (self.copies.get(custom.at), self.copies.get(var), self.ty(var));
         let packed = Cotangent::pack(self.out, Some(adj), &ty);
@@ -470,7 +470,7 @@ impl Reverse<'_> {
         self.add(custom.at, found);
     }
 
-    /// A build or a sum: the cotangents of what is around it are sums over its iterations.
+    /// Propagates through a build or a sum: the cotangents of outer variables are sums over its iterations.
     fn terms(
         &mut self,
         var: VarId,
@@ -498,14 +498,14 @@ impl Reverse<'_> {
         }
     }
 
-    /// All of `found` as one variable, with how it is made up.
+    /// Returns all of `found` as one variable, with its form.
     fn leaving(&mut self, found: &Found) -> (Forms, VarId) {
         let forms: Forms = found.iter().map(|(var, adj)| (*var, adj.clone())).collect();
         let term = self.flat(&forms, found);
         (forms, term)
     }
 
-    /// The leaves of `forms` of what was found, as one variable: the leaf where there is one, or a tuple.
+    /// Returns the leaves of `forms` in `found` as one variable: the leaf if there is one, or a tuple.
     fn flat(&mut self, forms: &Forms, found: &Found) -> VarId {
         let mut leaves = Vec::new();
         for (var, form) in forms {
@@ -518,14 +518,14 @@ impl Reverse<'_> {
         }
     }
 
-    /// Adds what a block has left in `whole` to the cotangents out here.
+    /// Adds the cotangents in `whole`, which a block has returned, to those of the enclosing block.
     fn arrived(&mut self, forms: &Forms, whole: VarId) {
         for (var, adj) in self.unflat(forms, whole) {
             self.add(var, adj);
         }
     }
 
-    /// The inverse of [`Self::flat`].
+    /// Inverse of [`Self::flat`].
     fn unflat(&mut self, forms: &Forms, whole: VarId) -> Forms {
         let n: usize = forms.iter().map(|(_, form)| form.n_leaves()).sum();
         let leaves: Vec<VarId> =
@@ -541,7 +541,7 @@ impl Reverse<'_> {
             self.out.open();
             self.primal(block);
             let found = self.swept(block, |_| adj.clone());
-            // Its result is known when both sides are.
+            // The form of the result is known after both sides.
             (self.out.close(condition), found)
         });
         let mut joined = sides[0].1.clone();
@@ -566,8 +566,8 @@ impl Reverse<'_> {
         self.arrived(&forms, whole);
     }
 
-    /// A loop with a state, from the last step to the first. `seed` makes the cotangent of the body's result of
-    /// that of the next state, in step `i`.
+    /// Propagates through a loop with a state, from the last step to the first. `seed` computes the cotangent of the
+    /// body's result from that of the next state, in step `i`.
     fn steps(
         &mut self,
         steps: &Steps<'_>,
@@ -578,7 +578,7 @@ impl Reverse<'_> {
         let state_ty = self.ty(steps.state);
         let activity = self.activities.get(steps.state).clone();
         let Some(kept) = self.kept.get(&steps.var).cloned() else { return };
-        // A state without a cotangent is a loop of independent iterations.
+        // If the state has no cotangent, the iterations are independent.
         let form = Cotangent::form(&state_ty, &activity).unwrap_or(Cotangent::Tuple(Vec::new()));
         let state_forms: Forms = vec![(steps.state, form)];
         let mut whole_init = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());

@@ -1,13 +1,13 @@
 //! Where tangents and cotangents are infinite: which products of the chain rule have to hide an infinity from a zero.
 //!
-//! In: a body and its activities. Out: for each of its variables the worst [`Slope`] of an operator on the way from a parameter
-//! to it, by which its tangent is multiplied, or from it to the result, by which its cotangent is; and for cotangents whether
-//! there is an operator on that way that saturates.
+//! In: a body and its activities. Out: for each of its variables the worst [`Slope`] of an operator on the way from a
+//! parameter to it, by which its tangent is multiplied, or from it to the result, by which its cotangent is; and for
+//! cotangents whether there is an operator on that way that saturates.
 //!
-//! Holds: slopes are at least what the operators are, closed under the flow of values. What a loop carries from step to step has
-//! the worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero behind an operator that saturates.
-//! One that is infinite at a border is hidden from the slope of the function that it meets first, and from all factors of
-//! products: behind `cos (sqrt x)` nothing is hidden any more.
+//! Holds: slopes are at least what the operators are, closed under the flow of values. What a loop carries from step to
+//! step has the worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero behind an
+//! operator that saturates. One that is infinite at a border is hidden from the slope of the function that it meets
+//! first, and from all factors of products: behind `cos (sqrt x)` nothing is hidden any more.
 
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};
@@ -108,7 +108,7 @@ impl Pass<'_> {
         (if partial.slope == Slope::Pole { Slope::Finite } else { partial.slope }, partial.saturates)
     }
 
-    /// The worst of the active operators of `block`.
+    /// Returns the worst of the active operators of `block`.
     fn worst(&self, block: &Block) -> Found {
         let mut worst = Found::default();
         for stmt in &block.stmts {

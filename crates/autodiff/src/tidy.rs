@@ -1,21 +1,21 @@
-//! What keeps expanded code sane: components of known tuples are forwarded, dead statements go.
+//! Cleanup of expanded code: forwards components of known tuples and removes dead statements.
 //!
-//! In: a function or a block. Out: the same, computing the same. Holds: no statement is added and none
-//! moves; what remains is used. Linear. A statement that could only have failed (an index out of range, a
-//! `while` past its limit) goes with its unused result: there are no effects, only values.
-//! Indexing into a `build` and everything else that a cost decides is the rewriter's.
+//! In: a function or a block. Out: an equivalent one. Holds: no statement is added and none moves; all remaining
+//! statements are used. Linear. A statement that could only have failed (an index out of range, a `while` past its
+//! limit) is removed with its unused result: there are no effects, only values. Indexing into a `build` and other
+//! transformations with a cost trade-off belong to the rewriter.
 
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Function, Operands, Size, Type, Var, VarId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 
-/// Tidies the body of `function`.
+/// Cleans up the body of `function`.
 pub fn function(function: &mut Function) {
     Tidier::default().block(&function.vars, &mut function.body);
 }
 
-/// Tidies blocks of one function; room for what is known of its variables is made once.
+/// Cleans up blocks of one function; the tables of facts are allocated once.
 #[derive(Default)]
 pub(crate) struct Tidier {
     facts: Vec<Fact>,
@@ -23,15 +23,15 @@ pub(crate) struct Tidier {
 }
 
 impl Tidier {
-    /// Tidies `block`, a block over `vars`. Linear in the block.
-    // What an earlier call found of a variable is overwritten before it is looked at: both passes say
-    // something of every variable that is bound in the block, and nothing is ever said of the others.
+    /// Cleans up `block`, a block over `vars`. Linear in the block.
+    // Facts of an earlier call are overwritten before they are read: both passes record a fact for every variable that
+    // is bound in the block, and never for others.
     pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
         self.tidy(vars, block, None);
     }
 
-    /// Tidies `block`, and computes equal scalars once. A derivative of a derivative needs this: the chain rule writes the
-    /// same products at each level, so that their number would double with it.
+    /// Tidies `block`, and computes equal scalars once. A derivative of a derivative needs this: the chain rule writes
+    /// the same products at each level, so that their number would double with it.
     pub(crate) fn shared(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
         self.tidy(vars, block, Some(Scalars::default()));
     }
@@ -55,7 +55,7 @@ enum Scalar {
 }
 
 impl Scalar {
-    /// Returns the computation of `expr`, if it is a scalar's.
+    /// Returns the computation of `expr`, if it is a scalar.
     fn of(expr: &Expr) -> Option<Self> {
         Some(match expr {
             Expr::Real(value) => Self::Real(value.to_bits()),
@@ -82,15 +82,15 @@ struct Scalars {
     added: Vec<Scalar>,
 }
 
-/// What is known of a variable.
+/// Known fact about a variable.
 #[derive(Clone, Debug)]
 enum Fact {
     Nothing,
-    /// It is another variable.
+    /// Equal to another variable.
     Is(VarId),
-    /// It is a tuple of these.
+    /// Tuple of these variables.
     Tuple(Vec<VarId>),
-    /// It is this component of that tuple.
+    /// This component of that tuple.
     Component(VarId, usize),
 }
 
@@ -98,7 +98,7 @@ struct Forwarding<'a> {
     vars: &'a Arena<VarId, Var>,
     facts: &'a mut Vec<Fact>,
     live: &'a mut Vec<bool>,
-    /// Scalars to share, if any are.
+    /// Scalars to share, if requested.
     scalars: Option<Scalars>,
 }
 
@@ -107,7 +107,7 @@ impl Forwarding<'_> {
         let before = self.scalars.as_ref().map_or(0, |scalars| scalars.added.len());
         for stmt in &mut block.stmts {
             stmt.expr.map_operands(&|var| self.resolve(var), &Size::clone);
-            // What a function with a rule captures stays as it is.
+            // Variables that a function with a rule captures are unchanged.
             let is_opaque = matches!(stmt.expr, Expr::Custom(_) | Expr::Jvp { .. } | Expr::Vjp { .. });
             let outside = if is_opaque { self.scalars.take() } else { None };
             for inner in stmt.expr.blocks_mut() {
@@ -128,8 +128,8 @@ impl Forwarding<'_> {
         }
     }
 
-    /// Returns the variable in scope with the value of `expr`, which is that of `var`. Sizes may name an integer, so it
-    /// stays itself.
+    /// Returns the variable in scope with the value of `expr`, which is that of `var`. Sizes may refer to an integer,
+    /// so it is not replaced.
     fn same_scalar(&mut self, var: VarId, expr: &Expr) -> Option<VarId> {
         let scalars = self.scalars.as_mut()?;
         if !matches!(self.vars[var].ty, Type::Double | Type::Bool) {
@@ -155,7 +155,7 @@ impl Forwarding<'_> {
     fn fact(&self, var: VarId, expr: &Expr) -> Fact {
         match expr {
             Expr::Component(tuple, k) => match &self.facts[tuple.index()] {
-                // Sizes may name an integer, so it stays itself.
+                // Sizes may name an integer, so it is not replaced.
                 Fact::Tuple(parts) if self.vars[var].ty != Type::Int => match parts.get(*k) {
                     Some(part) => Fact::Is(*part),
                     None => Fact::Nothing,
@@ -170,7 +170,7 @@ impl Forwarding<'_> {
         }
     }
 
-    /// The tuple that is taken apart and put together again in `parts`.
+    /// Returns the tuple whose components are exactly `parts`, in order.
     fn same_tuple(&self, var: VarId, parts: &[VarId]) -> Option<VarId> {
         let Fact::Component(tuple, 0) = self.facts[parts.first()?.index()] else { return None };
         let in_place = |(k, part): (usize, &VarId)| match self.facts[part.index()] {
@@ -194,7 +194,7 @@ impl Liveness<'_> {
             if !self.live[stmt.var.index()] {
                 continue;
             }
-            // A type names the integers its sizes are over.
+            // A type refers to the integers of its sizes.
             self.use_type(stmt.var);
             for binder in stmt.expr.binders() {
                 self.use_type(binder);

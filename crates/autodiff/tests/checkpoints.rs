@@ -1,4 +1,5 @@
-//! Derivatives with checkpoints: the same bits as with all states kept, and as few steps again as can be.
+//! Derivatives with checkpoints: bitwise equal to those with all states kept, with the minimum number of recomputed
+//! steps.
 
 use arbitrary::Unstructured;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand, expand_with};
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
 
-/// Doubles; counts sines.
+/// Algebra of doubles that counts sines.
 struct Counting(usize);
 
 impl Algebra for Counting {
@@ -30,7 +31,7 @@ impl Algebra for Counting {
     }
 }
 
-/// n times x = sin x * p.
+/// Returns n iterations of x = sin x * p.
 fn chain() -> Function {
     let mut b = Builder::new("chain");
     let (x, p, n) = (b.param("x", Type::Double), b.param("p", Type::Double), b.param("n", Type::Int));
@@ -41,7 +42,8 @@ fn chain() -> Function {
     b.finish(result)
 }
 
-/// The fewest steps that are run again to go backwards through `length` steps with `n` snapshots, the first state's included.
+/// Returns the minimum number of recomputed steps of a reverse sweep through `length` steps with `n` snapshots, the
+/// first state's included.
 fn fewest(length: usize, n: usize) -> usize {
     let mut best = vec![vec![0; n + 1]; length + 1];
     for l in 2..=length {
@@ -81,14 +83,14 @@ fn the_schedule_is_the_best_there_is() {
             let mut counting = Counting(0);
             let found = evaluate(&again, &mut counting, &args).expect("a value");
             assert_eq!(bits(&found), bits(&expected), "{n} steps, {n_checkpoints} checkpoints");
-            // Each step is computed once more where it is gone through backwards.
+            // Each step is computed once more in the reverse sweep.
             let more = counting.0 - n as usize;
             assert_eq!(more, fewest(n as usize, n_checkpoints as usize), "{n} steps, {n_checkpoints} checkpoints");
         }
     }
 }
 
-/// Compares derivatives with and without checkpoints; whether there were values to compare.
+/// Compares derivatives with and without checkpoints; returns whether there were values to compare.
 fn compare(function: &Function, args: &[Value<f64>], checkpoints: u32) -> bool {
     let kept = expand(function).expect("ordinary code");
     let again = expand_with(function, Some(checkpoints)).expect("ordinary code");
@@ -103,7 +105,7 @@ fn compare(function: &Function, args: &[Value<f64>], checkpoints: u32) -> bool {
     }
 }
 
-/// A cotangent of ones, or of what there is.
+/// Returns a cotangent of ones in the shape of the value.
 fn ones(ty: &Type, value: &Value<f64>) -> Option<Value<f64>> {
     match (ty, value) {
         _ if !ty.has_double() => None,
@@ -139,7 +141,7 @@ fn random_derivatives_are_the_same_bits() {
             if let Ok((function, args)) = arrays::updates(&mut Unstructured::new(&bytes), 40) {
                 compared.set(compared.get() + usize::from(reverse(&function, &args, checkpoints)));
             }
-            // With derivatives of either mode in it.
+            // Includes derivatives of either mode.
             if let Ok(Case { function, args }) = case(&mut Unstructured::new(&bytes), Options::smooth()) {
                 compared.set(compared.get() + usize::from(compare(&function, &args, checkpoints)));
                 compared.set(compared.get() + usize::from(reverse(&function, &args, checkpoints)));

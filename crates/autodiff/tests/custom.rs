@@ -1,5 +1,5 @@
-//! `withDerivative` and `constant`: rules are what derivatives are made of, in both modes, nested, with the evaluator as
-//! the meaning; what they cannot say is an error.
+//! `withDerivative` and `constant`: rules define derivatives, in both modes, nested, with the evaluator as reference;
+//! unsupported uses are errors.
 
 use chainrule_autodiff::{check, expand, own_derivative};
 use chainrule_base::Sources;
@@ -14,7 +14,7 @@ fn function(text: &str) -> Function {
     program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// What `f` gives, by the evaluator and as expanded.
+/// Returns the doubles of `f`, from the evaluator and as expanded.
 fn reals(text: &str, args: &[Value<f64>]) -> Vec<f64> {
     let function = function(text);
     verify(&function).unwrap_or_else(|found| panic!("{found:?}"));
@@ -27,7 +27,7 @@ fn reals(text: &str, args: &[Value<f64>]) -> Vec<f64> {
     found.reals().into_iter().copied().collect()
 }
 
-/// A function whose rules are seven times too large: what comes out tells that they were used.
+/// Function whose rules are seven times too large: the result shows that they were used.
 const SEVEN: &str = "
 let seven = fun (x : Double) ->
   withDerivative (fun x -> x * x) (fun self x y t -> 14 * x * t) (fun self x y w -> 14 * x * w) x
@@ -39,7 +39,7 @@ fn a_rule_is_the_derivative() {
     assert_eq!(f("derivative seven x", 3.0), [42.0]);
     assert_eq!(f("vjp seven x 2.0", 3.0), [84.0]);
     assert_eq!(f("gradient (fun v -> seven v[0] * v[1]) [x, 5.0]", 3.0), [210.0, 9.0]);
-    // The rule is differentiated as it stands; in it, x * x is not.
+    // The rule is differentiated as written; `x * x` is not.
     assert_eq!(f("derivative (derivative seven) x", 3.0), [14.0]);
     assert_eq!(f("hvp (fun v -> seven v[0]) [x] [1.0]", 3.0), [14.0]);
     // Through loops, branches and states.
@@ -50,7 +50,7 @@ fn a_rule_is_the_derivative() {
     );
     assert_eq!(f("gradient (fun v -> ifold (fun s i -> seven s + v[i]) 1.0 2) [x, x]", 1.0), [28.0, 1.0]);
     assert_eq!(f("derivative (fun x -> ifold (fun s i -> seven s) x 2) x", 1.0), [196.0]);
-    // Each derivative by its own variable.
+    // Each derivative is by its own variable.
     assert_eq!(f("derivative (fun a -> a * derivative (fun b -> seven (a + b)) 1.0) x", 1.0), [42.0]);
 }
 
@@ -92,7 +92,7 @@ fn a_rule_applies_its_own_function() {
     let text = format!("{QUOTIENT}\nlet f = fun (v : [2]Double) -> quotient v[0] v[1]");
     let (f, precise) = (function(&text), &mut Precise::new());
     let point: Value<f64> = vec![3.0, 2.0].into();
-    // In any order, three deep; the evaluator takes the forward rule alone.
+    // In any order, three deep; the evaluator uses the forward rule alone.
     let forward = with_direction(&f);
     let args = vec![point, vec![1.0, 0.5].into()];
     let pair: Value<f64> = Value::Tuple(vec![0.25.into(), 1.5.into()]);
@@ -121,7 +121,7 @@ fn the_point_of_a_rule_is_a_value_also_where_a_rule_has_made_it() {
   (jvp g [x, 2 * x] [1.0, 0.5], vjp g [x, 2 * x] [1.0, 0.5], jvp again [x, 2 * x] [1.0, 0.5])";
         reals(&text, &[3.0.into()])
     };
-    // Of u times u, where both have tangents: what the first rule says, and what both say.
+    // Of u times u, with both active: the contribution of the first rule, and of both.
     let expected = [9.0, 18.0, 9.0, 18.0, 9.0 + 27.0, 18.0 + 108.0];
     for rule in [
         "vectorEMul [v][0] t",
@@ -142,10 +142,10 @@ let f = fun (k : Double) -> (derivative (fun x -> scaled k x) k, derivative (fun
     let errors = expand(&function(text)).expect_err("k is lost");
     let titles: Vec<&str> = errors.iter().map(|d| d.title.as_str()).collect();
     assert_eq!(titles, ["a derivative would be lost"]);
-    // Held constant, or in another derivative than the one at hand.
+    // Held constant, or in another derivative than the current one.
     let ok = text.replace("scaled k 2.0", "scaled (constant k) 2.0");
     assert!(expand(&function(&ok)).is_ok());
-    // What is captured may be differentiated by where the value is not used: the rule says enough.
+    // A captured variable may be active if the value is not used: the rule suffices.
     let nested = "
 let f = fun (k : Double) -> derivative (fun k -> derivative (fun x ->
   withDerivative (fun x -> k * x) (fun _ _ _ t -> k * t) (fun _ _ _ w -> k * w) x) 1.0) k";

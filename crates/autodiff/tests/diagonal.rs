@@ -21,8 +21,8 @@ fn asked(function: &Function, part: Part, mode: Mode) -> Result<Function, String
     Ok(derived)
 }
 
-/// The ways to the doubles of `value`, each with how many of its first steps are fields of records that are not in arrays:
-/// these stand twice in a Hessian before the others stand twice.
+/// Returns the paths to the doubles of `value`, each with the number of its leading steps that are fields of records
+/// outside of arrays: these are duplicated in a Hessian before the others are.
 fn ways<S>(value: &Value<S>) -> Vec<(Vec<usize>, usize)> {
     fn go<S>(value: &Value<S>, way: &mut Vec<usize>, fields: Option<usize>, found: &mut Vec<(Vec<usize>, usize)>) {
         let (items, inside) = match value {
@@ -50,7 +50,7 @@ fn at<S: Clone>(value: &Value<S>, way: &[usize]) -> Option<Value<S>> {
     }
 }
 
-/// What a Hessian has on its diagonal, in the order of `diagonal`.
+/// Returns the diagonal of a Hessian, in the order of `diagonal`.
 fn on_diagonal<S: Clone>(hessian: &Value<S>, diagonal: &Value<S>) -> Option<Value<S>> {
     let one = |(way, n): &(Vec<usize>, usize)| {
         let (fields, inner) = way.split_at(*n);
@@ -59,7 +59,7 @@ fn on_diagonal<S: Clone>(hessian: &Value<S>, diagonal: &Value<S>) -> Option<Valu
     ways(diagonal).iter().map(one).collect::<Option<Vec<_>>>().map(Value::Array)
 }
 
-/// Whether the diagonal told anything; at least `useful` random programs must.
+/// Runs the test; at least `useful` random programs must have a nontrivial diagonal.
 fn run(
     seed: u64,
     cases: u32,
@@ -151,7 +151,7 @@ fn a_diagonal_is_shaped_as_the_arguments() {
 
 #[test]
 fn where_inputs_do_not_meet_one_pass_does_for_all() {
-    // How many times more calls of elementary functions 40 of them take than 20.
+    // Number of additional calls of elementary functions for 40 inputs compared to 20.
     let growth = |text: &str, row: &dyn Fn(f64) -> Value<f64>| {
         let diagonal = asked(&function(text), Part::HessianDiagonal, Mode::Auto).unwrap();
         let hessian = asked(&function(text), Part::Hessian, Mode::Auto).unwrap();
@@ -169,7 +169,7 @@ fn where_inputs_do_not_meet_one_pass_does_for_all() {
     assert!(growth("let f = fun (x : [n]Double) -> sum n (fun i -> sin x[i])", &number) < 2.1);
     let blocks = "let f = fun (x : [n][3]Double) -> sum n (fun i -> exp (vectorNorm2 x[i]))";
     assert!(growth(blocks, &row) < 2.1);
-    // Neighbours, and a function of all of them, have a pass each.
+    // Neighbours, and a function of all of them, take one pass each.
     assert!(growth("let f = fun (x : [n]Double) -> sum (n - 1) (fun i -> sin (x[i] * x[i + 1]))", &number) > 3.5);
     assert!(growth("let f = fun (x : [n]Double) -> log (sum n (fun i -> exp x[i]))", &number) > 3.5);
 }

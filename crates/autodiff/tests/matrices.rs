@@ -1,8 +1,8 @@
-//! The library of matrices: values against naive Rust, derivatives by the rules that the library states against those
-//! of the definitions as the evaluator differentiates them (it looks at no rule of the library), against central
-//! differences, and in both modes, nested in any order. All but the values are in extended precision.
+//! Matrix library: values against naive Rust, derivatives by the library's rules against those of the definitions as
+//! differentiated by the evaluator (which ignores the rules of the library), against central differences, and in both
+//! modes, nested in any order. All except the values are in extended precision.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used, clippy::cloned_ref_to_slice_refs)]
 
 use chainrule_autodiff::{check, expand};
@@ -20,14 +20,14 @@ fn load(text: &str) -> Program {
         .unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The function `f`, the last definition of `text`.
+/// Returns the function `f`, the last definition of `text`.
 fn function(text: &str) -> Function {
     let function = load(text).elaborate("f").unwrap_or_else(|e| panic!("{e}\n{text}"));
     chainrule_ir::verify(&function).unwrap_or_else(|found| panic!("{found:?}"));
     function
 }
 
-/// The value of `f` as code computes it, which is also the evaluator's.
+/// Returns the value of `f` by compiled code, which equals the evaluator's.
 fn value(text: &str, args: &[Value<f64>]) -> Value<f64> {
     let function = function(text);
     let expected = evaluate(&function, &mut F64, args).unwrap_or_else(|why| panic!("{why}\n{text}"));
@@ -55,13 +55,13 @@ fn parts(value: Value<f64>) -> Vec<Value<f64>> {
     }
 }
 
-/// Numbers without a pattern between -1 and 1.
+/// Pseudorandom numbers between -1 and 1.
 struct Numbers(u64);
 
 impl Numbers {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Twenty bits: exact in any arithmetic that follows.
+        // Twenty bits: exact in all subsequent arithmetic.
         #[allow(clippy::cast_precision_loss)]
         let x = (self.0 >> 44) as f64 / f64::from(1u32 << 19);
         x - 1.0
@@ -75,7 +75,7 @@ impl Numbers {
         (0..r).map(|_| self.vector(c)).collect()
     }
 
-    /// Well away from singular, and never with a pivot where it stands.
+    /// Returns a well-conditioned matrix that always needs pivoting.
     fn regular(&mut self, n: usize) -> Matrix {
         let mut a = self.matrix(n, n);
         for (i, row) in a.iter_mut().enumerate() {
@@ -121,7 +121,7 @@ fn apply(a: &Matrix, x: &[f64]) -> Vec<f64> {
     a.iter().map(|row| row.iter().zip(x).map(|(a, x)| a * x).sum()).collect()
 }
 
-/// Gauss with complete pivoting, by columns: the solution, and the determinant.
+/// Gaussian elimination with complete pivoting, by columns: returns the solution, and the determinant.
 fn gauss(a: &Matrix, b: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len();
     let mut w: Matrix = a.iter().zip(b).map(|(row, b)| row.iter().copied().chain([*b]).collect()).collect();
@@ -193,7 +193,7 @@ fn systems_are_solved() {
 fn triangular_systems_are_solved() {
     for (seed, n) in (10..).zip(SIZES) {
         let mut numbers = Numbers(seed);
-        // Full matrices: only a triangle counts.
+        // Full matrices, of which only a triangle is used.
         let (l, b) = (numbers.lower(n), numbers.vector(n));
         let masked = |keep: &dyn Fn(usize, usize) -> bool, unit: bool| -> Matrix {
             let at = |i: usize, j: usize| match (i == j, keep(i, j)) {
@@ -268,7 +268,7 @@ fn factors_multiply_to_the_matrix() {
     }
 }
 
-/// The sum of the doubles of the result, each times its own number: what differentiation is tested on.
+/// Returns the sum of the doubles of the result, each with its own weight: the function under differentiation.
 fn weights(ty: &Type, value: &Value<f64>, numbers: &mut Numbers) -> Option<Value<f64>> {
     match (ty, value) {
         _ if !ty.has_double() => None,
@@ -291,7 +291,7 @@ fn with(args: &[Value<f64>], more: Vec<Value<f64>>) -> Vec<Value<f64>> {
     args.iter().cloned().chain(more).collect()
 }
 
-/// Everything that is claimed of the derivatives of `f`, the last definition of `text`, at `args`.
+/// Checks all properties of the derivatives of `f`, the last definition of `text`, at `args`.
 fn derivatives(precise: &mut Precise, text: &str, args: &[Value<f64>], seed: u64) {
     let numbers = &mut Numbers(seed);
     let f = function(text);
@@ -304,7 +304,7 @@ fn derivatives(precise: &mut Precise, text: &str, args: &[Value<f64>], seed: u64
     let forward = (with_direction(&f), with(args, directions(&f, args, numbers)));
     let cotangent = weights(f.result_type(), &value, numbers).unwrap();
     let reverse = (with_cotangent(&f).unwrap(), with(args, vec![cotangent]));
-    // By rules, and as the definition is computed.
+    // By rules, and by differentiating the definition.
     let expanded = told("forward", check::reverse_expansion(precise, &forward.0, &forward.1));
     told("reverse", check::reverse_expansion(precise, &reverse.0, &reverse.1));
     // Against central differences of the value.
@@ -426,7 +426,7 @@ fn matrices_without_rows() {
     assert_eq!(found[..4], [none.clone(), none.clone(), 0.0.into(), 0.0.into()]);
     let text = "let f = fun (v : [n]Double) -> correlate [1.0, 2.0] v";
     assert_eq!(value(text, &both[..1]), vec![0.0, 0.0, 0.0].into());
-    // Columns, but no rows of them.
+    // Columns without rows.
     let text = "let f = fun (m : Card) -> qr (matrixZeros m 0)";
     assert_eq!(value(text, &[Value::Int(2)]), Value::Tuple(vec![Value::Array(vec![none.clone(), none.clone()]), none]));
 }
@@ -444,7 +444,7 @@ fn matrices_without_an_inverse() {
     // No pivot in the first column at all.
     let b: Value<f64> = vec![vec![0.0, 2.0], vec![0.0, 4.0]].into();
     assert_eq!(value("let f = fun (a : [n][n]Double) -> det a", &[b]), 0.0.into());
-    // What is not a number is not forgotten.
+    // NaN is propagated.
     let c: Value<f64> = vec![vec![1.0, f64::NAN], vec![2.0, 1.0]].into();
     let text = "let f = fun (a : [n][n]Double) -> (det a, solve a [1.0, 1.0])";
     let text = text.replace("[n][n]", "[2][2]");
@@ -463,7 +463,8 @@ fn matrices_without_an_inverse() {
     assert_eq!((matrix(&found[0]), matrix(&found[1])), (vec![vec![1.0], vec![0.0]], vec![vec![0.0]]));
 }
 
-/// What `f` gives as expanded: at these points the definition's own steps have no derivative, and the rule has.
+/// Returns the value of `f` as expanded: at these points the definition's own steps have no derivative, but the rule
+/// has.
 fn by_rule(text: &str, args: &[Value<f64>]) -> Vec<f64> {
     vector(&evaluate(&expand(&function(text)).unwrap(), &mut F64, args).unwrap())
 }
@@ -505,7 +506,7 @@ fn determinants_have_a_gradient_everywhere() {
         let a: Matrix = rows.iter().map(|row| row.to_vec()).collect();
         let n = a.len();
         near(&by_rule(gradient, &[a.clone().into()]), &cofactors(&a), "gradient");
-        // The cofactors are of degree 2 at most, so that differences are exact.
+        // The cofactors have degree at most 2, so that differences are exact.
         let found = by_rule(&hessian(n), &[a.concat().into()]);
         for k in 0..n * n {
             let moved = |by: f64| {
@@ -520,7 +521,7 @@ fn determinants_have_a_gradient_everywhere() {
     }
 }
 
-/// The minor of `a` without these rows and columns, in integers.
+/// Returns the minor of `a` without these rows and columns, in integers.
 fn minor(a: &[Vec<i64>], rows: &[usize], columns: &[usize]) -> i64 {
     fn expanded(a: &[Vec<i64>]) -> i64 {
         let Some((first, rest)) = a.split_first() else { return 1 };
@@ -614,7 +615,7 @@ fn determinants_overflow_at_their_end_only() {
         let product = |skip: usize| -> f64 {
             let mut rest: Vec<f64> = (0..4).filter(|i| *i != skip).map(|i| d[i]).collect();
             rest.sort_by(f64::total_cmp);
-            // The smallest and the largest first.
+            // Multiplies the smallest and the largest first.
             if rest.len() == 4 { (rest[0] * rest[3]) * (rest[1] * rest[2]) } else { rest[0] * rest[2] * rest[1] }
         };
         assert!(close(found[0], product(4)), "{found:?}");
@@ -630,7 +631,7 @@ fn determinants_overflow_at_their_end_only() {
 
 #[test]
 fn third_derivatives_of_determinants() {
-    // Of a diagonal matrix: the products of all elements but three.
+    // For a diagonal matrix: the products of all elements except three.
     let text = "
         let third = fun (a : [n][n]Double) (d : [n][n]Double) ->
           derivative (derivative (derivative (fun t -> det (matrixAdd a (matrixSMul d t))))) 0
@@ -647,7 +648,7 @@ fn third_derivatives_of_determinants() {
         }
         near(&by_rule(text, &[a.into(), d.clone().into()]), &[expected], "third");
         if n <= 4 {
-            // At rank 0, only three elements of three rows are left.
+            // At rank 0, only three elements of three rows remain.
             let product = if n == 3 { 6.0 * d[0] * d[1] * d[2] } else { 0.0 };
             near(&by_rule(text, &[vec![0.0; n].into(), d.into()]), &[product], "third at rank 0");
         }
@@ -667,7 +668,7 @@ fn shares_keep_the_digits_of_small_ones() {
     near_each(&by_rule(text, &[v]), &[small, -small, -small, small]);
 }
 
-/// As `near`, relative to each number.
+/// Like `near`, relative to each number.
 fn near_each(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
     assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() <= 1e-14 * y.abs()), "{found:?} {expected:?}");
@@ -734,7 +735,7 @@ fn places_parts_and_products() {
 
 #[test]
 fn a_negative_power_of_a_matrix_is_refused() {
-    // Whether k is an argument, or computed while the function runs.
+    // For k an argument, or computed at run time.
     let matrix: Value<f64> = vec![vec![1.0, 2.0], vec![0.0, 1.0]].into();
     for power in ["k", "(ifold (fun p i -> p - k) 0 1)"] {
         let text = format!("let f = fun (a : [n][n]Double) (k : Int) -> matrixPower a {power}");

@@ -202,7 +202,7 @@ fn a_lazy_branch_keeps_second_derivatives_finite() {
     assert_eq!(at(&f, 4.0), 0.25);
 }
 
-/// The derivative of order `order` at `x` of what `body` computes.
+/// Returns the derivative of order `order` at `x` of the result of `body`.
 fn derivative(b: &mut Builder, order: usize, x: VarId, body: &dyn Fn(&mut Builder, VarId) -> VarId) -> VarId {
     match order {
         0 => body(b, x),
@@ -262,7 +262,7 @@ fn nested_derivatives_do_not_double_with_each_level() {
             n_statements(&chainrule_autodiff::expand(&f).unwrap().body)
         };
         let sizes = [3, 6, 9, 12].map(size);
-        // A polynomial of the fourth degree at most.
+        // A polynomial of degree at most four.
         assert!(sizes[1] <= 16 * sizes[0] && sizes[3] <= 16 * sizes[1], "body {which}: {sizes:?} statements");
     }
 }

@@ -1,16 +1,16 @@
-//! Every operator of the table by every argument, with the other arguments active or not.
+//! Every operator of the table by every argument, with the other arguments active or inactive.
 
 use chainrule_autodiff::check;
 use chainrule_ir::{Builder, Function, Type, Value, VarId};
 use chainrule_ops::{Big, Formula, Op, Precise, ROWS, Row};
 
-/// The derivative of `op` by the arguments in `by`, at its arguments, along as many further parameters;
-/// and the operator itself as a function of its arguments.
+/// Returns the derivative of `op` by the arguments in `by`, at its arguments, along as many further parameters; and the
+/// operator itself as a function of its arguments.
 fn functions(row: &Row, by: u32) -> (Function, Function) {
     let params = |b: &mut Builder| -> Vec<VarId> {
         (0..row.args.len()).map(|k| b.param(&format!("a{k}"), Type::Double)).collect()
     };
-    // Truth values are made from numbers, which keeps all parameters doubles.
+    // Truth values are computed from numbers, which keeps all parameters doubles.
     let apply = |b: &mut Builder, args: &[VarId]| -> VarId {
         let args: Vec<VarId> = (args.iter().zip(row.args))
             .map(|(arg, ty)| match ty {
@@ -59,7 +59,7 @@ const POINTS: [[f64; 3]; 7] = [
     [3.0, 1.5, -0.75],
 ];
 
-/// Whether the partials hold a constant that stands for an irrational number, rounded to a double.
+/// Returns whether the partials contain an irrational constant, rounded to a double.
 fn rounded(formula: &Formula) -> bool {
     match formula {
         Formula::Const(c) => (c * 8.0).fract() != 0.0,

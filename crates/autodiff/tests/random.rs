@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::{Cell, RefCell};
 
-/// Runs `test` on `cases` random programs; it says whether the program told anything. At least `useful` must.
+/// Runs `test` on `cases` random programs; it returns whether the program was useful. At least `useful` must be.
 fn run(seed: u64, cases: u32, useful: u32, options: Options, test: impl Fn(&Case) -> Result<bool, String>) {
     let config = ProptestConfig {
         cases,
@@ -38,12 +38,12 @@ fn run(seed: u64, cases: u32, useful: u32, options: Options, test: impl Fn(&Case
     assert!(told.get() >= useful, "only {} of {cases} programs told anything", told.get());
 }
 
-/// All programs whose derivatives are made in the evaluator's order.
+/// Returns options for programs whose derivatives are computed in the evaluator's order.
 fn exact() -> Options {
     Options { transposed: false, ..Options::default() }
 }
 
-/// The arguments that have a direction.
+/// Returns the arguments that have a direction.
 fn real_args(function: &Function, args: &[Value<f64>]) -> Vec<Value<f64>> {
     let real = |(param, arg): (&_, &Value<f64>)| function.ty(*param).has_double().then(|| arg.clone());
     function.params.iter().zip(args).filter_map(real).collect()
@@ -59,7 +59,7 @@ fn directions(function: &Function, args: &[Value<f64>]) -> Vec<Value<f64>> {
     real_args(function, args).iter().map(|arg| arg.map(&mut next)).collect()
 }
 
-/// Whether `value`, a dual number of type `ty.dual()`, has a tangent that is neither zero nor infinite.
+/// Returns whether `value`, a dual number of type `ty.dual()`, has a tangent that is neither zero nor infinite.
 fn has_tangent(ty: &Type, value: &Value<f64>) -> bool {
     let Some((_, tangent)) = value.unzip_dual(ty) else { return false };
     tangent.reals().iter().any(|x| **x != 0.0 && x.is_finite())
@@ -103,7 +103,7 @@ fn second_and_third_derivatives_are_those_of_the_evaluator() {
     });
 }
 
-/// Whether an operator occurs whose partials hold a rounded constant: they are exact to a double only.
+/// Returns whether an operator occurs whose partials contain a rounded constant: they are exact only to a double.
 fn rounded(block: &Block) -> bool {
     fn formula(f: &Formula) -> bool {
         match f {
@@ -135,7 +135,7 @@ fn derivatives_of_smooth_programs_are_central_differences() {
         let found = evaluate(&expanded, precise, &big).map_err(|failure| failure.to_string())?;
         let (_, tangent) = found.unzip_dual(case.function.result_type()).ok_or("not a dual number")?;
         let tangents: Vec<Big> = tangent.reals().into_iter().cloned().collect();
-        // An integer has no direction, and is its own place holder.
+        // An integer has no direction, and is its own placeholder.
         let (at, rest) = big.split_at(case.args.len());
         let mut rest = rest.iter();
         let along: Vec<Value<Big>> = (case.function.params.iter().zip(at))
@@ -149,7 +149,7 @@ fn derivatives_of_smooth_programs_are_central_differences() {
     });
 }
 
-/// How many doubles there are in each part of `value` that a derivative has a field for.
+/// Counts the doubles in each part of `value` for which a derivative has a field.
 fn leaves(ty: &Type, value: &Value<f64>, counts: &mut Vec<usize>) {
     match (ty, value) {
         (Type::Tuple(types, _), Value::Tuple(parts)) => {
@@ -160,7 +160,7 @@ fn leaves(ty: &Type, value: &Value<f64>, counts: &mut Vec<usize>) {
     }
 }
 
-/// The direction that is 1 for double `k` of `args`, which have doubles, and 0 for the others.
+/// Returns the direction that is 1 for double `k` of `args`, which contain doubles, and 0 for the others.
 fn one_hot(args: &[Value<f64>], k: usize) -> Vec<Value<f64>> {
     let mut place = 0;
     let mut next = |_: &f64| {
@@ -170,7 +170,7 @@ fn one_hot(args: &[Value<f64>], k: usize) -> Vec<Value<f64>> {
     args.iter().map(|arg| arg.map(&mut next)).collect()
 }
 
-/// The tangents of the result of `function`, not yet expanded, at `args` and further `along`.
+/// Returns the tangents of the result of `function`, not yet expanded, at `args` and further `along`.
 fn tangents(function: &Function, ty: &Type, args: &[Value<f64>], along: &[Value<f64>]) -> Option<Vec<f64>> {
     let all: Vec<Value<f64>> = args.iter().chain(along).cloned().collect();
     let dual = evaluate(&with_direction(function), &mut F64, &all).ok()?;
@@ -265,7 +265,7 @@ fn jacobians_and_hessians_are_made_of_derivatives_by_one_double() {
 
 #[test]
 fn no_operator_is_left_out() {
-    // The smooth programs of these tests are made of all operators but those that are never smooth.
+    // The smooth programs of these tests contain all operators except those that are never smooth.
     let mut seen = std::collections::BTreeSet::new();
     let cell = RefCell::new(&mut seen);
     run(7, 600, 0, exact(), |case| {

@@ -109,7 +109,7 @@ fn a_jacobian_is_output_by_input() {
         describe(both.result_type()),
         "{ jacobian : { m : [v0][v0][v1]Double, x : [v0][v1]Double }, value : [v0]Double }"
     );
-    // No rows, no columns.
+    // Without rows, without columns.
     for (r, c) in [(0, 0), (0, 2), (2, 0), (1, 1)] {
         let args = [vec![vec![1.5; c]; r].into(), vec![2.0; c].into(), 0i64.into()];
         if r == 0 && c > 0 {

@@ -1,4 +1,4 @@
-//! Reverse mode on random programs: against the evaluator, which differentiates forwards along each double, in
+//! Reverse mode on random programs: against the evaluator, which differentiates in forward mode along each double, in
 //! extended precision; nested in any order with forward mode. The seeds are fixed, and failures shrink.
 
 use arbitrary::Unstructured;
@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 
 type Case = (Function, Vec<Value<f64>>);
 
-/// Runs `test` on `cases` random programs; it says whether the program told anything. At least `useful` must.
+/// Runs `test` on `cases` random programs; it returns whether the program was useful. At least `useful` must be.
 fn run(
     seed: u64,
     cases: u32,
@@ -51,7 +51,7 @@ fn programs(options: Options) -> impl Fn(&mut Unstructured<'_>) -> arbitrary::Re
     move |u| generate::case(u, options).map(|case| (case.function, case.args))
 }
 
-/// A value of the tangent type of `ty`, in the shape of `value`: doubles that depend on the place.
+/// Returns a value of the tangent type of `ty`, in the shape of `value`: doubles that depend on the place.
 fn cotangent(ty: &Type, value: &Value<f64>, k: &mut i32) -> Option<Value<f64>> {
     match (ty, value) {
         _ if !ty.has_double() => None,
@@ -139,7 +139,7 @@ fn modes_nest_in_any_order() {
     });
 }
 
-/// Both modes give the same derivatives of the same function.
+/// Checks that both modes compute the same derivatives of the same function.
 #[test]
 fn requests_are_answered_alike_by_both_modes() {
     let options = Options { depth: 2, fuel: 25, derivatives: false, transposed: false, ..Options::smooth() };
@@ -168,7 +168,7 @@ fn requests_are_answered_alike_by_both_modes() {
     });
 }
 
-/// min(a, sqrt b) at a = -1, b = 0: what was not chosen has an infinite slope, and says nothing.
+/// min(a, sqrt b) at a = -1, b = 0: the operand that is not selected has an infinite slope, which must not contribute.
 #[test]
 fn what_was_not_chosen_says_nothing_in_either_mode() {
     let mut b = Builder::new("f");

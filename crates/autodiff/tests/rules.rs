@@ -1,5 +1,4 @@
-//! Each rule of forward mode on a program of its own, against the derivative by hand and the reference
-//! evaluator.
+//! Each rule of forward mode on a separate program, against the derivative by hand and the reference evaluator.
 
 use chainrule_autodiff::check;
 use chainrule_ir::{Builder, Expr, Function, Size, Type, Value, VarId, print};
@@ -13,7 +12,7 @@ fn scalar(body: impl FnOnce(&mut Builder, VarId) -> VarId) -> Function {
     b.finish(result)
 }
 
-/// The same with an array of doubles.
+/// Does the same with an array of doubles.
 fn vector(body: impl FnOnce(&mut Builder, VarId, &Size) -> VarId) -> Function {
     let mut b = Builder::new("f");
     let n = b.size_param("n");
@@ -38,7 +37,7 @@ fn at(function: &Function, x: f64) -> [f64; 2] {
     reals(&value).try_into().expect("a pair")
 }
 
-/// How often `pred` holds of an expression of the expanded function.
+/// Returns the number of expressions of the expanded function that satisfy `pred`.
 fn count(function: &Function, pred: &dyn Fn(&Expr) -> bool) -> usize {
     fn block(block: &chainrule_ir::Block, pred: &dyn Fn(&Expr) -> bool) -> usize {
         let of = |expr: &Expr| {
@@ -116,7 +115,7 @@ fn branches_are_lazy() {
 
 #[test]
 fn a_selection_passes_the_tangent_that_is_chosen() {
-    // select(0 < x, log x, x): at -1 the tangent of the logarithm is NaN's neighbour, and 0 * inf must not be.
+    // select(0 < x, log x, x): at -1 the derivative of the logarithm is not finite, and must not be multiplied by 0.
     let f = scalar(|b, x| {
         let zero = b.real(0.0);
         let positive = b.op(Op::Lt, &[zero, x]);
@@ -126,7 +125,7 @@ fn a_selection_passes_the_tangent_that_is_chosen() {
     assert_eq!(at(&f, 0.0), [0.0, 1.0]);
     assert_eq!(at(&f, -1.0), [-1.0, 1.0]);
     assert_eq!(at(&f, 4.0), [2.0, 0.25]);
-    // max(sqrt x, x - 1) at 0: the infinite slope is not chosen where the other is larger.
+    // max(sqrt x, x - 1) at 0: the infinite slope is not selected if the other operand is larger.
     let g = scalar(|b, x| {
         let (root, one) = (b.op(Op::Sqrt, &[x]), b.real(1.0));
         let more = b.op(Op::Add, &[x, one]);

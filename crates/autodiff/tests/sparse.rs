@@ -15,7 +15,7 @@ use std::cell::RefCell;
 
 type Case = (Function, Vec<Value<f64>>);
 
-/// Compares on `cases` random programs; what was seen in all.
+/// Compares on `cases` random programs; returns the total statistics.
 fn run(
     seed: u64,
     cases: u32,
@@ -71,7 +71,8 @@ fn hessians_of_random_sums_are_the_dense_ones() {
     }
 }
 
-/// A function whose array is computed from the previous one at several indices, `levels` times. `{a}` stands for the previous array.
+/// Returns a function whose array is computed from the previous one at several indices, `levels` times. `{a}` stands
+/// for the previous array.
 fn chain(levels: usize, param: &str, level: &str, result: &str) -> Function {
     let mut text = format!("let f = fun (x : {param}) ->\n");
     let mut previous = "x".to_owned();
@@ -86,7 +87,7 @@ fn chain(levels: usize, param: &str, level: &str, result: &str) -> Function {
     program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// What a level reads of the previous one, and the Jacobian's and the Hessian's results.
+/// Reads of the previous array in a level, and the results of the Jacobian and the Hessian.
 const CHAINS: [(&str, &str, &str, &str); 7] = [
     // Borders by clamping: no two of the indices of deep levels are equal by form.
     (
@@ -116,7 +117,7 @@ const CHAINS: [(&str, &str, &str, &str); 7] = [
         "{a}",
         "sum n (fun i -> {a}[i].0 * {a}[i].1)",
     ),
-    // Sums inside: trips of loops multiply, the text does not.
+    // Sums inside: trip counts multiply, the size of the code does not.
     ("[n]Double", "build n (fun i -> {a}[i] + 0.1 * sin (sum n (fun j -> {a}[j])))", "{a}", "sum n (fun i -> {a}[i])"),
     (
         "[n]Double",
@@ -124,11 +125,11 @@ const CHAINS: [(&str, &str, &str, &str); 7] = [
         "{a}",
         "sum n (fun i -> {a}[i] ** 2)",
     ),
-    // One read: nothing is repeated, however long the chain.
+    // One read: nothing is duplicated, for any length of the chain.
     ("[n]Double", "build n (fun i -> sin {a}[i])", "{a}", "sum n (fun i -> {a}[i] ** 2)"),
 ];
 
-/// Statements of both programs, the derivatives worked out.
+/// Returns the number of statements of both programs, with the derivatives expanded.
 fn size(sparsity: &sparse::Sparsity) -> usize {
     let values = expand(&sparsity.values).unwrap_or_else(|e| panic!("{e}"));
     print(&values).lines().count() + print(&sparsity.pattern).lines().count()

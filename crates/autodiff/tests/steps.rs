@@ -1,6 +1,6 @@
-//! Loops whose number of steps is no literal, in reverse mode: all states are kept where so many can be planned for, and
-//! otherwise there are checkpoints; derivatives are those of forward mode and of central differences either way, with no step,
-//! one and many.
+//! Loops whose number of steps is not a literal, in reverse mode: all states are kept if memory can be planned for
+//! them, otherwise there are checkpoints; in both cases derivatives equal those of forward mode and of central
+//! differences, with no step, one and many.
 
 use chainrule_autodiff::{CHECKPOINTS, Mode, Part, Reason, Request, check, derive, derive_told};
 use chainrule_base::Sources;
@@ -13,7 +13,7 @@ let steps = fun (s : [n]Double) (k : Int) -> ifold (fun s _ -> step s) s k
 let shrunk = fun (s : [n]Double) (limit : Int) -> while (fun s -> s[0] > 1.1) step s limit
 let f = fun (x : [n]Double) (m : Int) (l : Int) (a : [k]Int) -> ";
 
-/// All states are kept: how many is known at entry, or nothing more than what is known there.
+/// All states are kept: the number of steps is known at entry, or bounded by a number known there.
 const KEPT: &[&str] = &[
     "vectorSum (steps x m)",
     "vectorSum (steps x (2 * m + 1))",
@@ -27,12 +27,12 @@ const KEPT: &[&str] = &[
     "vectorSum (ifold (fun s j -> shrunk (step s) (l + j)) x m)",
     "sum n (fun i -> vectorSum (shrunk (build n (fun j -> x[j] + real i)) l))",
     "ifold (fun t j -> t * 0.5 + vectorSum (steps x (j + 1))) 0.0 3",
-    // With the states is kept what a sum over `n - 1` computes.
+    // The result of a sum over `n - 1` is kept with the states.
     "vectorSum (ifold (fun w i -> build (n - 1) (fun j -> w[j] - log (sum (n - 1) (fun k -> exp w[k])))) \
      (build (n - 1) (fun i -> x[i])) m)",
 ];
 
-/// How many is computed from data, or from an argument in a way that bounds do not follow.
+/// The number of steps is computed from data, or from an argument in a way that bounds do not follow.
 const COMPUTED: &[&str] = &[
     "vectorSum (steps x a[0])",
     "vectorSum (steps x (max m 1))",
@@ -46,7 +46,7 @@ const COMPUTED: &[&str] = &[
     "ifold (fun t j -> t * 0.5 + vectorSum (ifold (fun s i -> steps s i) x a[j])) 0.0 k",
 ];
 
-/// How many is at most a literal, and that is more than is worth while to plan for.
+/// The number of steps is at most a literal, which is too large to plan memory for.
 const UNSURE: &[&str] = &[
     "vectorSum (while (fun s -> s[0] > 1.1) step x 10000000000)",
     "while (fun s -> s > 1.1) (fun s -> sqrt s * 1.04) x[0] 2000000",
@@ -68,7 +68,7 @@ fn integers(numbers: &[i64]) -> Value<f64> {
     Value::Array(numbers.iter().map(|number| Value::Int(*number)).collect())
 }
 
-/// Loops of no step, of one, and of more than there are checkpoints; `most` bounds how many.
+/// Returns arguments for loops of no step, of one, and of more than there are checkpoints; `most` bounds the number.
 fn arguments(most: i64) -> Vec<Vec<Value<f64>>> {
     let point = |x: [f64; 3], m: i64, a: [i64; 2]| {
         vec![x.to_vec().into(), Value::Int(m.min(most)), Value::Int(400), integers(&a.map(|a| a.min(most)))]
@@ -86,7 +86,7 @@ fn precisely(precise: &mut Precise, function: &Function, args: &[Value<f64>]) ->
     evaluate(function, precise, &args).unwrap_or_else(|e| panic!("{e}\n{}", print(function)))
 }
 
-/// The first derivatives of the program, and the reasons for checkpoints.
+/// Checks the first derivatives of the program; returns the reasons for checkpoints.
 fn gradients(body: &str) -> Vec<Reason> {
     let f = function(body);
     let (gradient, made_again) =
@@ -136,7 +136,7 @@ fn a_literal_out_of_proportion_does_not_count() {
     for (body, limit) in UNSURE.iter().zip([10_000_000_000, 2_000_000, 600_000]) {
         assert_eq!(gradients(body), [Reason::Limit(limit)], "{body}");
     }
-    // Of one number a million steps can be kept, and as many as there are where it is known how many there are.
+    // A million states of one number can be kept, and any number of states if it is known at entry.
     assert_eq!(gradients("while (fun s -> s > 1.1) (fun s -> s * 0.97) x[0] 1000000"), []);
     let many = function("ifold (fun s _ -> sqrt s) x[0] 2000000");
     let (_, made_again) = derive_told(&many, &request(Part::Gradient, Mode::Reverse, None)).expect("a gradient");
@@ -156,7 +156,7 @@ fn what_has_checkpoints_by_itself_is_what_has_as_many_if_asked() {
     }
 }
 
-/// Reverse over reverse goes backwards through the checkpoints, and forward over reverse along them.
+/// Reverse over reverse visits the checkpoints backwards, and forward over reverse forwards.
 #[test]
 fn second_derivatives_are_those_of_forward_mode() {
     let mut precise = Precise::new();

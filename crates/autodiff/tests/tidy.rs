@@ -1,4 +1,4 @@
-//! Tidying: what goes, what stays, and in what time.
+//! Cleanup: removed statements, kept statements, and run time.
 
 use chainrule_autodiff::{expand, tidy};
 use chainrule_ir::{Builder, Expr, Function, Type, Value, evaluate, verify};

@@ -1,4 +1,4 @@
-//! Jacobians by rows and by columns: which way is chosen, when, and that both give the same.
+//! Jacobians by rows and by columns: the selected mode, its condition, and equality of both.
 
 use chainrule_autodiff::{Mode, Part, Request, by_rows_where, derive, expand};
 use chainrule_base::Sources;
@@ -27,12 +27,12 @@ fn value(function: &Function, args: &[Value<f64>]) -> Value<f64> {
     evaluate(function, &mut F64, args).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Whether it is an `if` as a whole.
+/// Returns whether the body is a single `if`.
 fn is_open(function: &Function) -> bool {
     matches!(function.body.stmts.last(), Some(stmt) if matches!(stmt.expr, Expr::If { .. }))
 }
 
-/// m outputs by n inputs; a matrix of constants in between.
+/// m outputs by n inputs, with a matrix of constants in between.
 const OPEN: &str = "let f = fun (x : [n]Double) (s : [m]Int) ->
   build m (fun o -> sum n (fun i -> sin (x[i] * real s[o])))";
 
@@ -52,7 +52,7 @@ fn sizes_choose_the_way_when_they_are_known() {
     for parts in [&[Part::Jacobian][..], &[Part::Value, Part::Jacobian, Part::Vjp]] {
         let all = [Mode::Auto, Mode::Forward, Mode::Reverse].map(|mode| asked(&f, parts, mode));
         assert_eq!(all.each_ref().map(is_open), [true, false, false]);
-        // Either side of the threshold, on it, and where there is nothing or one of something.
+        // Both sides of the threshold, the threshold itself, and extents of zero and one.
         for (n, m) in [(0, 0), (0, 3), (3, 0), (1, 1), (1, 4), (4, 1), (2, 1), (3, 1), (6, 3), (7, 3), (5, 3), (40, 4)]
         {
             let mut args = at(n, m);

@@ -1,7 +1,7 @@
-//! States of a loop recomputed from a bounded number of checkpoints, instead of kept all.
+//! Recomputation of loop states from a bounded number of checkpoints, instead of keeping all of them.
 //!
-//! Source: Griewank and Walther, *Algorithm 799: revolve* (2000), whose schedule is proved to need the fewest steps; here the
-//! schedule is computed while the program runs, so that one program serves loops of any length.
+//! Source: Griewank and Walther, *Algorithm 799: revolve* (2000), whose schedule is proved to take the fewest steps;
+//! here the schedule is computed at run time, so that one program serves loops of any length.
 //!
 //! | paper | here |
 //! | --- | --- |
@@ -9,21 +9,22 @@
 //! | the snapshots in use | `stack[0..=top]`, states at the steps `places[0..=top]`, which ascend |
 //! | β(s, t) = C(s + t, s), the longest chain for s snapshots where no step is run more than t times again | `reach` |
 //!
-//! Step i is gone through backwards with its state. That is advanced from the last checkpoint; while there are free ones, a
-//! checkpoint is made on the way ([`next_distance`] steps on). A checkpoint at step i is free after step i.
+//! The reverse sweep of step i needs its state. It is recomputed by advancing from the last checkpoint; while
+//! checkpoints are free, one is stored on the way ([`next_distance`] steps on). A checkpoint at step i is free after
+//! step i.
 //!
-//! Holds: with c checkpoints, c states are in memory at once, and one or two that are being worked on; a loop of n <= c steps is
-//! run once more, one of n <= C(c + t, c) at most t times more. States are recomputed by the same operations in the same
-//! order: derivatives are the same bit for bit.
+//! Holds: with c checkpoints, c states are in memory at once, and one or two that are being computed; a loop of n <= c
+//! steps is run once more, one of n <= C(c + t, c) at most t times more. States are recomputed by the same operations
+//! in the same order: derivatives are the same bit for bit.
 
 use super::Reverse;
 use crate::emit::Emitter;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 
-/// How a state is made again.
+/// Recomputation of a state.
 pub(super) struct Advance<'b> {
-    /// Bound in `body`, unless the body has none.
+    /// Variable bound in `body`, unless the body is empty.
     pub index: Option<VarId>,
     pub state: VarId,
     pub body: &'b Block,
@@ -31,19 +32,20 @@ pub(super) struct Advance<'b> {
     pub is_general: bool,
 }
 
-/// The checkpoints as variables in scope.
+/// Checkpoints, as variables in scope.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
-    /// States: as many as there are checkpoints.
+    /// States, one per checkpoint.
     states: VarId,
-    /// The steps that they lie before.
+    /// Step before which each state was taken.
     places: VarId,
-    /// The last one in use.
+    /// Index of the last one in use.
     top: VarId,
 }
 
 impl Stack {
-    /// One checkpoint in use: the state before step 0. The others hold the same, for want of anything else.
+    /// Returns a stack with one checkpoint in use: the state before step 0. The others are initialised to the same
+    /// state.
     pub fn new(out: &mut Emitter, n_checkpoints: u32, init: VarId) -> Self {
         let size = Size::constant(i64::from(n_checkpoints));
         let states = out.build(size.clone(), &mut |_, _| init);
@@ -61,12 +63,12 @@ impl Stack {
         Self { states, places, top }
     }
 
-    /// The step that the last checkpoint lies before.
+    /// Returns the step of the last checkpoint.
     fn place(self, out: &mut Emitter) -> VarId {
         out.get(self.places, self.top, false)
     }
 
-    /// Without the last checkpoint if it lies before step `i`, unless it is the first.
+    /// Removes the last checkpoint unless it precedes step `i` or is the first.
     pub fn popped(self, out: &mut Emitter, i: VarId) -> Self {
         let (place, zero) = (self.place(out), out.builder.int(0));
         let (is_here, is_other) = (out.builder.op(Op::Eq, &[place, i]), out.builder.op(Op::Lt, &[zero, self.top]));
@@ -91,7 +93,7 @@ fn plus_one(out: &mut Emitter, a: VarId) -> VarId {
     out.builder.op(Op::Add, &[a, one])
 }
 
-/// Whether a size in `block` depends on `var`.
+/// Returns whether a size in `block` depends on `var`.
 fn is_in_sizes(out: &Emitter, block: &Block, var: VarId) -> bool {
     let uses = |size: &Size| size.vars().contains(&var);
     let mut open = vec![block];
@@ -125,7 +127,8 @@ fn with_element(out: &mut Emitter, array: VarId, size: &Size, at: VarId, element
 }
 
 impl Reverse<'_> {
-    /// The state before step `i` of a loop of at most `limit` steps, and the checkpoints that are there then.
+    /// Recomputes the state before step `i` of a loop of at most `limit` steps; returns it with the checkpoints at that
+    /// point.
     pub(super) fn state_again(
         &mut self,
         advance: &Advance<'_>,
@@ -135,7 +138,7 @@ impl Reverse<'_> {
     ) -> (VarId, Stack) {
         let parts = stack.parts();
         let Type::Array(size, _) = self.out.ty(parts[0]).clone() else { return (parts[0], stack) };
-        // More checkpoints on the way, as long as there is a way and a free one.
+        // Stores more checkpoints on the way, while steps remain and a checkpoint is free.
         let init = self.out.builder.tuple(&parts);
         let state = self.out.builder.fresh(self.out.ty(init).clone());
         self.out.open();
@@ -164,14 +167,14 @@ impl Reverse<'_> {
         let pushed = Expr::While { limit: size, state, init, condition, body };
         let pushed = self.out.builder.compute(pushed);
         let stack = Stack::from_parts(self.out, pushed, 0);
-        // The rest of the way.
+        // Runs the remaining steps.
         let place = stack.place(self.out);
         let way = minus(self.out, i, place);
         let before = self.out.get(stack.states, stack.top, false);
         (self.advanced(advance, before, (place, way), limit), stack)
     }
 
-    /// The state `steps` steps after `from`, which is the state before step `place`; of a loop of `limit` steps.
+    /// Advances the state `from`, which precedes step `place`, by `steps` steps, in a loop of `limit` steps.
     fn advanced(&mut self, advance: &Advance<'_>, from: VarId, (place, steps): (VarId, VarId), limit: &Size) -> VarId {
         let mut copies = self.copies.clone();
         let ty = self.out.ty(from).clone();
@@ -180,7 +183,7 @@ impl Reverse<'_> {
         if let Some(index) = advance.index {
             let mut step = self.out.builder.op(Op::Add, &[place, k]);
             if is_in_sizes(self.out, advance.body, index) {
-                // Which it is anyway; this says how much memory the body needs.
+                // Redundant; it bounds the memory that the body needs.
                 let (zero, last) = (self.out.builder.int(0), self.out.builder.size(limit.sub(&Size::constant(1))));
                 step = self.out.builder.compute(Expr::op(Op::Min, &[step, last]));
                 step = self.out.builder.compute(Expr::op(Op::Max, &[step, zero]));
@@ -198,9 +201,10 @@ impl Reverse<'_> {
     }
 }
 
-/// How far the next checkpoint lies, where `way` + 1 steps, 2 at least, are to be gone through with s `snapshots`, the last
-/// checkpoint among them: for the smallest t for which β(s, t) is at least that number, the smaller of β(s, t - 1) and what
-/// leaves β(s - 1, t - 1) steps behind it (section 2: any distance from β(s, t - 2) on is as good that leaves no less).
+/// Returns the distance to the next checkpoint for `way` + 1 remaining steps, at least 2, with s `snapshots`, including
+/// the last checkpoint: for the smallest t for which β(s, t) is at least that number, the smaller of β(s, t - 1) and
+/// the distance that leaves β(s - 1, t - 1) steps behind it (section 2: any distance from β(s, t - 2) on that leaves no
+/// fewer is equally good).
 fn next_distance(out: &mut Emitter, snapshots: VarId, way: VarId, limit: &Size) -> VarId {
     let quotient = |out: &mut Emitter, a: VarId, b: VarId| out.builder.compute(Expr::op(Op::Quot, &[a, b]));
     // β(s, t) = β(s, t - 1) (s + t) / t.

@@ -1,8 +1,9 @@
-//! Which loops keep all their states for reverse mode, and which make them again from checkpoints though nobody asks for that.
+//! Policy of reverse mode for loop states: which loops keep all their states, and which recompute them from checkpoints
+//! without a request.
 //!
-//! All states are kept where so many steps can be planned for: a number that is known at entry, or has a bound there
-//! ([`Bounds`]). The limit of a `while` is a bound; one that is a literal says little of how many steps there are, and counts
-//! up to [`MAX_UNSURE`]. Every other loop has [`CHECKPOINTS`].
+//! All states are kept if memory can be planned for the number of steps: a number that is known at entry, or has a
+//! bound there ([`Bounds`]). The limit of a `while` is a bound; a literal limit is a weak estimate of the number of
+//! steps, and is accepted only up to [`MAX_UNSURE`]. Every other loop has [`CHECKPOINTS`].
 
 use super::Reverse;
 use crate::asked::doubles;
@@ -11,29 +12,29 @@ use chainrule_base::Span;
 use chainrule_ir::{Expr, Size, Stmt, VarId};
 use std::fmt;
 
-/// So many states of a loop are in memory where it is not known at entry how many there are: 561 steps are run twice more at
-/// most, 6,545 three times, 58,905 four times.
+/// Number of states of a loop in memory if the number of steps is unknown at entry: 561 steps are run at most twice
+/// more, 6,545 three times, 58,905 four times.
 pub const CHECKPOINTS: u32 = 32;
 
-/// A `while` keeps at most so many numbers (8 MiB) of states that it may never have: its limit, a literal, times what a state
-/// has at least.
+/// Maximum size, in numbers (8 MiB), of the states of a `while` that may never be reached: its limit, a literal, times
+/// the minimum size of a state.
 const MAX_UNSURE: i64 = 1 << 20;
 
-/// A loop whose states are made again from [`CHECKPOINTS`].
+/// Loop whose states are recomputed from [`CHECKPOINTS`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MadeAgain {
-    /// Where it stands in the program.
+    /// Source location of the loop.
     pub span: Option<Span>,
-    /// Why not all are kept.
+    /// Reason why not all states are kept.
     pub reason: Reason,
 }
 
-/// Why not all states of a loop are kept.
+/// Reason why not all states of a loop are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// How many steps it takes is computed while the function runs.
+    /// The number of steps is computed at run time.
     Computed,
-    /// It is a `while` with this limit, whose states would be more than 2^20 numbers.
+    /// A `while` with this limit, whose states would be more than 2^20 numbers.
     Limit(i64),
 }
 
@@ -46,18 +47,18 @@ impl fmt::Display for Reason {
     }
 }
 
-/// How many states loops keep.
+/// Numbers of states that loops keep.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keeping {
-    /// At most so many of each loop, if that is asked for.
+    /// Requested maximum for each loop.
     pub(crate) asked: Option<u32>,
     pub(crate) bounds: Bounds,
-    /// What was decided where nothing was asked for; each loop once.
+    /// Decisions made without a request; each loop once.
     pub(crate) made_again: Vec<MadeAgain>,
 }
 
 impl Reverse<'_> {
-    /// How many checkpoints the loop `stmt` has; nothing where all its states are kept.
+    /// Returns the number of checkpoints of the loop `stmt`; `None` if all its states are kept.
     pub(super) fn checkpoints(&mut self, stmt: &Stmt) -> Option<u32> {
         let (steps, state) = match &stmt.expr {
             Expr::Fold { count, state, .. } | Expr::Loop { count, state, .. } => (count, *state),
@@ -77,7 +78,7 @@ impl Reverse<'_> {
         Some(CHECKPOINTS)
     }
 
-    /// Why not all states of a loop of so many `steps` are kept, if they are not.
+    /// Returns why not all states of a loop of so many `steps` are kept, if they are not.
     fn reason(&self, steps: &Size, state: VarId, is_while: bool) -> Option<Reason> {
         if !self.out.keeping.bounds.is_bounded(steps) {
             return Some(Reason::Computed);

@@ -1,20 +1,20 @@
-//! Dear numbers that are kept beside the states of a loop, and not computed again when it is gone through backwards.
+//! Tape of expensive values, kept beside the states of a loop instead of recomputed in the reverse sweep.
 //!
-//! In: the body of a loop whose states are kept. Out: which numbers of it are kept (`Tape`): values of functions that cost
-//! as much as [`MIN_WEIGHT`], in the body and in the builds and sums in it. A row of the tape is the tuple of them, of a loop
-//! the array of its rows.
+//! In: the body of a loop whose states are kept. Out: the numbers of it to keep (`Tape`): results of functions with a
+//! cost of at least [`MIN_WEIGHT`], in the body and in the builds and sums in it. A row of the tape is the tuple of
+//! them; the tape of a loop is the array of its rows.
 //!
-//! Holds: an iteration keeps no more than so many times what its state has, for loops are looked into only where the state
-//! has an array of their counts. What a loop in the body carries from step to step is kept by that loop, for its own
-//! iterations alone.
+//! Holds: an iteration keeps no more than a constant factor of the size of its state, because nested loops are taped
+//! only if the state has an array of their counts. Values that a nested loop carries from step to step are kept by that
+//! loop, for its own iterations alone.
 
 use super::Reverse;
 use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
 
-/// What is cheaper is computed again.
+/// Minimum cost of a taped value; cheaper values are recomputed.
 const MIN_WEIGHT: u32 = 20;
 
-/// What is kept of a block, in order.
+/// Taped values of a block, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tape {
     items: Vec<Item>,
@@ -22,9 +22,9 @@ pub(super) struct Tape {
 
 #[derive(Clone, Debug)]
 enum Item {
-    /// A number that the block binds.
+    /// Number that the block binds.
     Number(VarId),
-    /// A build or a sum that it binds, with what is kept of each iteration.
+    /// Build or sum that the block binds, with the tape of each iteration.
     Loop(VarId, Tape),
 }
 
@@ -38,7 +38,7 @@ impl Tape {
     }
 }
 
-/// Whether `ty` has an array, of arrays, of which so many dimensions are `counts`, in this order.
+/// Returns whether `ty` contains a nested array whose dimensions include `counts`, in this order.
 fn has_array_of(ty: &Type, counts: &[&Size]) -> bool {
     match (ty, counts.split_first()) {
         (Type::Double, None) => true,
@@ -52,9 +52,9 @@ fn has_array_of(ty: &Type, counts: &[&Size]) -> bool {
 }
 
 impl Reverse<'_> {
-    /// What is kept of a loop with this body and a state of this type.
+    /// Returns the tape of a loop with this body and a state of this type.
     pub(super) fn tape(&self, body: &Block, state: &Type) -> Tape {
-        // What is computed again from checkpoints is not kept.
+        // Values that are recomputed from checkpoints are not taped.
         if self.out.keeping.asked.is_some() { Tape::default() } else { self.tape_in(body, state, &mut Vec::new()) }
     }
 
@@ -83,7 +83,7 @@ impl Reverse<'_> {
         tape
     }
 
-    /// Computes the statements of `block` in the open block; its result, and the row of `tape`.
+    /// Emits the statements of `block` into the open block; returns its result and the row of `tape`.
     pub(super) fn taping(&mut self, block: &Block, tape: &Tape) -> (VarId, VarId) {
         let mut row = Vec::with_capacity(tape.items.len());
         for stmt in &block.stmts {
@@ -101,13 +101,13 @@ impl Reverse<'_> {
         (self.copies.get(block.result), self.out.builder.tuple(&row))
     }
 
-    /// Computes a build or a sum; the rows of what is kept of it.
+    /// Emits a build or a sum; returns the rows of its tape.
     fn taping_loop(&mut self, stmt: &Stmt, tape: &Tape) -> VarId {
         let (Expr::Build { size: count, index, body } | Expr::Sum { count, index, body }) = &stmt.expr else {
             return stmt.var;
         };
         let is_build = matches!(stmt.expr, Expr::Build { .. });
-        // Not negative, for the state has an array of as many (`has_array_of`).
+        // Not negative, because the state has an array of this extent (`has_array_of`).
         let count = self.size(count);
         let i = self.out.builder.fresh(Type::Int);
         self.naturals.insert(i);
@@ -139,7 +139,7 @@ impl Reverse<'_> {
         self.out.component(whole, 1)
     }
 
-    /// From here on the numbers of `tape` are those of `row`.
+    /// Takes the numbers of `tape` from `row` from here on.
     pub(super) fn enter_tape(&mut self, tape: &Tape, row: VarId) {
         for (k, item) in tape.items.iter().enumerate() {
             let part = self.out.component(row, k);
@@ -155,7 +155,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// From here on they are computed again.
+    /// Recomputes the numbers of `tape` from here on.
     pub(super) fn leave_tape(&mut self, tape: &Tape) {
         for item in &tape.items {
             match item {
@@ -169,7 +169,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// The rows of what is kept of the loop that is bound to `var`, and in iteration `i` the row itself is entered.
+    /// Returns the tape of the loop that is bound to `var`, and enters the row of iteration `i`.
     pub(super) fn enter_iteration(&mut self, var: VarId, i: VarId) -> Option<Tape> {
         let (tape, rows) = self.tapes.get(&var).cloned()?;
         let row = self.out.get(rows, i, true);
@@ -177,7 +177,7 @@ impl Reverse<'_> {
         Some(tape)
     }
 
-    /// Computes `stmt` in the open block, of which something is kept.
+    /// Emits `stmt`, part of which is taped, into the open block.
     pub(super) fn again(&mut self, stmt: &Stmt) {
         let (Expr::Build { size: count, index, body } | Expr::Sum { count, index, body }) = &stmt.expr else { return };
         let count = self.size(count);
@@ -204,7 +204,7 @@ impl Reverse<'_> {
         self.copies.insert(stmt.var, copy);
     }
 
-    /// Computes `stmt` in the open block.
+    /// Emits `stmt` into the open block.
     pub(super) fn alone(&mut self, stmt: &Stmt) {
         match &stmt.expr {
             Expr::Real(c) => {

@@ -1,31 +1,34 @@
-//! Limits on reading builds through.
+//! Limits on inlining builds into their reads ("reading through").
 //!
-//! Reading through computes an element anew at every index that reads it. A chain of arrays each of which reads the previous one at
-//! several indices therefore grows exponentially with its length, in statements or, where loops read, in trips. A
-//! [`Budget`] counts both while a term is rewritten. A term that exceeds its budget is discarded, and its result is differentiated as a
-//! whole, densely: the cost of that is linear in the program, and compressed evaluation needs no structure.
+//! Reading through computes an element again at every index that reads it. A chain of arrays each of which reads the
+//! previous one at several indices therefore grows exponentially with its length, in statements or, where loops read,
+//! in trips. A [`Budget`] counts both while a term is rewritten. A term that exceeds its budget is discarded, and its
+//! result is differentiated as a whole, densely: the cost of that is linear in the program, and compressed evaluation
+//! needs no structure.
 //!
-//! In: the statements of a term before and while they are rewritten. Out: whether the term is within its budget.
+//! In: the statements of a term before and during the rewrite. Out: whether the term is within its budget.
 //!
-//! Holds: the decision depends on the program alone, never on sizes that are known at run time only.
+//! Holds: the decision depends on the program alone, never on sizes that are known only at run time.
 
 use chainrule_ir::{Expr, Size};
 
 /// Assumed trip count of a loop whose count is unknown.
 const ASSUMED_TRIPS: u64 = 16;
-/// Maximum factor by which reading through may multiply the work of the program. A dense derivative along a dozen directions costs as much.
+/// Maximum factor by which reading through may multiply the work of the program. A dense derivative along a dozen
+/// directions has a similar cost.
 const MAX_RATIO: u64 = 16;
-/// Maximum product of repeated statements and gathers, summed over all terms. A Hessian has about so many statements.
+/// Maximum product of repeated statements and gathers, summed over all terms, which is about the number of statements
+/// of a Hessian.
 const MAX_REPEATED: u64 = 1 << 13;
 /// Maximum number of gathers in a term of a Hessian, whose code is quadratic in them.
 pub(crate) const MAX_GATHERS: usize = 128;
 /// Maximum number of builds that read each other. Each takes a few frames of the stack.
 pub(crate) const MAX_LEVEL: usize = 64;
 
-/// Why an argument of a discarded term is dense.
+/// Reason why an argument of a discarded term is dense.
 pub(crate) const REASON: &str = "is read through a chain of arrays that is longer than its indices can be followed";
 
-/// What rewriting a term may cost, and has cost so far.
+/// Allowed and actual cost of rewriting a term.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Budget {
     /// Product of the trips of the term's loops.
@@ -48,7 +51,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The budget of a term in loops of these counts, when the terms before have spent `spent`.
+    /// Returns the budget of a term in loops of these counts, when the terms before have spent `spent`.
     pub(crate) fn new<'s>(counts: impl Iterator<Item = &'s Size>, spent: u64) -> Self {
         let loops = counts.map(trips).fold(1, u64::saturating_mul);
         Self { loops, spent, trips: 1, ..Self::default() }
@@ -68,7 +71,7 @@ impl Budget {
         self.work = self.work.saturating_add(self.trips);
     }
 
-    /// Opens a loop of `count`; returns what [`Self::close`] takes.
+    /// Opens a loop of `count`; returns the argument of [`Self::close`].
     pub(crate) fn open(&mut self, count: &Size) -> u64 {
         let outer = self.trips;
         self.trips = outer.saturating_mul(trips(count));
@@ -90,7 +93,7 @@ impl Budget {
         self.is_exceeded
     }
 
-    /// Repeated statements times gathers, of this term and those before.
+    /// Returns the repeated statements times gathers, of this term and those before.
     pub(crate) fn spent(&self, n_gathers: usize) -> u64 {
         let repeated = self.stmts.saturating_sub(self.before);
         self.spent.saturating_add(repeated.saturating_mul(n_gathers as u64))
@@ -101,7 +104,7 @@ fn trips(count: &Size) -> u64 {
     count.as_constant().map_or(ASSUMED_TRIPS, |n| u64::try_from(n).unwrap_or(0).max(1))
 }
 
-/// The statements of `expr` and its work. Recursive on the nesting of loops only.
+/// Returns the number of statements of `expr` and its work. Recursive on the nesting of loops only.
 fn cost(expr: &Expr) -> (u64, u64) {
     let times = match expr {
         Expr::Build { size: count, .. }

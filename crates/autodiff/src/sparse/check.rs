@@ -1,6 +1,6 @@
-//! Whether a sparse derivative is the dense one: for tests and fuzzers.
+//! Comparison of sparse derivatives with dense ones, for tests and fuzz targets.
 //!
-//! Both are evaluated by the reference evaluator. The dense one is made by forward mode, a column at a time.
+//! Both are evaluated by the reference evaluator. The dense one is computed by forward mode, one column at a time.
 
 use super::{Sparsity, ints};
 use crate::{Mode, Part, Request, forward};
@@ -9,23 +9,23 @@ use chainrule_ir::{Function, Type, Value, evaluate, verify};
 use chainrule_ops::F64;
 use std::collections::BTreeMap;
 
-/// What a check saw.
+/// Statistics of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// Rows times columns.
     pub places: usize,
     /// Entries of the pattern.
     pub entries: usize,
-    /// Doubles of the values program whose place another one has too.
+    /// Doubles of the values program that share a position with another one.
     pub repeated: usize,
 }
 
 /// Compares the sparse derivative `part` (Jacobian or Hessian) with the dense one, to `tolerance` relative to the
-/// largest element of the dense one; outside of the pattern the dense one must be zero exactly. `None` where
-/// the function has no derivative at `args`.
+/// largest element of the dense one; outside of the pattern the dense one must be exactly zero. Returns `None` if the
+/// function has no derivative at `args`.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Returns a description of the difference.
 pub fn compare(
     function: &Function,
     args: &[Value<f64>],
@@ -104,13 +104,13 @@ pub fn compare(
     Ok(Some(Seen { places: expected.len(), ..seen }))
 }
 
-/// The entries of a matrix, by row and column.
+/// Entries of a matrix, by row and column.
 pub type Entries = BTreeMap<(usize, usize), f64>;
 
-/// The entries of a sparse derivative at `args`.
+/// Computes the entries of a sparse derivative at `args`.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Returns a description of the fault.
 pub fn entries(sparsity: &Sparsity, args: &[Value<f64>]) -> Result<(Entries, Seen), String> {
     for program in [&sparsity.pattern, &sparsity.values] {
         verify(program).map_err(|e| format!("{e:?}\n{}", chainrule_ir::print(program)))?;
@@ -161,7 +161,7 @@ pub fn entries(sparsity: &Sparsity, args: &[Value<f64>]) -> Result<(Entries, See
     Ok((entries, seen))
 }
 
-/// For each double of `value`, in the order of [`Value::reals`], its number in the order of leaves.
+/// Returns, for each double of `value`, in the order of [`Value::reals`], its number in the order of leaves.
 #[must_use]
 pub fn numbers(ty: &Type, value: &Value<f64>) -> Vec<usize> {
     // Recursive on the nesting of types only. `leaf` is the leaf of the next double.

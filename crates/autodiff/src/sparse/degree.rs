@@ -1,16 +1,17 @@
 //! Growth of polynomials in sizes, by their monomials.
 //!
-//! In: sizes. Out: whether one grows faster than another whatever the sizes are.
+//! In: sizes. Out: whether one grows asymptotically faster than another.
 
 use chainrule_ir::{Size, VarId};
 
-/// Variables of a monomial, ascending, each as often as its power.
+/// Variables of a monomial, ascending, each repeated according to its power.
 pub(crate) type Monomial = Vec<VarId>;
 
-/// Maximum number of monomials that are compared; a longer list is cut, which makes nothing grow faster.
+/// Maximum number of monomials that are compared; a longer list is truncated, so that no polynomial counts as growing
+/// faster.
 const MAX_MONOMIALS: usize = 64;
 
-/// The monomial of constants.
+/// Returns the monomial of constants.
 pub(crate) fn one() -> Vec<Monomial> {
     vec![Vec::new()]
 }
@@ -19,7 +20,7 @@ pub(crate) fn monomials(size: &Size) -> Vec<Monomial> {
     distinct(size.terms().map(|(vars, _)| vars.to_vec()).collect())
 }
 
-/// The monomials of a sum of sizes that are not negative.
+/// Returns the monomials of a sum of sizes that are not negative.
 pub(crate) fn union(sizes: impl Iterator<Item = Size>) -> Vec<Monomial> {
     distinct(sizes.flat_map(|size| monomials(&size)).collect())
 }
@@ -63,7 +64,7 @@ mod tests {
         assert!(is_below(&all, &product(&[vec![n]], &dense(&[vec![n], vec![]]))));
         // Neighbours: n rows of m each.
         assert!(!is_below(&all, &product(&[vec![n]], &dense(&[vec![m]]))));
-        // An arrow: each of n meets the same m.
+        // An arrow: each of n is paired with the same m.
         assert!(!is_below(&dense(&[vec![n], vec![m]]), &product(&[vec![n]], &dense(&[vec![m], vec![]]))));
         assert!(!is_below(&all, &all));
         assert!(!is_below(&one(), &all));

@@ -1,11 +1,13 @@
-//! Which doubles of the result depend on which of the arguments, found by following them through one evaluation: the
-//! pattern of a function whose index structure does not tell it, such as one that steps an array through time.
+//! Dependence of the doubles of the result on those of the arguments, traced through one evaluation: the pattern of a
+//! function whose index structure does not determine it, such as one that steps an array through time.
 //!
-//! In: a function, and sizes and integers. Out: [`Dependence`]. The function is evaluated by the reference evaluator in an
-//! algebra of sets: a number is the set of the columns that it is computed from. Nothing depends on any double: where
-//! control does, a number that is no constant is compared and decides a branch, there is no answer but a limitation.
+//! In: a function, and sizes and integers. Out: [`Dependence`]. The function is evaluated by the reference evaluator in
+//! an algebra of sets: a number is the set of the columns from which it is computed. The result does not depend on the
+//! value of any double: if control flow does (a comparison of non-constant numbers decides a branch), the result is a
+//! limitation error.
 //!
-//! Holds: the pattern contains each place where the derivative is other than zero at any point with these sizes and integers.
+//! Holds: the pattern contains each position at which the derivative is nonzero at any point with these sizes and
+//! integers.
 
 use super::check::numbers;
 use super::prepared;
@@ -15,27 +17,27 @@ use chainrule_ir::{Function, Value, VarId, evaluate};
 use chainrule_ops::{Algebra, Op};
 use std::rc::Rc;
 
-/// A pattern.
+/// Sparsity pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependence {
-    /// How many doubles the result has.
+    /// Number of doubles of the result.
     pub n_rows: usize,
-    /// How many doubles the arguments have that are differentiated by.
+    /// Number of doubles of the differentiation parameters.
     pub n_columns: usize,
-    /// Row and column, ascending, each once.
+    /// Row and column, ascending, without duplicates.
     pub at: Vec<(usize, usize)>,
 }
 
-/// What a number is computed from.
+/// Dependences of a number.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
-    /// What it is, if it is computed from constants alone.
+    /// Value, if it is computed from constants alone.
     constant: Option<f64>,
     /// Columns, ascending.
     pub(crate) columns: Rc<[usize]>,
 }
 
-/// The algebra of sets.
+/// Algebra of sets of columns.
 pub(crate) struct Sets {
     none: Rc<[usize]>,
 }
@@ -47,17 +49,17 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// A number that is no constant and depends on no column.
+    /// Returns a number that is not a constant and depends on no column.
     pub(crate) fn other(&self) -> Origin {
         Origin { constant: None, columns: Rc::clone(&self.none) }
     }
 
-    /// `origin` as if it depended on no column.
+    /// Returns `origin` without its dependence on columns.
     pub(crate) fn without_columns(&self, origin: &Origin) -> Origin {
         Origin { constant: origin.constant, columns: Rc::clone(&self.none) }
     }
 
-    /// The number of column `column`.
+    /// Returns the number for column `column`.
     pub(crate) fn column(column: usize) -> Origin {
         Origin { constant: None, columns: Rc::from([column]) }
     }
@@ -85,7 +87,7 @@ impl Algebra for Sets {
     }
 }
 
-/// Of two ascending lists. Linear.
+/// Returns the union of two ascending lists. Linear.
 fn union(a: Rc<[usize]>, b: &Rc<[usize]>) -> Rc<[usize]> {
     if b.is_empty() || Rc::ptr_eq(&a, b) {
         return a;
@@ -106,16 +108,17 @@ fn union(a: Rc<[usize]>, b: &Rc<[usize]>) -> Rc<[usize]> {
         j += usize::from(b.get(j) == Some(&next));
         all.push(next);
     }
-    // Most numbers of a step depend on what another one before did.
+    // Most numbers depend on the same columns as an earlier one.
     if all.len() == a.len() { a } else { all.into() }
 }
 
-/// The pattern of the Jacobian of `function` by the parameters `by`, by all that have a `Double` where none is named, for the
-/// sizes and integers in `args`. It takes as long as the reference evaluator, times the lengths of the sets.
+/// Computes the pattern of the Jacobian of `function` by the parameters `by`, or by all that contain a `Double` if `by`
+/// is empty, for the sizes and integers in `args`. The cost is that of the reference evaluator times the lengths of the
+/// sets.
 ///
 /// # Errors
-/// As a Jacobian; a limitation where control depends on doubles, or where the function states a derivative of its own;
-/// what the function itself fails with.
+/// The errors of a Jacobian; a limitation if control flow depends on doubles, or if the function states a derivative of
+/// its own; errors of the function itself.
 pub fn dependence(function: &Function, by: &[Name], args: &[Value<f64>]) -> Result<Dependence, Diagnostics> {
     let by = request::check(function, &[Part::Jacobian], by)?;
     let function = followed(function)?;
@@ -135,7 +138,7 @@ pub fn dependence(function: &Function, by: &[Name], args: &[Value<f64>]) -> Resu
     Ok(Dependence { n_rows: rows.len(), n_columns, at })
 }
 
-/// `function` with the derivatives in it worked out, unless it states one of its own.
+/// Expands the derivatives in `function`, unless it states one of its own.
 pub(crate) fn followed(function: &Function) -> Result<Function, Diagnostics> {
     if crate::own_derivative(function).is_some() {
         return Err(Diagnostic::limitation(format!("what `{}` depends on cannot be followed", function.name))
@@ -145,7 +148,7 @@ pub(crate) fn followed(function: &Function) -> Result<Function, Diagnostics> {
     prepared(function)
 }
 
-/// The arguments with each double of `by` as its column and each other as `other`, and the number of columns.
+/// Returns the arguments with each double of `by` as its column and each other as `other`, and the number of columns.
 pub(crate) fn columns<T: Clone>(
     function: &Function,
     by: &[VarId],

@@ -1,17 +1,17 @@
-//! Gathers: where a term reads blocks of the arguments.
+//! Gathers: the reads of blocks of the arguments in a term.
 //!
-//! In: the block of a term, whose variables nothing else binds. Out: the same block in which what each gather reads has
-//! a perturbation added to it, a variable that is free in the block; and the gathers.
+//! In: the block of a term, whose variables are bound only once. Out: the same block in which a perturbation, a free
+//! variable, is added to the value of each gather; and the gathers.
 //!
 //! | here | is |
 //! | --- | --- |
 //! | alias | a variable that is an argument, or an array or a tuple in it at known indices, larger than a block |
-//! | gather | a block of an argument: where an alias has few doubles left, or is used as a whole |
+//! | gather | a read of a block of an argument: an alias with few doubles left, or one that is used as a whole |
 //! | reading through | `y[e]` for a `y = build n (fun i -> body)` that depends on the variables: `body` at `e` |
 //!
-//! Holds: with all perturbations zero the block computes what it did. Whatever of the arguments reaches the result
-//! does so through a gather. A gather's indices are computed from integers and counters whose loops have extents known
-//! outside.
+//! Holds: with all perturbations zero, the block computes the same value. Every dependence of the result on the
+//! arguments goes through a gather. A gather's indices are computed from integers and from counters of loops whose
+//! extents are known outside.
 
 use super::budget::{Budget, MAX_LEVEL};
 use super::indices::Indices;
@@ -20,39 +20,39 @@ use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A block of an argument.
+/// Block of an argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
     pub(crate) param: VarId,
     pub(crate) path: Vec<Step>,
-    /// Inner loops that the indices depend on; outermost first.
+    /// Inner loops on which the indices depend; outermost first.
     pub(crate) dims: Vec<Dim>,
-    /// What it stands under.
+    /// Conditions under which it is executed.
     pub(crate) guards: Vec<Guard>,
-    /// The type of the block.
+    /// Type of the block.
     pub(crate) ty: Type,
-    /// The perturbation: an array over `dims` of the block's tangents.
+    /// Perturbation: an array over `dims` of the block's tangents.
     pub(crate) perturbation: VarId,
-    /// Why it is more than a small block, if it is.
+    /// Reason why it is larger than a small block, if it is.
     pub(crate) whole: Option<&'static str>,
 }
 
-/// A loop.
+/// Loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dim {
     pub(crate) counter: VarId,
-    /// An extent that has room for all iterations.
+    /// Extent with room for all iterations.
     pub(crate) extent: Size,
-    /// How many iterations there are, if they may be fewer.
+    /// Number of iterations, if it may be smaller than the extent.
     pub(crate) count: Option<Size>,
 }
 
-/// What has to hold for a statement to be reached.
+/// Condition for the execution of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Guard {
     /// The condition holds, or does not.
     If(VarId, bool),
-    /// The loop with this counter has an iteration; for a `while` there is no counter.
+    /// The loop with this counter has an iteration; a `while` has no counter.
     Loop(Option<VarId>),
 }
 
@@ -60,18 +60,18 @@ pub(crate) enum Guard {
 struct Alias {
     param: VarId,
     path: Vec<Step>,
-    /// Counters of loops around indices in `path` that might fail outside of these loops.
+    /// Counters of the loops outside of which the indices in `path` might fail.
     needs: Vec<VarId>,
 }
 
-/// A build that is read through.
+/// Build that is read through.
 #[derive(Clone)]
 struct Lazy {
     index: VarId,
     body: Block,
 }
 
-/// Variables that extents of results may be made of.
+/// Variables over which extents of results may be expressed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents {
     /// Size parameters, and integer arguments.
@@ -81,9 +81,9 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// The extent of an array over the iterations of a loop that counts to `count`, and whether there are never more
-    /// than iterations; `None` if that is not known outside. A count may be negative, an extent may not: where there is
-    /// something to subtract, it is left out.
+    /// Returns the extent of an array over the iterations of a loop with `count` iterations, and whether it equals the
+    /// number of iterations; `None` if it is unknown outside. A count may be negative, an extent may not, so subtracted
+    /// terms are dropped.
     pub(crate) fn of(&self, count: &Size) -> Option<(Size, bool)> {
         if count.is_too_large() || !count.vars().iter().all(|var| self.naturals.contains(var)) {
             return None;
@@ -95,7 +95,7 @@ impl Extents {
     }
 }
 
-/// The search for gathers in one term.
+/// Search for the gathers of one term.
 pub(crate) struct Gathering<'a> {
     pub(crate) out: &'a mut Builder,
     pub(crate) indices: &'a mut Indices,
@@ -103,16 +103,16 @@ pub(crate) struct Gathering<'a> {
     pub(crate) gathers: Vec<Gather>,
     aliases: FxHashMap<VarId, Alias>,
     lazies: FxHashMap<VarId, Lazy>,
-    /// What was read, for what is perturbed and has integers in it.
+    /// Unperturbed values of perturbed reads that contain integers.
     raws: FxHashMap<VarId, VarId>,
-    /// Variables that stand for others.
+    /// Variables that are equal to others.
     same: FxHashMap<VarId, VarId>,
     active: FxHashSet<VarId>,
     whole: FxHashSet<VarId>,
     levels: FxHashMap<VarId, usize>,
     counters: Vec<Dim>,
     guards: Vec<Guard>,
-    /// What was read through at which index, in each open block.
+    /// Reads that were inlined at an index, in each open block.
     read: Vec<FxHashMap<(VarId, VarId), VarId>>,
     budget: Budget,
 }
@@ -145,7 +145,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The block with perturbations; `None` if that exceeds the budget.
+    /// Returns the block with perturbations; `None` if it exceeds the budget.
     pub(crate) fn term(&mut self, block: Block) -> Option<Block> {
         self.scan(&block, true);
         for stmt in &block.stmts {
@@ -156,7 +156,8 @@ impl<'a> Gathering<'a> {
         (!self.budget.is_exceeded(self.gathers.len())).then_some(block)
     }
 
-    /// The block with all of each of `by` perturbed that it reads, and no build read through; `why` is what a note says of that.
+    /// Returns the block in which each of `by` that it reads is perturbed as a whole, without reading through; `why` is
+    /// the reason for a note.
     pub(crate) fn whole(&mut self, block: &Block, by: &[VarId], why: Option<&'static str>) -> Block {
         let mut used = vec![block.result];
         block.stmts.iter().for_each(|stmt| super::terms::uses(self.out, stmt, &mut used));
@@ -172,13 +173,13 @@ impl<'a> Gathering<'a> {
         Block { stmts, result: copy.result }
     }
 
-    /// What the terms so far have spent.
+    /// Returns the budget that the terms so far have spent.
     pub(crate) fn spent(&self) -> u64 {
         self.budget.spent(self.gathers.len())
     }
 
-    /// Finds out what depends on the variables, what is used as a whole, and how deep builds read builds. Whether
-    /// something in `block` is active, and the deepest level that it reads.
+    /// Computes the active variables, those used as a whole, and the depth of builds that read builds. Returns whether
+    /// `block` contains an active variable, and the deepest level that it reads.
     fn scan(&mut self, block: &Block, is_whole: bool) -> (bool, usize) {
         if is_whole {
             self.whole.insert(block.result);
@@ -247,7 +248,7 @@ impl<'a> Gathering<'a> {
             _ => None,
         };
         if let Some((from, step)) = read {
-            // What is perturbed still has the integers of what was read.
+            // A perturbed value keeps the integers of the value that was read.
             let raw = if self.aliases.contains_key(&from) { Some(from) } else { self.raws.get(&from).copied() };
             if let Some(raw) = raw {
                 let ty = self.out.ty(var).clone();
@@ -292,7 +293,7 @@ impl<'a> Gathering<'a> {
         }
         let operands = expr.operands();
         let mut by = FxHashMap::default();
-        // What is held constant needs no perturbation.
+        // A value held constant needs no perturbation.
         let is_held = matches!(&expr, Expr::Custom(custom) if custom.rule.is_none());
         for operand in operands {
             let raw = self.renamed(operand);
@@ -306,8 +307,9 @@ impl<'a> Gathering<'a> {
         stmts.push(stmt);
     }
 
-    /// The counters of the loops in which `index` can be computed beforehand, besides those that it depends on; `None` if it is
-    /// not computed from integers alone, or might fail and stands under what integers alone do not decide.
+    /// Returns the counters of the loops in which `index` can be computed in advance, in addition to those on which it
+    /// depends; `None` if it is not computed from integers alone, or might fail under a condition that depends on other
+    /// values.
     fn needs(&self, index: VarId) -> Option<Vec<VarId>> {
         self.indices.deps(index)?;
         if self.indices.is_total(self.out, index) {
@@ -328,7 +330,7 @@ impl<'a> Gathering<'a> {
         self.active.contains(&var) && !self.whole.contains(&var) && element.is_linear() && !is_small(self.out.ty(var))
     }
 
-    /// The blocks of `expr`, under what guards them.
+    /// Rewrites the blocks of `expr`, under their guards.
     fn blocks(&mut self, expr: &mut Expr) {
         match expr {
             Expr::If { condition, then, otherwise } => {
@@ -375,7 +377,7 @@ impl<'a> Gathering<'a> {
         *block = self.block(taken);
     }
 
-    /// `var` is what `expr` reads of an argument.
+    /// Records that `expr` binds `var` to a part of an argument.
     fn alias(&mut self, var: VarId, alias: Alias, expr: Expr, stmts: &mut Vec<Stmt>) {
         let ty = self.out.ty(var).clone();
         if !ty.has_double() {
@@ -392,7 +394,7 @@ impl<'a> Gathering<'a> {
         self.same.insert(var, perturbed);
     }
 
-    /// What stands for `var` where it is used other than by reading from it.
+    /// Returns the replacement of `var` for uses other than reads of its parts.
     fn used(&mut self, var: VarId, stmts: &mut Vec<Stmt>) -> VarId {
         let var = self.renamed(var);
         if let Some(known) = self.read.iter().rev().find_map(|read| read.get(&(var, var))) {
@@ -414,7 +416,7 @@ impl<'a> Gathering<'a> {
             if self.is_over(var) {
                 return var;
             }
-            // It was not seen to be used so: it is made here.
+            // The scan did not find this use: the array is built here.
             let Type::Array(size, _) = self.out.ty(var).clone() else { return var };
             let ty = self.out.ty(var).clone();
             let (copy, index) = (self.out.fresh(ty), self.out.fresh(Type::Int));
@@ -429,7 +431,8 @@ impl<'a> Gathering<'a> {
         var
     }
 
-    /// Whether the budget does not allow for another copy of the build `lazy`. What has been made of the term is then discarded.
+    /// Returns whether the budget does not allow for another copy of the build `lazy`. The rewritten term is then
+    /// discarded.
     fn is_over(&mut self, lazy: VarId) -> bool {
         if self.levels.get(&lazy).is_some_and(|level| *level > MAX_LEVEL) {
             self.budget.exceed();
@@ -461,7 +464,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// `raw`, which is what `alias` says, with its perturbation added.
+    /// Returns `raw`, the value of `alias`, with its perturbation added.
     fn perturbed(&mut self, raw: VarId, alias: Alias, whole: Option<&'static str>, stmts: &mut Vec<Stmt>) -> VarId {
         let ty = self.out.ty(raw).clone();
         let gather = self.gather(alias, &ty, whole);
@@ -479,7 +482,7 @@ impl<'a> Gathering<'a> {
         sum
     }
 
-    /// `value`, of type `ty`, plus `tangent`, in the open block. Recursive on the type only.
+    /// Emits `value`, of type `ty`, plus `tangent`, in the open block. Recursive on the type only.
     fn sum(&mut self, value: VarId, ty: &Type, tangent: VarId) -> VarId {
         match ty {
             Type::Double => self.out.op(Op::Add, &[value, tangent]),
@@ -509,7 +512,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The gather of what `alias` says, new unless there is one already.
+    /// Returns the gather of `alias`; creates it unless it exists.
     fn gather(&mut self, alias: Alias, ty: &Type, whole: Option<&'static str>) -> usize {
         let Alias { param, path, needs } = alias;
         let depends = |counter: VarId| {

@@ -1,18 +1,18 @@
-//! What can be computed from integers alone, and code for it.
+//! Variables that are computed from integers alone, and code for them.
 //!
-//! In: the statements of a term, one after the other. Out: which variables are computed from sizes, integer arguments
-//! and counters of loops with known extents, the counters that each depends on, a number for equal ones; and copies of
-//! what computes them, in another function.
+//! In: the statements of a term, one after the other. Out: the variables that are computed from sizes, integer
+//! arguments and counters of loops with known extents, with the counters on which each depends, and a value number; and
+//! copies of the statements that compute them, in another function.
 //!
-//! Holds: no such variable depends on a double, whatever branch is taken. An element or a component is such if its
-//! array and its index are; that it may be a double does not matter until something computes with it.
+//! Holds: no such variable depends on a double, in any branch. An element or a component is such a variable if its
+//! array and its index are; it may be a double as long as no arithmetic uses it.
 
 use chainrule_ir::range::{Facts, Loop};
 use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Size, Stmt, VarId};
 use chainrule_ops::{self as ops, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What computes a variable, over variables that stand for their equals.
+/// Expression of a variable over value numbers.
 #[derive(PartialEq, Eq, Hash, Clone, Debug)]
 enum Form {
     Size(Size),
@@ -21,26 +21,26 @@ enum Form {
     Op(Op, Vec<VarId>),
 }
 
-/// What is known of the variables of terms.
+/// Facts about the variables of terms.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Indices {
-    /// The counters on which each integral variable depends, ascending.
+    /// Counters on which each integral variable depends, ascending.
     deps: FxHashMap<VarId, Vec<VarId>>,
-    /// What computes it, if it was not there before.
+    /// Statement that computes it, if it was not there before.
     defs: FxHashMap<VarId, Stmt>,
-    /// For each form the first variable of it, and for variables the first that is equal to them.
+    /// First variable of each form, and first variable equal to each variable.
     first: FxHashMap<Form, VarId>,
     equal: FxHashMap<VarId, VarId>,
     /// Loops of counters, in the order of [`Self::counter`].
     loops: Vec<Loop>,
     /// Variables that are never negative: size parameters.
     natural: FxHashSet<VarId>,
-    /// Polynomials over arguments that the function requires not to be negative.
+    /// Polynomials over arguments that the function requires to be nonnegative.
     required: Vec<Size>,
 }
 
 impl Indices {
-    /// What holds before all statements of `function`.
+    /// Returns the facts that hold before all statements of `function`.
     pub(crate) fn of(function: &Function) -> Self {
         let mut indices = Self { natural: function.sizes.iter().copied().collect(), ..Self::default() };
         for requirement in &function.requires {
@@ -53,24 +53,24 @@ impl Indices {
         indices
     }
 
-    /// `var` is there before all statements: a size, an argument.
+    /// Records that `var` is bound before all statements: a size, an argument.
     fn known(&mut self, var: VarId) {
         self.deps.insert(var, Vec::new());
         self.defs.remove(&var);
     }
 
-    /// `var` counts the iterations of a loop, `count` of them.
+    /// Records that `var` counts the `count` iterations of a loop.
     pub(crate) fn counter(&mut self, var: VarId, count: &Size) {
         self.deps.insert(var, vec![var]);
         self.loops.push(Loop { index: var, count: count.clone() });
     }
 
-    /// The counters that `var` depends on; `None` if it is not computed from integers alone.
+    /// Returns the counters on which `var` depends; `None` if it is not computed from integers alone.
     pub(crate) fn deps(&self, var: VarId) -> Option<&[VarId]> {
         self.deps.get(&var).map(Vec::as_slice)
     }
 
-    /// Sees a statement; what its operands are is known.
+    /// Records a statement; its operands have been recorded.
     pub(crate) fn see(&mut self, out: &Builder, stmt: &Stmt) {
         let mut deps = Vec::new();
         if !self.is_integral(out, stmt, &mut FxHashSet::default(), &mut deps) {
@@ -90,7 +90,7 @@ impl Indices {
         self.defs.insert(stmt.var, stmt.clone());
     }
 
-    /// Whether `stmt` computes from integers alone, where `local` is bound in the blocks around it.
+    /// Returns whether `stmt` computes from integers alone; `local` are the variables bound in the blocks around it.
     fn is_integral(&self, out: &Builder, stmt: &Stmt, local: &mut FxHashSet<VarId>, deps: &mut Vec<VarId>) -> bool {
         let reads = matches!(stmt.expr, Expr::Get { .. } | Expr::Component(..));
         if !reads && (out.ty(stmt.var).has_double() || matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. })) {
@@ -142,18 +142,18 @@ impl Indices {
         })
     }
 
-    /// `size` over variables that stand for their equals.
+    /// Returns `size` over value numbers.
     pub(crate) fn canonical(&self, size: &Size) -> Size {
         size.substitute(|var| Size::var(self.equal(var)))
     }
 
-    /// The variable that stands for all that are equal to `var` by their form.
+    /// Returns the representative of the variables that are equal to `var` by their form.
     pub(crate) fn equal(&self, var: VarId) -> VarId {
         self.equal.get(&var).copied().unwrap_or(var)
     }
 
-    /// Returns whether computing `var` cannot fail inside of the loops that count what it depends on. No other loop is known
-    /// to run: an index that the function proves by one is not proved here.
+    /// Returns whether computing `var` cannot fail inside of the loops that count the variables on which it depends. No
+    /// other loop is assumed to run: an index whose proof uses one is not proved here.
     pub(crate) fn is_total(&self, out: &Builder, var: VarId) -> bool {
         let deps = self.deps(var).unwrap_or(&[]);
         let loops: Vec<Loop> = self.loops.iter().filter(|l| deps.contains(&l.index)).cloned().collect();
@@ -182,9 +182,10 @@ impl Indices {
         true
     }
 
-    /// Copies what computes `var` to the open block of `out`, unless `copies` has it already. Returns the copy.
+    /// Copies the statements that compute `var` to the open block of `out`, unless `copies` contains it already.
+    /// Returns the copy.
     pub(crate) fn copy(&self, out: &mut Builder, copies: &mut Copies, var: VarId) -> VarId {
-        // What stands before what: a list, for chains may be long.
+        // Orders dependences with an explicit stack, for chains may be long.
         let mut open = vec![(var, false)];
         while let Some((var, ready)) = open.pop() {
             let Some(stmt) = self.defs.get(&var).filter(|_| !copies.done.contains(&var)) else { continue };
@@ -204,7 +205,7 @@ impl Indices {
     }
 }
 
-/// What was copied already, in the blocks that are open.
+/// Variables that were copied already, in the open blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     pub(crate) renaming: Renaming,

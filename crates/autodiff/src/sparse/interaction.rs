@@ -1,17 +1,17 @@
-//! Which doubles of the arguments a scalar depends on together, other than linearly: the pattern of its Hessian, by following
-//! them through one evaluation of the function itself.
+//! Pairs of doubles of the arguments that occur together in a nonlinear term of a scalar: the pattern of its Hessian,
+//! traced through one evaluation of the function itself.
 //!
-//! In: a function, and sizes and integers. Out: a [`Dependence`] whose rows are columns too. The function is evaluated by the
-//! reference evaluator in an algebra of sets, as in [`dependence`](super::dependence). Besides, each operator notes which
-//! columns its operands bring together: a second partial derivative is other than zero where a first partial, by an operand that
-//! depends on `i`, depends on `j`. The formulas of the partials are those of the table of operators. Only the operators that
-//! reach the result count.
+//! In: a function, and sizes and integers. Out: a [`Dependence`] whose rows are columns too. The function is evaluated
+//! by the reference evaluator in an algebra of sets, as in [`dependence`](super::dependence). In addition, each
+//! operator records the pairs of columns that its operands combine: a second partial derivative is nonzero if a first
+//! partial, by an operand that depends on `i`, depends on `j`. The formulas of the partials are those of the operator
+//! table. Only the operators that reach the result count.
 //!
-//! Gradients of array programs are sums of one-hot arrays, which the reference evaluator makes one by one; the function is followed
-//! in the time that it takes itself, times the lengths of the sets.
+//! Gradients of array programs are sums of one-hot arrays, which the reference evaluator builds one by one; tracing the
+//! function takes its own time, times the lengths of the sets.
 //!
-//! Holds: the pattern is symmetric and contains each place where the Hessian is other than zero at any point with these sizes and
-//! integers.
+//! Holds: the pattern is symmetric and contains each position at which the Hessian is nonzero at any point with these
+//! sizes and integers.
 
 use super::dependence::{Dependence, Origin, Sets, columns, followed};
 use crate::request::{self, Part};
@@ -20,32 +20,32 @@ use chainrule_ir::{Function, Value, evaluate};
 use chainrule_ops::{Algebra, Formula, Op, Type, partial};
 use std::rc::Rc;
 
-/// A number: what it is computed from, and what is brought together on the way.
+/// Number: its dependences, and the pairs combined on the way.
 #[derive(Clone, Debug)]
 struct Number {
     origin: Origin,
     meeting: Option<u32>,
 }
 
-/// Columns that an operator brings together: each of the one side with each of the other.
+/// Columns that an operator combines: each of one side with each of the other.
 type Pair = (Rc<[usize]>, Rc<[usize]>);
 
-/// Columns that an operator brings together, and the meetings of its operands.
+/// Columns that an operator combines, and the meetings of its operands.
 struct Meeting {
     pair: Option<Pair>,
     before: [Option<u32>; 2],
 }
 
-/// The algebra of numbers with their meetings.
+/// Algebra of numbers with their meetings.
 #[derive(Default)]
 struct Meetings {
     smooth: Smooth,
-    /// Each after those it refers to.
+    /// Meetings, each after those to which it refers.
     all: Vec<Meeting>,
 }
 
 impl Meetings {
-    /// A meeting of `pair` that contains `before`, or one of these if there is nothing to add.
+    /// Returns a meeting of `pair` that contains `before`, or one of these if nothing is added.
     fn joined(&mut self, pair: Option<Pair>, before: [Option<u32>; 2]) -> Option<u32> {
         match (&pair, before) {
             (None, [one, None] | [None, one]) => return one,
@@ -85,7 +85,7 @@ impl Algebra for Meetings {
     }
 }
 
-/// The algebra of sets where numbers that are constant but for jumps depend on nothing.
+/// Algebra of sets in which piecewise constant numbers depend on nothing.
 #[derive(Default)]
 struct Smooth {
     sets: Sets,
@@ -110,12 +110,12 @@ impl Algebra for Smooth {
     }
 }
 
-/// The pattern of the Hessian of the scalar `function` by the parameters `by`, by all that have a `Double` where none is named,
-/// for the sizes and integers in `args`.
+/// Computes the pattern of the Hessian of the scalar `function` by the parameters `by`, or by all that contain a
+/// `Double` if `by` is empty, for the sizes and integers in `args`.
 ///
 /// # Errors
-/// As a Hessian; a limitation where control depends on doubles, or where the function states a derivative of its own;
-/// what the function itself fails with.
+/// The errors of a Hessian; a limitation if control flow depends on doubles, or if the function states a derivative of
+/// its own; errors of the function itself.
 pub fn interaction(function: &Function, by: &[Name], args: &[Value<f64>]) -> Result<Dependence, Diagnostics> {
     let by = request::check(function, &[Part::Hessian], by)?;
     let function = followed(function)?;
@@ -151,7 +151,7 @@ pub fn interaction(function: &Function, by: &[Name], args: &[Value<f64>]) -> Res
     Ok(Dependence { n_rows: n_columns, n_columns, at })
 }
 
-/// The columns of a row: ascending up to `n_sorted`, in any order and repeated after that.
+/// Columns of a row: ascending up to `n_sorted`, then in any order with duplicates.
 #[derive(Clone, Default)]
 struct Row {
     columns: Vec<usize>,
@@ -159,7 +159,7 @@ struct Row {
 }
 
 impl Row {
-    /// Adds `columns`. Amortised linear, but for sorting: there are never many more numbers than columns.
+    /// Adds `columns`. Amortised linear, except for sorting: the list is never much longer than the number of columns.
     fn extend(&mut self, columns: &[usize]) {
         self.columns.extend_from_slice(columns);
         if self.columns.len() > 2 * self.n_sorted + columns.len() + 64 {

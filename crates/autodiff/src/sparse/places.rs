@@ -1,46 +1,46 @@
-//! Rows and columns of the doubles that the values program makes.
+//! Rows and columns of the doubles of the values program.
 //!
-//! In: what the pattern program computed. Out: a place, or none, for each double. Linear in the number of doubles.
+//! In: the result of the pattern program. Out: a position, or none, for each double. Linear in the number of doubles.
 //!
-//! A double has no place where its gather stands in a branch that is not taken, or, under a condition on doubles, at an
-//! index that is out of range: there it is zero.
+//! A double has no position if its gather is in a branch that is not taken or, under a condition on doubles, at an
+//! index out of range: there it is zero.
 
 use super::values::ABSENT;
 use super::{Form, GatherShape, LeafShape, Sparsity, TermShape};
 use chainrule_base::Diagnostic;
 use chainrule_ir::Value;
 
-/// Where the doubles of a values program stand.
+/// Positions of the doubles of a values program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Places {
-    /// How many rows the matrix has.
+    /// Number of rows of the matrix.
     pub n_rows: usize,
-    /// How many columns.
+    /// Number of columns.
     pub n_columns: usize,
     /// (row, column) of each double, in the order of the values program's leaves; `None` for one that is not an entry.
-    /// What is at the same place is to be added.
+    /// Doubles at the same position are to be added.
     pub at: Vec<Option<(usize, usize)>>,
 }
 
-/// A dense block of a sparse derivative: the double of row `row + i` and column `column + j` is number
-/// `start + i * stride + j` of those that the values program computes. Blocks may overlap: then they add.
+/// Dense block of a sparse derivative: the double of row `row + i` and column `column + j` is number `start + i *
+/// stride + j` of the values program's doubles. Overlapping blocks add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DenseBlock {
-    /// Its first row.
+    /// First row.
     pub row: usize,
-    /// Its first column.
+    /// First column.
     pub column: usize,
-    /// How many rows it has.
+    /// Number of rows.
     pub n_rows: usize,
-    /// How many columns it has.
+    /// Number of columns.
     pub n_columns: usize,
-    /// The number of its first double.
+    /// Number of the first double.
     pub start: usize,
-    /// How far its rows are apart.
+    /// Distance between rows.
     pub stride: usize,
 }
 
-/// The integers of the pattern program's result: for each of its arrays all elements, row-major.
+/// Returns the integers of the pattern program's result: for each of its arrays all elements, row-major.
 #[must_use]
 pub fn ints<S>(pattern: &Value<S>) -> Vec<Vec<i64>> {
     // Recursive on the nesting of types only.
@@ -62,7 +62,7 @@ pub fn ints<S>(pattern: &Value<S>) -> Vec<Vec<i64>> {
     }
 }
 
-/// A leaf of the rows or of the columns: the number of its first double, its extents.
+/// Leaf of the rows or of the columns: the number of its first double, its extents.
 struct Line<'a> {
     start: usize,
     extents: Vec<usize>,
@@ -75,25 +75,25 @@ struct Layout<'a> {
     rows: Vec<Line<'a>>,
     columns: Vec<Line<'a>>,
     at: Vec<Option<(usize, usize)>>,
-    /// Blocks, where they are wanted.
+    /// Blocks, if requested.
     blocks: Option<Vec<DenseBlock>>,
 }
 
 impl Sparsity {
-    /// The places of the doubles, from the [integers](ints) of the pattern program's result.
+    /// Returns the positions of the doubles, from the [integers](ints) of the pattern program's result.
     ///
     /// # Errors
-    /// An index that is out of range; a bug where the integers are not those of the pattern program; more doubles than
-    /// can be counted.
+    /// Fails for an index out of range; integers that are not those of the pattern program, which is a bug; more
+    /// doubles than can be counted.
     pub fn places(&self, ints: &[Vec<i64>]) -> Result<Places, Diagnostic> {
         let (places, _) = self.layout(ints, false)?;
         Ok(places)
     }
 
-    /// The dense blocks that the values program computes, in its order, without those that are not read.
+    /// Returns the dense blocks that the values program computes, in its order, without those that are not read.
     ///
     /// # Errors
-    /// As [`Self::places`].
+    /// The errors of [`Self::places`].
     pub fn blocks(&self, ints: &[Vec<i64>]) -> Result<Vec<DenseBlock>, Diagnostic> {
         let (_, blocks) = self.layout(ints, true)?;
         Ok(blocks)
@@ -101,7 +101,7 @@ impl Sparsity {
 
     fn layout(&self, ints: &[Vec<i64>], has_blocks: bool) -> Result<(Places, Vec<DenseBlock>), Diagnostic> {
         let bug = || Diagnostic::bug("these are not the integers of the pattern program");
-        // An array of less than no elements has none.
+        // An array of negative extent is empty.
         let extent = |n: &i64| usize::try_from(*n).unwrap_or(0);
         let sizes: Vec<usize> = ints.first().ok_or_else(bug)?.iter().map(extent).collect();
         if sizes.len() != self.n_sizes {
@@ -142,8 +142,8 @@ impl Layout<'_> {
         product(&of.iter().map(|k| self.sizes[*k]).collect::<Vec<usize>>())
     }
 
-    /// The number of the block of `gather` in `line` in iteration `cell` of its loops, the inner ones included; `None`
-    /// where it is not read.
+    /// Returns the number of the block of `gather` in `line` in iteration `cell` of its loops, the inner ones included;
+    /// `None` if it is not read.
     fn number(&self, gather: &GatherShape, line: &Line<'_>, cell: usize) -> Result<Option<usize>, Diagnostic> {
         let indices = match gather.output {
             None => &[],
@@ -219,7 +219,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Doubles of all rows by all columns follow.
+    /// Appends the doubles of all rows by all columns.
     fn add(&mut self, rows: &Runs, columns: &Runs) {
         let (before, stride) = (self.at.len(), columns.len);
         if let Some(blocks) = &mut self.blocks {
@@ -238,7 +238,8 @@ impl Layout<'_> {
         }
     }
 
-    /// The columns of leaf `part` of `gather` in iteration `cell` of the term's loops, over the inner loops and the block.
+    /// Collects the columns of leaf `part` of `gather` in iteration `cell` of the term's loops, over the inner loops
+    /// and the block.
     fn columns_of(&self, gather: &GatherShape, cell: usize, part: usize, columns: &mut Runs) -> Result<(), Diagnostic> {
         let inner = self.extents(&gather.dims)?;
         let Some((leaf, extents)) = gather.leaves.get(part) else { return Ok(()) };
@@ -251,7 +252,8 @@ impl Layout<'_> {
     }
 }
 
-/// Rows or columns in runs: where each starts among them, its first, and how many; `None` for those that are not read.
+/// Rows or columns in runs: the position of each run, its first element, and its length; `None` for those that are not
+/// read.
 #[derive(Default)]
 struct Runs {
     runs: Vec<(usize, Option<usize>, usize)>,

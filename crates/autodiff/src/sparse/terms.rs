@@ -1,11 +1,11 @@
-//! Terms: the parts of a result that are differentiated one by one.
+//! Terms: the parts of a result that are differentiated separately.
 //!
-//! In: a function without derivatives. Out: its terms. The result of a Jacobian is taken apart through tuples and
-//! builds, until an element is a small block of doubles; the scalar of a Hessian through sums, differences, and products
-//! and quotients with what does not depend on the variables, which have the same second derivatives.
+//! In: a function without derivatives. Out: its terms. The result of a Jacobian is split along tuples and builds, until
+//! an element is a small block of doubles; the scalar of a Hessian is split along sums, differences, and products and
+//! quotients with factors that do not depend on the variables, which have the same second derivatives.
 //!
-//! Holds: in the order of the terms, each double of the result belongs to one term; the scalar is the sum of its
-//! terms, but for what does not depend on the variables. A term holds what its result needs, no more.
+//! Holds: in the order of the terms, each double of the result belongs to one term; the scalar is the sum of its terms,
+//! up to summands that do not depend on the variables. A term contains only the statements that its result needs.
 
 use super::gather::Extents;
 use super::{BLOCK, is_small};
@@ -14,54 +14,54 @@ use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 
-/// A part of a result.
+/// Part of a result.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
-    /// The counters of its loops and their extents, outermost first.
+    /// Counters of its loops and their extents, outermost first.
     pub(crate) loops: Vec<(VarId, Size)>,
-    /// The fields that lead to it in the result.
+    /// Path of fields to it in the result.
     pub(crate) fields: Vec<usize>,
-    /// All that computes it, in the scope of its counters and what stands before the terms.
+    /// Statements that compute it, in the scope of its counters and of the statements before the terms.
     pub(crate) block: Block,
-    /// The number of the root that it is a part of.
+    /// Number of the root to which it belongs.
     pub(crate) root: usize,
 }
 
-/// A part of the result in no loop, which one or several terms make up.
+/// Part of the result outside of loops, which consists of one or several terms.
 pub(crate) struct Root<'f> {
     var: VarId,
     place: Place<'f>,
 }
 
 impl Root<'_> {
-    /// All of it as one term.
+    /// Returns all of it as one term.
     pub(crate) fn whole(&self, out: &Builder, root: usize) -> Term {
         self.place.term(out, self.var, root)
     }
 }
 
-/// How many terms a scalar is taken apart into at most; the last then holds the rest.
+/// Maximum number of terms into which a scalar is split; the last then holds the rest.
 const MAX_TERMS: usize = BLOCK as usize;
 
-/// Takes results apart.
+/// Splitting of results.
 pub(crate) struct Terms<'o, 'f> {
     pub(crate) out: &'o mut Builder,
     pub(crate) function: &'f Function,
-    /// Each statement by what it binds.
+    /// Statement of each variable.
     pub(crate) stmts: FxHashMap<VarId, &'f Stmt>,
     pub(crate) terms: Vec<Term>,
     roots: Vec<Root<'f>>,
 }
 
-/// Where a term stands: the statements around it.
+/// Position of a term: the statements around it.
 #[derive(Clone)]
 struct Place<'f> {
     loops: Vec<(VarId, Size)>,
     fields: Vec<usize>,
     scopes: Vec<&'f [Stmt]>,
-    /// Statements of ours, after those.
+    /// Emitted statements, after those.
     more: Vec<Stmt>,
-    /// Linear operators that are applied to each summand, outermost first; the operand left out is the summand.
+    /// Linear operators that are applied to each summand, outermost first; the missing operand is the summand.
     wraps: Vec<(Op, Vec<Option<VarId>>)>,
 }
 
@@ -72,7 +72,7 @@ impl Place<'_> {
         place
     }
 
-    /// The term of rows `var`, a part of `root`.
+    /// Returns the term of rows `var`, a part of `root`.
     fn term(&self, out: &Builder, var: VarId, root: usize) -> Term {
         let all: Vec<&Stmt> = self.scopes.iter().flat_map(|scope| scope.iter()).chain(&self.more).collect();
         let mut used = vec![false; out.vars.len()];
@@ -110,14 +110,14 @@ impl<'o, 'f> Terms<'o, 'f> {
         Place { loops: Vec::new(), fields: Vec::new(), scopes, more: Vec::new(), wraps: Vec::new() }
     }
 
-    /// The terms of a Jacobian's result, and their roots.
+    /// Returns the terms of a Jacobian's result, and their roots.
     pub(crate) fn of_result(mut self) -> (Vec<Term>, Vec<Root<'f>>) {
         let place = self.place();
         self.rows(self.function.body.result, place);
         (self.terms, self.roots)
     }
 
-    /// The terms of a scalar that may depend on the variables by more than a linear function, and the scalar as their only root.
+    /// Returns the terms of a scalar that may depend nonlinearly on the variables, and the scalar as their only root.
     pub(crate) fn of_scalar(
         mut self,
         is_active: &dyn Fn(VarId) -> bool,
@@ -133,7 +133,7 @@ impl<'o, 'f> Terms<'o, 'f> {
         self.stmts.get(&var).map(|stmt| &stmt.expr)
     }
 
-    /// What `var` is: components of known tuples are those.
+    /// Returns the definition of `var`, with components of known tuples resolved.
     fn resolved(&self, mut var: VarId) -> VarId {
         while let Some(Expr::Component(tuple, k)) = self.expr(var) {
             let Some(Expr::Tuple(fields)) = self.expr(*tuple) else { break };
@@ -170,7 +170,7 @@ impl<'o, 'f> Terms<'o, 'f> {
                 place.scopes.push(&body.stmts);
                 self.rows(body.result, place);
             }
-            // An argument, or an array in it: element by element.
+            // An argument, or an array in it: split by element.
             (None | Some(Expr::Get { .. } | Expr::Component(..)), Type::Array(size, element)) => {
                 let mut place = place;
                 let (index, var) = self.element(var, &element, &mut place);
@@ -249,7 +249,7 @@ impl<'o, 'f> Terms<'o, 'f> {
     }
 }
 
-/// Everything that `stmt` uses, in its blocks and in the types of what it binds.
+/// Collects all variables that `stmt` uses, in its blocks and in the types of its variables.
 pub(crate) fn uses(out: &Builder, stmt: &Stmt, used: &mut Vec<VarId>) {
     used.extend(stmt.expr.operands());
     for bound in [stmt.var].into_iter().chain(stmt.expr.binders()) {

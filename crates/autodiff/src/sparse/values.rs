@@ -1,10 +1,10 @@
-//! The two programs.
+//! Construction of the pattern program and the values program.
 //!
-//! In: a function without derivatives, and what is differentiated by. Out: a [`Sparsity`].
+//! In: a function without derivatives, and the differentiation parameters. Out: a [`Sparsity`].
 //!
-//! Each term becomes a loop nest whose body is the derivative of the term's block by its perturbations, at zero:
-//! a Jacobian by forward or reverse mode, as the numbers of rows and columns ask for, or a Hessian. What both programs
-//! compute before their terms are integers that extents are made of.
+//! Each term becomes a loop nest whose body is the derivative of the term's block by its perturbations, at zero: a
+//! Jacobian by forward or reverse mode, depending on the numbers of rows and columns, or a Hessian. Both programs first
+//! compute the integers over which extents are expressed.
 
 use super::budget::{Budget, MAX_GATHERS, REASON};
 use super::degree;
@@ -20,13 +20,13 @@ use chainrule_ir::rows::Way;
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Type, VarId};
 use chainrule_ops::Op;
 
-/// The index of what is not read.
+/// Index of a gather that is not read.
 pub(crate) const ABSENT: i64 = -(1 << 40);
 
-/// A row of blocks of up to so many doubles in all is written as one array.
+/// Maximum number of doubles of a row of blocks that is emitted as one array.
 const MAX_TOGETHER: i64 = 4 * BLOCK;
 
-/// A term with its gathers.
+/// Term with its gathers.
 struct Prepared {
     loops: Vec<(VarId, Size)>,
     fields: Vec<usize>,
@@ -35,7 +35,7 @@ struct Prepared {
     root: usize,
 }
 
-/// The sparse derivative `part` of `function` by `by`.
+/// Returns the sparse derivative `part` of `function` by `by`.
 pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part) -> Result<Sparsity, Diagnostics> {
     let mut asked = Asked::new(function, mode);
     let (mut indices, mut extents) = (Indices::of(function), Extents::default());
@@ -81,22 +81,23 @@ pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part
     shapes.sparsity(asked, &indices, &prepared, part)
 }
 
-/// The root of a term is to be differentiated as a whole, and why, unless the derivative is dense anyway.
+/// Signal that the root of a term is to be differentiated as a whole, with the reason unless the derivative is dense
+/// anyway.
 struct Whole(Option<&'static str>);
 
-/// The search for the gathers of all terms.
+/// Search for the gathers of all terms.
 struct Search<'a> {
     out: &'a mut Builder,
     indices: &'a mut Indices,
     extents: &'a Extents,
     by: &'a [VarId],
     part: Part,
-    /// What the terms so far have spent of their budget.
+    /// Budget that the terms so far have spent.
     spent: u64,
 }
 
 impl Search<'_> {
-    /// The term with its gathers.
+    /// Returns the term with its gathers.
     fn term(&mut self, mut term: Term) -> Result<Prepared, Whole> {
         tidy::Tidier::default().block(&self.out.vars, &mut term.block);
         let mut loops = Vec::with_capacity(term.loops.len());
@@ -105,7 +106,7 @@ impl Search<'_> {
             let fresh = self.out.fresh(Type::Int);
             renaming.insert(*counter, fresh);
             let extent = match (self.part, self.extents.of(size)) {
-                // A build's extent is not negative.
+                // The extent of a build is not negative.
                 (Part::Jacobian, _) | (_, None) => size.clone(),
                 (_, Some((extent, is_exact))) => {
                     if !is_exact {
@@ -129,7 +130,8 @@ impl Search<'_> {
         Ok(self.prepared(loops, term.fields, block, gathers, term.root))
     }
 
-    /// Refuses a term in these loops whose Hessians are together larger than the dense one, or whose code is too large.
+    /// Rejects a term in these loops if its Hessians are together larger than the dense one, or if its code is too
+    /// large.
     fn not_dense(&self, loops: &[(VarId, Size)], gathers: &[Gather]) -> Result<(), Whole> {
         if gathers.len() > MAX_GATHERS {
             return Err(Whole(Some(REASON)));
@@ -145,7 +147,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The term with all of the arguments as its gathers.
+    /// Returns the term with each argument as a whole gather.
     fn whole(&mut self, mut term: Term, why: Option<&'static str>) -> Prepared {
         tidy::Tidier::default().block(&self.out.vars, &mut term.block);
         let mut gathering = Gathering::new(self.out, self.indices, self.extents, self.by, Budget::default());
@@ -167,7 +169,7 @@ impl Search<'_> {
     }
 }
 
-/// `block` is computed where `counter < count`, and zero elsewhere.
+/// Makes `block` conditional on `counter < count`, and zero elsewhere.
 fn guard(out: &mut Builder, counter: VarId, count: &Size, block: &mut Block) {
     let zero = out.block(|out| out.real(0.0));
     let then = std::mem::replace(block, Block { stmts: Vec::new(), result: block.result });
@@ -179,7 +181,7 @@ fn guard(out: &mut Builder, counter: VarId, count: &Size, block: &mut Block) {
     *block = whole;
 }
 
-/// What the results of the programs stand for, as it is found out.
+/// Meaning of the programs' results, as it is determined.
 struct Shapes<'f> {
     function: &'f Function,
     extents: &'f Extents,
@@ -192,7 +194,7 @@ struct Shapes<'f> {
 impl<'f> Shapes<'f> {
     fn new(function: &'f Function, by: &[VarId], extents: &'f Extents) -> Self {
         let mut sizes = SizeTable::default();
-        // There is always something to tell.
+        // Ensures that there is at least one size.
         sizes.number(&Size::constant(1));
         let mut leaves = |ty: &Type, name: &str| -> Vec<(Vec<usize>, LeafShape)> {
             let shape = |(fields, extents): (Vec<usize>, Vec<Size>)| {
@@ -306,8 +308,8 @@ impl<'f> Shapes<'f> {
     }
 }
 
-/// The conditions under which the indices of `gather` are computed, in terms of its counters, and whether they are
-/// all there are.
+/// Returns the conditions under which the indices of `gather` are computed, in terms of its counters, and whether the
+/// list is complete.
 fn guards(out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> (Vec<(VarId, bool)>, bool) {
     let counters = || loops.iter().map(|(counter, _)| *counter).chain(gather.dims.iter().map(|dim| dim.counter));
     let is_counter = |var: &VarId| counters().any(|counter| counter == *var);
@@ -326,7 +328,7 @@ fn guards(out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Ga
     (kept, certain)
 }
 
-/// `[loops][inner loops]` the indices of `gather`.
+/// Emits `[loops][inner loops]` the indices of `gather`.
 fn index_array(out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> VarId {
     let mut copies = Copies::default();
     let mut open = Vec::new();
@@ -356,7 +358,7 @@ fn index_array(out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], ga
 
 #[derive(Clone, Copy)]
 enum Condition {
-    /// Computed here.
+    /// Computed in this program.
     Ready(VarId),
     /// To be copied from the term.
     Copied(VarId),
@@ -390,7 +392,7 @@ fn cell(
     out.compute(Expr::If { condition, then, otherwise })
 }
 
-/// The derivative of a term, in loops over its counters.
+/// Emits the derivative of a term, in loops over its counters.
 fn emit(asked: &mut Asked, term: &Prepared, part: Part) -> (Form, VarId) {
     for _ in &term.loops {
         asked.out.open();
@@ -423,7 +425,7 @@ fn leaf(asked: &Asked, param: VarId) -> By {
     By::Leaf(Leaf { param, path: Vec::new(), ty: asked.out.ty(param).clone() })
 }
 
-/// For each of `params` the Jacobian by it of the gradient by all of them, which is written once for all.
+/// Emits, for each of `params`, the Jacobian by it of the gradient by all of them, which is emitted once for all.
 fn hessian(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     let by_rows = asked.way(params, &Type::Double) == Way::Rows;
     let gradient = asked.detached(|asked| {
@@ -441,7 +443,7 @@ fn hessian(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     tuple(asked, &parts)
 }
 
-/// Several as a tuple, one as it is.
+/// Returns several variables as a tuple, one as it is.
 fn tuple(asked: &mut Asked, parts: &[VarId]) -> VarId {
     match parts {
         [one] => *one,
@@ -449,7 +451,7 @@ fn tuple(asked: &mut Asked, parts: &[VarId]) -> VarId {
     }
 }
 
-/// For each double of the block's result the array of its derivatives by all doubles of `params`.
+/// Emits, for each double of the block's result, the array of its derivatives by all doubles of `params`.
 fn together(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     let ty = asked.out.ty(block.result).clone();
     asked.by_the_cheaper(params, &ty, &mut |asked, by_rows| together_by(asked, block, params, by_rows))
@@ -481,7 +483,7 @@ fn together_by(asked: &mut Asked, block: &Block, params: &[VarId], by_rows: bool
     })
 }
 
-/// The array of the doubles `row`, of which there may be none: where an extent is the literal 0.
+/// Emits the array of the doubles `row`, which may be empty if an extent is the literal 0.
 fn written_row(asked: &mut Asked, row: &[VarId]) -> VarId {
     match row {
         [] => asked.zero(&Type::array(Size::zero(), Type::Double)),
@@ -489,7 +491,7 @@ fn written_row(asked: &mut Asked, row: &[VarId]) -> VarId {
     }
 }
 
-/// For each of `params` the Jacobian of the block by it.
+/// Emits, for each of `params`, the Jacobian of the block by it.
 fn apart(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     let ty = asked.out.ty(block.result).clone();
     asked.by_the_cheaper(params, &ty, &mut |asked, by_rows| apart_by(asked, block, params, by_rows))
@@ -524,7 +526,7 @@ fn jacobians(asked: &mut Asked, block: &Block, ty: &Type, params: &[VarId]) -> V
     params.iter().map(one).collect()
 }
 
-/// The doubles of `value`, arrays of arrays of known extents, row-major.
+/// Collects the doubles of `value`, nested arrays of known extents, row-major.
 fn elements(asked: &mut Asked, value: VarId, found: &mut Vec<VarId>) {
     let Type::Array(size, _) = asked.out.ty(value).clone() else { return found.push(value) };
     for k in 0..size.as_constant().unwrap_or(0) {

@@ -1,6 +1,6 @@
-//! Every function of the library that has a derivative.
+//! All functions of the library that have a derivative.
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Clone, Copy)]
 pub enum Part {
     Matrix(usize, usize),
@@ -8,23 +8,23 @@ pub enum Part {
     Triangle(usize),
     Vector(usize),
     Number,
-    /// A sum of the columns of the matrix before.
+    /// Sum of the columns of the matrix before.
     Combination,
 }
 
-/// What the condition of a function is.
+/// Condition of a function.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Condition {
-    /// The function has a value at all arguments, of which rounding of the arguments may leave no digit.
+    /// The function has a value at all arguments, of which rounding of the arguments may leave no correct digit.
     Everywhere,
-    /// Where rounding of the arguments leaves no digit, the function may have no value.
+    /// If rounding of the arguments leaves no correct digit, the function may have no value.
     Poles,
-    /// As `Poles`, with arguments moved by amounts relative to the largest of their column: Householder's reflections mix
-    /// the rows.
+    /// As `Poles`, with arguments perturbed by amounts relative to the largest of their column: Householder reflections
+    /// mix the rows.
     Columns,
 }
 
-/// A function: `text` of the variables in `pattern`, of the type `at`; it gives `value`.
+/// Function: `text` of the variables in `pattern`, of the type `at`, with the result `value`.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub name: &'static str,

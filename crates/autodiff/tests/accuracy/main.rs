@@ -1,9 +1,9 @@
 //! Accuracy of the library: the error of values, first and second derivatives of every function in doubles, against the
 //! derived program in 115 digits, in units of rounding times the condition number.
 //!
-//! The condition number comes from moving all arguments by a tiny relative amount, with random signs: the largest change of
-//! an array's elements is what rounding of the arguments alone costs. A result with an error of 1 is as good as one from
-//! arguments that were rounded once.
+//! The condition number is estimated by perturbing all arguments by a tiny relative amount, with random signs: the
+//! largest change of an array's elements is the error caused by rounding of the arguments alone. A result with an error
+//! of 1 is as good as one from arguments that were rounded once.
 //!
 //! `cargo test -p chainrule-autodiff --test accuracy -- --ignored --nocapture` prints the table of the records.
 
@@ -21,19 +21,20 @@ use functions::{Condition, FUNCTIONS, Row};
 use points::{KINDS, Numbers, argument};
 use std::collections::BTreeMap;
 
-/// Largest error that is allowed, in units of rounding times the condition number.
+/// Largest allowed error, in units of rounding times the condition number.
 const BOUND: f64 = 100.0;
 
 /// Half the distance from 1 to the next double.
 const ROUNDING: f64 = f64::EPSILON / 2.0;
 
-/// The relative amount that arguments are moved by is `ROUNDING` times two to this power: small enough for a derivative.
+/// Arguments are perturbed by the relative amount `ROUNDING` times two to this power: small enough for a derivative.
 const SHRINK: i32 = -60;
 
-/// How often arguments are moved.
+/// Number of perturbations of the arguments.
 const MOVES: usize = 6;
 
-/// Value and derivatives: the name, the parameters beside the point (directions `d`, cotangents `w`), and the expression.
+/// Value and derivatives: the name, the parameters in addition to the point (directions `d`, cotangents `w`), and the
+/// expression.
 const PROGRAMS: [(&str, &str, &str); 5] = [
     ("value", "", "g x"),
     ("forward", "d", "jvp g x d"),
@@ -56,7 +57,7 @@ fn program(row: &Row, (_, more, expression): (&str, &str, &str)) -> Function {
     expand(&function).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The doubles of each array of a result: errors are relative to the largest of them.
+/// Returns the doubles of each array of a result: errors are relative to the largest of them.
 fn groups<S: Clone>(value: &Value<S>) -> Vec<Vec<S>> {
     match value {
         Value::Tuple(parts) => parts.iter().flat_map(groups).collect(),
@@ -64,7 +65,8 @@ fn groups<S: Clone>(value: &Value<S>) -> Vec<Vec<S>> {
     }
 }
 
-/// `value`, moved by `by` of itself, with random signs; by `by` of the largest of their column where `columns`.
+/// Returns `value`, perturbed by `by` of itself, with random signs; by `by` of the largest of their column if
+/// `columns`.
 fn moved(value: &Value<Big>, by: f64, columns: bool, numbers: &mut Numbers) -> Value<Big> {
     let digits = Precise::new();
     let size = |x: &Big| digits.as_f64(x).abs();
@@ -87,8 +89,8 @@ fn moved(value: &Value<Big>, by: f64, columns: bool, numbers: &mut Numbers) -> V
     }
 }
 
-/// The error of `f` at `args` in units of rounding times its condition number, the worst of its results; of those that
-/// are finite, and of which rounding of the arguments leaves a digit where the function has poles.
+/// Returns the error of `f` at `args` in units of rounding times its condition number, the worst of its results; only
+/// of those that are finite, and for which rounding of the arguments leaves a correct digit if the function has poles.
 fn error(ctx: &mut Precise, f: &Function, args: &[Value<f64>], condition: Condition, numbers: &mut Numbers) -> f64 {
     let found = groups(&evaluate(f, &mut F64, args).unwrap());
     let exact: Vec<Value<Big>> = args.iter().map(|arg| arg.map(&mut |x| ctx.from_f64(*x))).collect();
@@ -124,7 +126,7 @@ fn error(ctx: &mut Precise, f: &Function, args: &[Value<f64>], condition: Condit
     worst
 }
 
-/// The worst error of each program of `row`, by kind of argument.
+/// Returns the worst error of each program of `row`, by kind of argument.
 fn measure(
     ctx: &mut Precise,
     row: &Row,
@@ -151,7 +153,7 @@ fn measure(
     worst
 }
 
-/// Fails where an error of one of `found` is above the bound.
+/// Fails if an error of one of `found` is above the bound.
 fn check(row: &Row, found: &BTreeMap<(usize, &'static str), f64>) {
     for ((program, kind), error) in found {
         assert!(*error <= BOUND, "{}, {}, at {kind} arguments: {error:.2e}", row.name, PROGRAMS[*program].0);

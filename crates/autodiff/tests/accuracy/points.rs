@@ -19,7 +19,7 @@ pub const KINDS: [&str; 10] = [
     "wide",
 ];
 
-/// Numbers without a pattern between -1 and 1.
+/// Pseudorandom numbers between -1 and 1.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -38,7 +38,7 @@ impl Numbers {
         (0..r).map(|_| self.vector(c)).collect()
     }
 
-    /// Doubles in the shape of a value.
+    /// Returns random doubles in the shape of a value.
     pub fn like(&mut self, value: &Value<f64>) -> Value<f64> {
         value.map(&mut |_| self.next())
     }
@@ -55,7 +55,7 @@ fn scaled(a: &mut Matrix, factor: impl Fn(usize, usize) -> f64) {
     }
 }
 
-/// Powers of ten up and down, without order.
+/// Returns powers of ten in a scrambled order.
 fn decades(i: usize, by: i32) -> f64 {
     10f64.powi([0, 1, -1, 2, -2, 1][i % 6] * by)
 }
@@ -102,7 +102,7 @@ fn vector(n: usize, kind: &str, numbers: &mut Numbers) -> Option<Vec<f64>> {
     Some(v)
 }
 
-/// A positive definite matrix: no lower rank than full.
+/// Returns a positive definite matrix, always of full rank.
 fn positive(n: usize, kind: &str, numbers: &mut Numbers) -> Option<Matrix> {
     let squared = |b: &Matrix| {
         let t: Matrix = (0..n).map(|j| b.iter().map(|row| row[j]).collect()).collect();
@@ -136,7 +136,7 @@ fn positive(n: usize, kind: &str, numbers: &mut Numbers) -> Option<Matrix> {
     Some(a)
 }
 
-/// A matrix of which a triangle counts.
+/// Returns a matrix of which only a triangle is used.
 fn triangle(n: usize, kind: &str, numbers: &mut Numbers) -> Option<Matrix> {
     let mut a = general(n, n, kind, numbers)?;
     for (i, row) in a.iter_mut().enumerate() {
@@ -147,7 +147,7 @@ fn triangle(n: usize, kind: &str, numbers: &mut Numbers) -> Option<Matrix> {
     Some(a)
 }
 
-/// The point of a function, of this kind; `None` where there is none.
+/// Returns the point of a function, of this kind; `None` if there is none.
 pub fn argument(row: &Row, kind: &str, numbers: &mut Numbers) -> Option<Value<f64>> {
     let mut parts: Vec<Value<f64>> = Vec::new();
     for part in row.parts {
