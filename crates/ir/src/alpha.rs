@@ -1,10 +1,10 @@
-//! Whether two functions are the same up to the names of their variables.
+//! Alpha equivalence: equality of functions up to the names of their variables.
 
 use crate::{Block, Expr, Function, Requirement, Size, Stmt, Type, VarId};
 use chainrule_base::{Arena, Id};
 
-/// Whether `a` and `b` are the same up to names, numbers of variables, places in the source, and the
-/// words of requirements. Reals are compared bit by bit. Linear.
+/// Returns whether `a` and `b` are equal up to names, numbers of variables, source spans, and the messages of
+/// requirements. Reals are compared bit by bit. Linear.
 #[must_use]
 pub fn alpha_equal(a: &Function, b: &Function) -> bool {
     let mut pairs = Pairs { a, b, to_b: Arena::filled(a.vars.len(), None), to_a: Arena::filled(b.vars.len(), None) };

@@ -1,49 +1,50 @@
-//! Upper bounds of integers over what is known when a function is entered: how long arrays can become.
+//! Upper bounds of integers over quantities known at entry: maximum lengths of arrays.
 //!
-//! In: polynomials over integers of which something is known ([`Range`]). Out: polynomials over sizes and integer arguments
-//! that are nothing less ([`bound`]). Whoever plans memory asks for the integers of a kernel, and reverse mode, which makes
-//! arrays of as many states as loops have steps, for those of the function that it writes: what it is told here can be planned.
+//! In: polynomials over integers with known facts ([`Range`]). Out: upper bounds as polynomials over sizes and integer
+//! arguments ([`bound`]). The memory planner uses them for the integers of a kernel, and reverse mode, which makes
+//! arrays of as many states as loops have iterations, for those of the function that it writes, so that its arrays can
+//! be planned.
 //!
-//! Negative terms in variables that are never negative are left out, and every other variable is replaced by its largest
-//! value. The bound is the number itself for sums of products of sizes.
+//! Negative terms in nonnegative variables are dropped, and every other variable is replaced by its maximum. For sums
+//! of products of sizes the bound is exact.
 //!
-//! Some bounds hold where something is not negative, which has to be required at entry then ([`Range::assuming`]).
+//! Some bounds only hold if a polynomial is nonnegative, which must then be required at entry ([`Range::assuming`]).
 
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 
-/// What is known of an integer before anything runs.
+/// Facts about an integer before execution.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Range<V: Ord + Copy> {
     /// Whether it is known at entry.
     pub is_size: bool,
-    /// Whether it is never negative.
+    /// Whether it is nonnegative.
     pub non_negative: bool,
-    /// Over sizes: nothing less than its largest value. For a loop's index: where the loop runs at all.
+    /// Upper bound over sizes. For a loop index: if the loop runs.
     pub upper: Option<Poly<V>>,
-    /// Over sizes: `upper` holds where none of these is negative. Whoever relies on it has to see to that at entry.
+    /// `upper` holds if none of these polynomials over sizes is negative. Users must require that at entry.
     pub assuming: Vec<Poly<V>>,
 }
 
-// Of any integer.
+// No facts.
 impl<V: Ord + Copy> Default for Range<V> {
     fn default() -> Self {
         Self { is_size: false, non_negative: false, upper: None, assuming: Vec::new() }
     }
 }
 
-/// A bound of a length.
+/// Bound of a length.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound<V: Ord + Copy> {
     /// Over sizes.
     pub len: Poly<V>,
-    /// Whether it is negative for no sizes whatever.
+    /// Whether it is nonnegative for all sizes.
     pub non_negative: bool,
-    /// It is a bound where none of these is negative.
+    /// The bound holds if none of these is negative.
     pub assuming: Vec<Poly<V>>,
 }
 
-/// The smallest bound of `len` over sizes that the module's rules find; `None` when `len` depends on data.
+/// Returns the least bound of `len` over sizes that the module's rules find; `None` if `len` depends on data.
 pub fn bound<V: Ord + Copy>(len: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Option<Bound<V>> {
     if len.is_too_large() {
         return None;
@@ -55,7 +56,7 @@ pub fn bound<V: Ord + Copy>(len: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Opt
             continue;
         }
         let all_sizes = ranges.iter().all(|(_, r)| r.is_size);
-        // With at most one factor of unknown sign, a product is largest where each factor is.
+        // With at most one factor of unknown sign, a product is maximal if each factor is.
         let one_sign = ranges.iter().filter(|(_, r)| !r.non_negative).count() <= 1;
         if !all_sizes && (c < 0 || !one_sign || ranges.iter().any(|(_, r)| r.is_size && !r.non_negative)) {
             return None;
@@ -90,14 +91,14 @@ fn join<V: Ord + Copy>(all: &mut Vec<Poly<V>>, more: Vec<Poly<V>>) {
     }
 }
 
-/// What is known of the index of a loop of `count` iterations.
+/// Returns the facts about the index of a loop of `count` iterations.
 pub fn range_of_index<V: Ord + Copy>(count: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Range<V> {
     let (upper, assuming) =
         bound(count, range).map_or_else(Default::default, |b| (Some(b.len.sub(&Poly::constant(1))), b.assuming));
     Range { is_size: false, non_negative: true, upper, assuming }
 }
 
-/// What is known of `poly` itself.
+/// Returns the facts about `poly` itself.
 pub fn range_of<V: Ord + Copy>(poly: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Range<V> {
     let non_negative = poly.terms().all(|(monomial, c)| c > 0 && monomial.iter().all(|var| range(*var).non_negative));
     let bound = bound(poly, range).filter(|b| b.non_negative);
@@ -105,7 +106,7 @@ pub fn range_of<V: Ord + Copy>(poly: &Poly<V>, range: impl Fn(V) -> Range<V>) ->
     Range { is_size: false, non_negative, upper, assuming }
 }
 
-/// A bound of `poly` that is never negative where what it assumes holds: what it is, and that.
+/// Returns a bound of `poly` that is nonnegative under its assumptions, and the assumptions.
 fn assumed<V: Ord + Copy>(poly: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Option<(Poly<V>, Vec<Poly<V>>)> {
     let Bound { len, non_negative, mut assuming } = bound(poly, range)?;
     if !non_negative {
@@ -114,7 +115,7 @@ fn assumed<V: Ord + Copy>(poly: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Opti
     Some((len, assuming))
 }
 
-/// What is known of `op` of two integers.
+/// Returns the facts about `op` of two integers.
 pub fn range_of_op<V: Ord + Copy>(op: Op, args: [&Poly<V>; 2], range: impl Fn(V) -> Range<V>) -> Range<V> {
     let [a, b] = args.map(|arg| range_of(arg, &range));
     let second = args[1].as_constant();
@@ -128,19 +129,19 @@ pub fn range_of_op<V: Ord + Copy>(op: Op, args: [&Poly<V>; 2], range: impl Fn(V)
     let upper = match (op, second) {
         (Op::Quot, Some(1..)) => assumed(args[0], &range),
         (Op::Mod, Some(k @ 1..)) => Some((Poly::constant(k - 1), Vec::new())),
-        // Either bounds it; best one that assumes nothing.
+        // Either is a bound; one without assumptions is better.
         (Op::Min, _) => {
             let bounds: Vec<_> = args.into_iter().filter_map(|arg| assumed(arg, &range)).collect();
             bounds.iter().find(|(_, assuming)| assuming.is_empty()).or(bounds.first()).cloned()
         }
         (Op::Max, _) => match (a.upper, b.upper) {
-            // Bounds are never negative, so the sum is no less than either.
+            // Bounds are nonnegative, so the sum is a bound of both.
             (Some(upper), Some(other)) => {
                 let mut assuming = a.assuming;
                 join(&mut assuming, b.assuming);
                 Some((upper.add(&other), assuming))
             }
-            // What is no natural number gives way to 0.
+            // Integers that are not natural are replaced by 0.
             _ => {
                 let other = |k: usize| args[1 - k];
                 (0..2).find(|k| args[*k].is_zero()).and_then(|k| assumed(other(k), &range))
@@ -196,11 +197,11 @@ mod tests {
         for len in [natural.clone(), natural.mul(&n), natural.add(&n).sub(&Poly::constant(1))] {
             assert_eq!(bound(&len, range).unwrap().assuming, std::slice::from_ref(&k), "{len}");
         }
-        // What is left out of a bound need not hold.
+        // Dropped terms of a bound add no assumptions.
         assert_eq!(bound(&n.sub(&natural), range).unwrap().assuming, []);
-        // What is known of a number without a condition is never negative whatever the sizes.
+        // A number without assumptions is nonnegative for all sizes.
         assert_eq!(range_of(&natural, range).upper, None);
-        // 0 may stand on either side; data is not bounded by it.
+        // 0 may be on either side; data has no bound from it.
         let zero = Poly::zero();
         for args in [[&k, &zero], [&zero, &k]] {
             let natural = range_of_op(Op::Max, args, range);
@@ -226,12 +227,12 @@ mod tests {
         assert_eq!(shown(Op::Min, &n, &m), is("0", true, ""));
         assert_eq!(shown(Op::Max, &n, &m), is("0 + 1", true, ""));
         assert_eq!(shown(Op::Sub, &n, &m), is("none", false, ""));
-        // Of what bounds the smaller of two numbers, one that holds for all arguments, if there is one.
+        // Of two bounds of a minimum, one without assumptions is preferred.
         assert_eq!(shown(Op::Min, &k, &n), is("0", false, ""));
         assert_eq!(shown(Op::Min, &data, &k), is("2", false, "2"));
         let further = k.add(&Poly::constant(100));
         assert_eq!(shown(Op::Min, &data, &further), is("2 + 100", false, "2 + 100"));
-        // The larger of an argument and 1 is no less than 1 whatever the argument is: that cannot be said of a polynomial.
+        // The maximum of an argument and 1 is at least 1 for any argument, which no polynomial expresses.
         assert_eq!(shown(Op::Max, &k, &Poly::constant(1)), is("none", true, ""));
     }
 }

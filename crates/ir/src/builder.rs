@@ -1,12 +1,11 @@
-//! Making functions: by hand in tests, and in passes that turn a function into a new one.
+//! Construction of functions: by hand in tests, and in passes that write a new function.
 //!
-//! A [`Builder`] has an arena of variables and a stack of open blocks; every statement goes to the
-//! innermost. Loops and branches are made with closures ([`Builder::build`], [`Builder::fold`], ...) or,
-//! where a closure is in the way, with [`Builder::push_block`], [`Builder::pop_block`] and
-//! [`Builder::emit`].
+//! A [`Builder`] has an arena of variables and a stack of open blocks; every statement is added to the innermost. Loops
+//! and branches are made with closures ([`Builder::build`], [`Builder::fold`], ...) or, where closures are
+//! inconvenient, with [`Builder::push_block`], [`Builder::pop_block`] and [`Builder::emit`].
 //!
-//! The builder does not check: what is made of ill-typed operands gets the type `Double`, and the
-//! verifier says what was wrong. So it never panics on a program that a stage has misunderstood.
+//! The builder does not check types: ill-typed operations get the type `Double`, and the verifier reports the fault. So
+//! the builder never panics on an invalid program.
 //!
 //! ```
 //! use chainrule_ir::{Builder, Type};
@@ -31,46 +30,46 @@ use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Integer arithmetic is kept as a polynomial while it has at most so many terms ...
+/// Maximum number of terms of integer arithmetic that is kept as a polynomial ...
 const MAX_TERMS: usize = 16;
-/// ... of at most this degree ...
+/// ... its maximum degree ...
 const MAX_DEGREE: usize = 6;
-/// ... and coefficients of at most this magnitude; beyond, it is an operation like others.
+/// ... and maximum magnitude of coefficients; beyond, it is an ordinary operation.
 const MAX_COEFFICIENT: u64 = 1 << 31;
 
-/// A function in the making.
+/// A function under construction.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    /// The variables made so far.
+    /// Variables so far.
     pub vars: Arena<VarId, Var>,
     name: Name,
     sizes: Vec<VarId>,
     params: Vec<VarId>,
     requires: Vec<Requirement>,
-    // The open blocks, innermost last; never empty.
+    // Open blocks, innermost last; never empty.
     open: Vec<Vec<Stmt>>,
     span: Option<Span>,
 }
 
-/// What replaces the variables of a block that is copied; variables that are not in it stay.
+/// Replacements of the variables of a copied block; other variables stay.
 #[derive(Clone, Debug, Default)]
 pub struct Renaming {
     map: FxHashMap<VarId, VarId>,
 }
 
 impl Renaming {
-    /// Nothing is replaced.
+    /// Returns an empty renaming.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `old` is replaced by `new` from now on.
+    /// Replaces `old` by `new` from here on.
     pub fn insert(&mut self, old: VarId, new: VarId) {
         self.map.insert(old, new);
     }
 
-    /// What replaces `old`: itself, unless something was said.
+    /// Returns the replacement of `old`: by default itself.
     #[must_use]
     pub fn get(&self, old: VarId) -> VarId {
         self.map.get(&old).copied().unwrap_or(old)
@@ -83,7 +82,7 @@ impl FromIterator<(VarId, VarId)> for Renaming {
     }
 }
 
-// Where the variables of a block that is copied live.
+// Function that owns the variables of a copied block.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Own,
@@ -91,13 +90,13 @@ enum Source<'a> {
 }
 
 impl Builder {
-    /// A function called `name`, without parameters yet.
+    /// Returns a function called `name`, without parameters yet.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self::from_vars(Name::new(name), Arena::new())
     }
 
-    /// A function called `name` whose variables go on from `vars`.
+    /// Returns a function called `name` whose variables go on from `vars`.
     #[must_use]
     pub fn from_vars(name: Name, vars: Arena<VarId, Var>) -> Self {
         Self {
@@ -111,8 +110,8 @@ impl Builder {
         }
     }
 
-    /// A function with the variables, name, parameters and requirements of `function`, and no body yet.
-    /// Statements of the old body can be used again as they are, as long as each is used once.
+    /// Returns a function with the variables, name, parameters and requirements of `function`, and no body yet.
+    /// Statements of the old body can be reused unchanged, each at most once.
     #[must_use]
     pub fn rewriting(function: &Function) -> Self {
         Self {
@@ -123,13 +122,13 @@ impl Builder {
         }
     }
 
-    /// The size parameters.
+    /// Returns the size parameters.
     #[must_use]
     pub fn sizes(&self) -> &[VarId] {
         &self.sizes
     }
 
-    /// The function, with `result` of the outermost block. Blocks still open are closed with it.
+    /// Returns the function, with `result` of the outermost block. Open blocks are closed with it.
     #[must_use]
     pub fn finish(mut self, result: VarId) -> Function {
         let stmts = if self.open.is_empty() { Vec::new() } else { self.open.swap_remove(0) };
@@ -157,12 +156,12 @@ impl Builder {
         var
     }
 
-    /// Makes a variable that was made here a size parameter.
+    /// Makes an existing variable a size parameter.
     pub fn push_size_param(&mut self, var: VarId) {
         self.sizes.push(var);
     }
 
-    /// Makes a variable that was made here a parameter.
+    /// Makes an existing variable a parameter.
     pub fn push_param(&mut self, var: VarId) {
         self.params.push(var);
     }
@@ -172,18 +171,18 @@ impl Builder {
         self.requires.push(requirement);
     }
 
-    /// From now on statements and variables come from `span`. Returns what it was before.
+    /// Sets the source span of the following statements and variables. Returns the previous one.
     pub fn set_span(&mut self, span: Option<Span>) -> Option<Span> {
         std::mem::replace(&mut self.span, span)
     }
 
-    /// A variable without a name that no statement binds yet.
+    /// Returns a new unbound variable without a name.
     pub fn fresh(&mut self, ty: Type) -> VarId {
         let span = self.span;
         self.vars.push(Var { ty, name: None, span, value: None })
     }
 
-    /// A variable with a name that no statement binds yet.
+    /// Returns a new unbound variable with a name.
     pub fn fresh_named(&mut self, ty: Type, name: &str) -> VarId {
         let span = self.span;
         self.vars.push(Var { ty, name: Some(Name::new(name)), span, value: None })
@@ -194,19 +193,19 @@ impl Builder {
         self.vars[var].name.get_or_insert_with(|| name.clone());
     }
 
-    /// The type of `var`.
+    /// Returns the type of `var`.
     #[must_use]
     pub fn ty(&self, var: VarId) -> &Type {
         &self.vars[var].ty
     }
 
-    /// The `Int` `var` as a size.
+    /// Returns the `Int` `var` as a size.
     #[must_use]
     pub fn size_of(&self, var: VarId) -> Size {
         size_of(&self.vars, var)
     }
 
-    /// The number of elements of `array`; 0 when it is no array.
+    /// Returns the number of elements of `array`; 0 if it is no array.
     #[must_use]
     pub fn length(&self, array: VarId) -> Size {
         match self.ty(array) {
@@ -225,7 +224,7 @@ impl Builder {
         Block { stmts: self.open.pop().unwrap_or_default(), result }
     }
 
-    /// Adds a statement as it stands.
+    /// Adds a statement unchanged.
     pub fn push(&mut self, stmt: Stmt) {
         match self.open.last_mut() {
             Some(block) => block.push(stmt),
@@ -243,28 +242,28 @@ impl Builder {
         var
     }
 
-    /// Adds `expr` with the type that [`type_of`] says; returns its variable.
+    /// Adds `expr` with the type returned by [`type_of`]; returns its variable.
     pub fn compute(&mut self, expr: Expr) -> VarId {
         let ty = type_of(&expr, &self.vars).unwrap_or(Type::Double);
         self.emit(expr, ty)
     }
 
-    /// A double.
+    /// Adds a double.
     pub fn real(&mut self, value: f64) -> VarId {
         self.compute(Expr::Real(value))
     }
 
-    /// An integer.
+    /// Adds an integer.
     pub fn int(&mut self, value: i64) -> VarId {
         self.compute(Expr::Size(Size::constant(value)))
     }
 
-    /// A truth value.
+    /// Adds a truth value.
     pub fn bool(&mut self, value: bool) -> VarId {
         self.compute(Expr::Bool(value))
     }
 
-    /// A size as an `Int`; a size that is one variable is that variable.
+    /// Adds a size as an `Int`; a size that is a single variable is that variable.
     pub fn size(&mut self, size: Size) -> VarId {
         match size.as_var() {
             Some(var) => var,
@@ -272,7 +271,7 @@ impl Builder {
         }
     }
 
-    /// A scalar operator. Sums, differences and products of `Int`s become polynomials.
+    /// Adds a scalar operator. Sums, differences and products of `Int`s become polynomials.
     pub fn op(&mut self, op: Op, args: &[VarId]) -> VarId {
         match self.polynomial(op, args) {
             Some(size) => self.size(size),
@@ -297,57 +296,57 @@ impl Builder {
         small.then_some(size)
     }
 
-    /// An `Int` as a `Double`.
+    /// Converts an `Int` to a `Double`.
     pub fn to_real(&mut self, int: VarId) -> VarId {
         self.compute(Expr::ToReal(int))
     }
 
-    /// `array[index]`, checked when the program runs.
+    /// Adds `array[index]`, checked at run time.
     pub fn get(&mut self, array: VarId, index: VarId) -> VarId {
         self.compute(Expr::Get { array, index, proved: false })
     }
 
-    /// `array[index]` where the index is known to be in range.
+    /// Adds `array[index]` for an index that is known to be in range.
     pub fn get_proved(&mut self, array: VarId, index: VarId) -> VarId {
         self.compute(Expr::Get { array, index, proved: true })
     }
 
-    /// An array written out; at least one element.
+    /// Adds an array literal of at least one element.
     pub fn array(&mut self, elements: &[VarId]) -> VarId {
         self.compute(Expr::Array(elements.to_vec()))
     }
 
-    /// A tuple.
+    /// Adds a tuple.
     pub fn tuple(&mut self, fields: &[VarId]) -> VarId {
         self.compute(Expr::Tuple(fields.to_vec()))
     }
 
-    /// A record; as many names as fields.
+    /// Adds a record, with as many names as fields.
     pub fn record(&mut self, names: Arc<[Name]>, fields: &[VarId]) -> VarId {
         let types = fields.iter().map(|v| self.ty(*v).clone()).collect();
         self.emit(Expr::Tuple(fields.to_vec()), Type::Tuple(types, Some(names)))
     }
 
-    /// A component of a tuple or record, from 0.
+    /// Adds a component of a tuple or record, from 0.
     pub fn component(&mut self, tuple: VarId, idx: usize) -> VarId {
         self.compute(Expr::Component(tuple, idx))
     }
 
-    /// `build size (fun index -> body)`.
+    /// Adds `build size (fun index -> body)`.
     pub fn build(&mut self, size: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         let index = self.fresh(Type::Int);
         let body = self.block(|b| body(b, index));
         self.compute(Expr::Build { size, index, body })
     }
 
-    /// `sum count (fun index -> body)`.
+    /// Adds `sum count (fun index -> body)`.
     pub fn sum(&mut self, count: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         let index = self.fresh(Type::Int);
         let body = self.block(|b| body(b, index));
         self.compute(Expr::Sum { count, index, body })
     }
 
-    /// `ifold (fun state index -> body) init count`.
+    /// Adds `ifold (fun state index -> body) init count`.
     pub fn fold(&mut self, count: Size, init: VarId, body: impl FnOnce(&mut Self, VarId, VarId) -> VarId) -> VarId {
         let state = self.fresh(self.ty(init).clone());
         let index = self.fresh(Type::Int);
@@ -355,7 +354,7 @@ impl Builder {
         self.compute(Expr::Fold { count, index, state, init, body })
     }
 
-    /// `while (fun state -> condition) (fun state -> body) init limit`.
+    /// Adds `while (fun state -> condition) (fun state -> body) init limit`.
     pub fn while_(
         &mut self,
         limit: Size,
@@ -369,7 +368,7 @@ impl Builder {
         self.compute(Expr::While { limit, state, init, condition, body })
     }
 
-    /// `if condition then ... else ...`.
+    /// Adds `if condition then ... else ...`.
     pub fn if_(
         &mut self,
         condition: VarId,
@@ -381,32 +380,32 @@ impl Builder {
         self.compute(Expr::If { condition, then, otherwise })
     }
 
-    /// D⟦fun params -> body⟧ at `at` along `along`.
+    /// Adds D⟦fun params -> body⟧ at `at` along `along`.
     pub fn jvp(&mut self, at: &[VarId], along: &[VarId], body: impl FnOnce(&mut Self, &[VarId]) -> VarId) -> VarId {
         let params: Vec<VarId> = at.iter().map(|v| self.fresh(self.ty(*v).clone())).collect();
         let body = self.block(|b| body(b, &params));
         self.compute(Expr::Jvp { params, body, at: at.to_vec(), along: along.to_vec() })
     }
 
-    /// The value and the cotangents of `fun params -> body` at `at`, for `cotangent`.
+    /// Adds the value and the cotangents of `fun params -> body` at `at`, for `cotangent`.
     pub fn vjp(&mut self, at: &[VarId], cotangent: VarId, body: impl FnOnce(&mut Self, &[VarId]) -> VarId) -> VarId {
         let params: Vec<VarId> = at.iter().map(|v| self.fresh(self.ty(*v).clone())).collect();
         let body = self.block(|b| body(b, &params));
         self.compute(Expr::Vjp { params, body, at: at.to_vec(), cotangent })
     }
 
-    /// The zero of the linear type `ty`.
+    /// Adds the zero of the linear type `ty`.
     pub fn zero(&mut self, ty: Type) -> VarId {
         self.emit(Expr::Zero, ty)
     }
 
-    /// The array of `size` elements that is `value` at `index`, which is known to be in range, and zero elsewhere.
+    /// Adds the array of `size` elements that is `value` at `index`, which is known to be in range, and zero elsewhere.
     pub fn one_hot_proved(&mut self, size: Size, index: VarId, value: VarId) -> VarId {
         let ty = Type::array(size, self.ty(value).clone());
         self.emit(Expr::OneHot { index, value, proved: true }, ty)
     }
 
-    /// The sum of two values of one linear type.
+    /// Adds the sum of two values of one linear type.
     pub fn plus(&mut self, a: VarId, b: VarId) -> VarId {
         match self.ty(a) {
             Type::Double => self.op(Op::Add, &[a, b]),
@@ -414,32 +413,32 @@ impl Builder {
         }
     }
 
-    /// The statements that `body` adds, as a block.
+    /// Returns the statements that `body` adds, as a block.
     pub fn block(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
         self.push_block();
         let result = body(self);
         self.pop_block(result)
     }
 
-    /// Adds a copy of the statements of `block`, whose variables are this builder's, with everything
-    /// that they bind bound anew, and variables replaced as `renaming` says. Returns what became of
-    /// the result; `renaming` says afterwards what became of the others.
+    /// Adds a copy of the statements of `block`, whose variables are this builder's, with new variables for its
+    /// bindings and variables replaced by `renaming`. Returns the new result; `renaming` then also contains the other
+    /// new variables.
     pub fn inline(&mut self, block: &Block, renaming: &mut Renaming) -> VarId {
         self.copy_stmts(Source::Own, block, renaming)
     }
 
-    /// As [`Self::inline`], for a block whose variables are those of another function. `renaming`
-    /// must hold every variable that is free in it.
+    /// As [`Self::inline`], for a block whose variables are those of another function. `renaming` must contain every
+    /// free variable of the block.
     pub fn inline_from(&mut self, vars: &Arena<VarId, Var>, block: &Block, renaming: &mut Renaming) -> VarId {
         self.copy_stmts(Source::Other(vars), block, renaming)
     }
 
-    /// A copy of `block`, bound anew as by [`Self::inline`], as a block of its own.
+    /// Returns a copy of `block`, with new variables as by [`Self::inline`].
     pub fn copy_block(&mut self, block: &Block, renaming: &mut Renaming) -> Block {
         self.copy(Source::Own, block, renaming)
     }
 
-    /// A copy of `custom` at the point `at`, with everything bound anew as by [`Self::inline`].
+    /// Returns a copy of `custom` at the point `at`, with new variables as by [`Self::inline`].
     pub fn copy_custom(&mut self, custom: &Custom, at: VarId, renaming: &mut Renaming) -> Expr {
         self.copy_rules(Source::Own, custom, at, renaming)
     }
@@ -450,14 +449,14 @@ impl Builder {
         ty.map_sizes(&mut |size| self.rename_size(size, renaming))
     }
 
-    /// `size` with its variables replaced by what their replacements are worth.
+    /// Returns `size` with its variables replaced by the values of their replacements.
     #[must_use]
     pub fn rename_size(&self, size: &Size, renaming: &Renaming) -> Size {
         size.substitute(|v| self.size_of(renaming.get(v)))
     }
 
-    /// `size` with its variables replaced, computed term by term: as an operation that fails when it runs where a number
-    /// does not fit.
+    /// Computes `size` with its variables replaced, term by term, by operations that fail at run time if a number does
+    /// not fit.
     fn by_operations(&mut self, size: &Size, renaming: &Renaming) -> Size {
         let mut sum = None;
         for (monomial, c) in size.terms() {
@@ -587,7 +586,7 @@ impl Builder {
     }
 }
 
-/// The `Int` `var` as a size: its polynomial, or itself when it is a base variable.
+/// Returns the `Int` `var` as a size: its polynomial, or itself if it is a base variable.
 #[must_use]
 pub fn size_of(vars: &Arena<VarId, Var>, var: VarId) -> Size {
     vars[var].value.clone().unwrap_or_else(|| Size::var(var))

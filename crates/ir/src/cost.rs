@@ -1,15 +1,15 @@
-//! How many operations one evaluation takes, counted while it runs.
+//! Operation counts of an evaluation, measured while it runs.
 
 use crate::{Failure, Function, Value, evaluate};
 use chainrule_ops::{Algebra, Counts, F64, Op};
 
-/// The numbers of another algebra, with each operator that is applied counted. Integer arithmetic and
-/// what the evaluator itself decides (branches, indices) is not counted; the additions of a `sum` are.
+/// An algebra that counts the operators applied to the numbers of another algebra. Integer arithmetic and decisions of
+/// the evaluator (branches, indices) are not counted; the additions of a `sum` are.
 #[derive(Clone, Debug, Default)]
 pub struct Counting<A> {
-    /// What computes.
+    /// Underlying algebra.
     pub numbers: A,
-    /// What was counted so far.
+    /// Counts so far.
     pub counts: Counts,
 }
 
@@ -30,7 +30,7 @@ impl<A: Algebra> Algebra for Counting<A> {
     }
 }
 
-/// The operations of one evaluation of `function` at `args`, in doubles.
+/// Returns the operations of one evaluation of `function` at `args`, in doubles.
 ///
 /// # Errors
 /// As [`evaluate`](fn@crate::evaluate).

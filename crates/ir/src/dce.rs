@@ -1,15 +1,14 @@
-//! Leaving out what nothing uses.
+//! Dead code elimination.
 
 use crate::{Block, Expr, Function, Type, Var, VarId};
 use chainrule_base::{Arena, Id};
 use chainrule_ops as ops;
 
-/// Removes each statement that nothing uses and that cannot fail, inside blocks too. Linear, but for
-/// unused loops, which are looked through once for each loop around them.
+/// Removes each unused statement that cannot fail, also inside blocks. Linear, except for unused loops, which are
+/// visited once for each enclosing loop.
 ///
-/// What might fail stays, used or not: an index that is checked, integer arithmetic beyond polynomials,
-/// a `build` whose size might be negative, a `while`. Only the overflow of a polynomial that nothing
-/// uses goes unnoticed.
+/// A statement that might fail stays, used or not: a checked index, integer arithmetic beyond polynomials, a `build`
+/// whose size might be negative, a `while`. Only the overflow of an unused polynomial is not preserved.
 pub fn remove_unused(function: &mut Function) {
     let n = function.vars.len();
     let mut marks = Marks { vars: &function.vars, used: vec![false; n], natural: vec![false; n] };
@@ -22,12 +21,12 @@ pub fn remove_unused(function: &mut Function) {
 struct Marks<'a> {
     vars: &'a Arena<VarId, Var>,
     used: Vec<bool>,
-    // Size parameters and the indices of the loops met so far: never negative.
+    // Size parameters and loop indices visited so far: nonnegative.
     natural: Vec<bool>,
 }
 
 impl Marks<'_> {
-    // From the last statement to the first: every use is seen before what it uses.
+    // Backwards: every use is visited before its definition.
     fn block(&mut self, block: &mut Block) {
         set(&mut self.used, block.result);
         let mut kept = Vec::with_capacity(block.stmts.len());
@@ -58,7 +57,7 @@ impl Marks<'_> {
         }
     }
 
-    // Whether computing `expr` may fail, for all that can be seen from it alone.
+    // Returns whether computing `expr` may fail, judged locally.
     fn may_fail(&mut self, expr: &Expr) -> bool {
         let itself = match expr {
             Expr::Op(op, args) => {

@@ -1,30 +1,30 @@
-//! Derivatives by central differences in extended precision: the check of derivatives that shares
-//! nothing with them but the meaning of the function.
+//! Derivatives by central differences in extended precision: a check of derivatives that only shares the meaning of the
+//! function with them.
 //!
-//! With a step of 2^-100 and 384 bits, truncation costs about 60 digits of third derivative and
-//! rounding leaves about 85: what remains is far below the rounding of doubles, so one tolerance
-//! does for all functions. A second step tells how far the quotient can be trusted.
+//! With a step of 2^-100 and 384 bits, truncation costs about 60 digits times the third derivative, and rounding leaves
+//! about 85: the error is far below the rounding of doubles, so one tolerance suffices for all functions. A second step
+//! estimates the error of the quotient.
 
 use crate::{Builder, Failure, Function, Renaming, Value, VarId, evaluate};
 use chainrule_ops::{Algebra, Op, Precise};
 
-/// The step of the first quotient; the second has a quarter of it.
+/// Step of the first quotient; that of the second is a quarter.
 const STEP_EXPONENT: i32 = -100;
 
-/// A derivative as differences tell it.
+/// A derivative estimated by differences.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// The difference quotient, rounded to a double; NaN where the function is.
+    /// Difference quotient, rounded to a double; NaN if the function is.
     pub value: f64,
-    /// How much the quotients with two steps differ: much, where the function is not smooth.
+    /// Difference of the quotients with two steps: large if the function is not smooth.
     pub error: f64,
 }
 
-/// The derivative of `function` at `at` along `along`, as the tangents of its result: `Double`s in
-/// it are [`Estimate`]s. `Int` and `Bool` in `along` are not looked at.
+/// Returns the derivative of `function` at `at` along `along`, as the tangents of its result: its `Double`s are
+/// [`Estimate`]s. `Int` and `Bool` in `along` are ignored.
 ///
 /// # Errors
-/// When the function has no value beside `at`, or `along` has another shape than `at`.
+/// Fails if the function has no value near `at`, or `along` has another shape than `at`.
 pub fn along(
     function: &Function,
     precise: &mut Precise,
@@ -71,7 +71,7 @@ fn quotient(
     })
 }
 
-// `f` of the doubles of two values of one shape; `Int`s and `Bool`s of the first.
+// Applies `f` to the doubles of two values of one shape; `Int`s and `Bool`s are those of the first.
 fn combine<S, T, U>(a: &Value<S>, b: &Value<T>, f: &mut impl FnMut(&S, &T) -> U) -> Result<Value<U>, Failure> {
     let mut all = |a: &[Value<S>], b: &[Value<T>]| -> Result<Vec<Value<U>>, Failure> {
         if a.len() != b.len() {
@@ -93,8 +93,8 @@ fn other_shape() -> Failure {
     chainrule_base::Diagnostic::error("a point and a direction have different shapes").into()
 }
 
-/// The function of `function`'s parameters, then a direction for each of them that has a `Double` in
-/// it, that gives the result as a dual number: one [`crate::Expr::Jvp`] around the body.
+/// Returns the function with additional parameters, a direction for each parameter with a `Double`, and with the result
+/// as a dual number: one [`crate::Expr::Jvp`] around the body.
 #[must_use]
 pub fn with_direction(function: &Function) -> Function {
     let mut b = Builder::rewriting(function);
@@ -113,9 +113,9 @@ pub fn with_direction(function: &Function) -> Function {
     b.finish(result)
 }
 
-/// The function of `function`'s parameters, then a cotangent of its result, that gives the result with the
-/// cotangents of its parameters: one [`crate::Expr::Vjp`] around the body. `None` where there is no `Double` in
-/// the result, or in no parameter.
+/// Returns the function with an additional parameter, a cotangent of its result, that returns the result with the
+/// cotangents of its parameters: one [`crate::Expr::Vjp`] around the body. `None` if the result, or all parameters,
+/// have no `Double`.
 #[must_use]
 pub fn with_cotangent(function: &Function) -> Option<Function> {
     let tangent = function.result_type().tangent()?;
@@ -136,7 +136,7 @@ fn known_at_entry(function: &Function, var: VarId) -> bool {
     function.sizes.contains(&var) || function.params.contains(&var)
 }
 
-/// The directions among `along`, one for each parameter of `function`, that [`with_direction`] takes.
+/// Returns the directions among `along`, one for each parameter of `function`, that [`with_direction`] takes.
 #[must_use]
 pub fn directions<S: Clone>(function: &Function, along: &[Value<S>]) -> Vec<Value<S>> {
     let moving = function.params.iter().zip(along).filter(|(param, _)| function.ty(**param).has_double());

@@ -1,9 +1,8 @@
-//! Dual numbers with tags, for the derivatives inside the reference evaluator.
+//! Tagged dual numbers, for derivatives inside the reference evaluator.
 //!
-//! Each derivative that is taken has a tag of its own, larger than those of the derivatives around it.
-//! A number that does not depend on the point of a derivative has no part with its tag: its tangent is
-//! zero, known as such, and contributes nothing. That keeps nested derivatives apart (section 3.3 of
-//! the dF~ paper), and keeps `x ** 2` away from `log x`.
+//! Each derivative has a tag, larger than those of the enclosing derivatives. A number that does not depend on the
+//! point of a derivative has no part with its tag: its tangent is structurally zero, and contributes nothing. That
+//! separates nested derivatives (section 3.3 of the dF~ paper), and avoids `log x` in `x ** 2`.
 //!
 //! Invariant: the tags inside the parts of a dual number are smaller than its own.
 
@@ -13,14 +12,14 @@ use std::rc::Rc;
 /// A number `S`, or a dual number over such numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Num<S> {
-    /// No derivative goes through it.
+    /// A number without derivatives.
     Base(S),
-    /// Primal and tangent of the derivative of this tag.
+    /// Primal and tangent of the derivative with this tag.
     Dual { tag: u32, parts: Rc<(Self, Self)> },
 }
 
 impl<S> Num<S> {
-    /// The number itself, without any derivative.
+    /// Returns the number without any derivative.
     pub(crate) fn base(&self) -> &S {
         let mut num = self;
         loop {
@@ -31,7 +30,7 @@ impl<S> Num<S> {
         }
     }
 
-    /// The largest tag inside; 0 is none.
+    /// Returns the largest tag inside; 0 is none.
     pub(crate) fn tag(&self) -> u32 {
         match self {
             Self::Base(_) => 0,
@@ -40,7 +39,7 @@ impl<S> Num<S> {
     }
 }
 
-/// `x` without the derivative of `tag`, and its tangent there; `None` is zero. `tag` is the largest in `x`.
+/// Returns `x` without the derivative of `tag`, and its tangent; `None` is zero. `tag` is the largest in `x`.
 pub(crate) fn primal_and_tangent<S: Clone>(x: &Num<S>, tag: u32) -> (Num<S>, Option<Num<S>>) {
     match x {
         Num::Dual { tag: own, parts } if *own == tag => (parts.0.clone(), Some(parts.1.clone())),
@@ -59,8 +58,8 @@ impl<'a, A: Algebra> Duals<'a, A> {
         Self { base, last_tag: 0 }
     }
 
-    /// The product of a partial derivative and a tangent: a zero of one hides what the other one is.
-    // Recursive on how deep derivatives nest.
+    /// Returns the product of a partial derivative and a tangent: a zero of one masks the other.
+    // Recursive on the nesting of derivatives.
     fn strong_product(&mut self, a: &Num<A::Value>, b: &Num<A::Value>) -> Num<A::Value> {
         let tag = a.tag().max(b.tag());
         if tag == 0 {
@@ -81,7 +80,7 @@ impl<'a, A: Algebra> Duals<'a, A> {
         Num::Dual { tag, parts: Rc::new((primal, tangent)) }
     }
 
-    /// A tag larger than all before it.
+    /// Returns a tag larger than all previous ones.
     pub(crate) fn fresh_tag(&mut self) -> u32 {
         self.last_tag += 1;
         self.last_tag
@@ -95,14 +94,14 @@ impl<A: Algebra> Algebra for Duals<'_, A> {
         Num::Base(self.base.constant(c))
     }
 
-    // Recursive on how deep derivatives nest.
+    // Recursive on the nesting of derivatives.
     fn apply(&mut self, op: Op, args: &[Self::Value]) -> Self::Value {
         let tag = args.iter().map(Num::tag).max().unwrap_or(0);
         if tag == 0 || op.row().result == Type::Bool {
             let bases: Vec<A::Value> = args.iter().map(|x| x.base().clone()).collect();
             return Num::Base(self.base.apply(op, &bases));
         }
-        // The operand that is not selected is not looked at, and neither is its tangent.
+        // The operand that is not selected is ignored, and so is its tangent.
         if op == Op::Select
             && let Some(truth) = self.base.to_f64(args[0].base())
         {

@@ -1,10 +1,9 @@
-//! The reference evaluator: THE meaning of a function. Slow, obvious, trusted.
+//! The reference evaluator, which defines the meaning of a function: slow and simple.
 //!
-//! Numbers are those of any [`Algebra`] that can tell what its booleans are: doubles, extended
-//! precision, or one that counts. [`Expr::Jvp`] is evaluated with dual numbers (`dual.rs`) and
-//! shares nothing with the differentiation of programs.
+//! Numbers are those of any [`Algebra`] with truth values: doubles, extended precision, or a counting algebra.
+//! [`Expr::Jvp`] is evaluated with dual numbers (`dual.rs`) and shares nothing with the differentiation of programs.
 //!
-//! Blocks are lists and are walked as lists; only nesting recurses.
+//! Blocks are lists and are walked as lists; only nesting is recursive.
 
 use crate::dual::{Duals, Num, primal_and_tangent};
 use crate::{Block, Custom, Expr, Function, Size, Sizes, Stmt, Type, Value, Var, VarId, bind_sizes};
@@ -14,14 +13,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-/// Why a function has no value at its arguments.
+/// Reason why a function has no value at its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Whose failure it is: an error of the program or its data, or a bug.
+    /// Kind: an error of the program or its data, or a bug.
     pub kind: Kind,
-    /// What is wrong, in a line.
+    /// Message in one line.
     pub message: String,
-    /// What in the program it happened in.
+    /// Source span of the failure.
     pub span: Option<Span>,
 }
 
@@ -67,12 +66,11 @@ impl From<Failure> for Diagnostic {
     }
 }
 
-/// The value of `function` at `args`, in the numbers of `algebra`.
+/// Returns the value of `function` at `args`, in the numbers of `algebra`.
 ///
 /// # Errors
-/// When the arguments do not fit ([`bind_sizes`]), an index is out of range, a size is negative,
-/// integers overflow or are divided by 0, a `while` takes too many steps. Never panics, even on a
-/// function that the verifier refuses.
+/// Fails if the arguments do not fit ([`bind_sizes`]), an index is out of range, a size is negative, integers overflow
+/// or are divided by 0, a `while` takes too many steps. Never panics, even on a function that the verifier refuses.
 pub fn evaluate<A: Algebra>(
     function: &Function,
     algebra: &mut A,
@@ -124,7 +122,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // This value as a dual number of derivative `tag`, with `tangent`, which has its shape.
+    // Returns this value as a dual number of derivative `tag`, with `tangent`, which has its shape.
     fn seed(&self, tangent: &Self, tag: u32) -> Result<Self, Failure> {
         let all = |a: &[Self], b: &[Self]| -> Result<Rc<Vec<Self>>, Failure> {
             if a.len() != b.len() {
@@ -143,7 +141,7 @@ impl<S: Clone> Item<S> {
         })
     }
 
-    // The largest tag in it; 0 is none.
+    // Returns the largest tag in it; 0 is none.
     fn last_tag(&self) -> u32 {
         match self {
             Self::Real(x) => x.tag(),
@@ -152,7 +150,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // This value without the derivative of `tag`, the largest in it; without any for 0.
+    // Returns this value without the derivative of `tag`, the largest in it; for 0, without any.
     fn still(&self, tag: u32) -> Self {
         match self {
             Self::Real(x) if tag == 0 => Self::Real(Num::Base(x.base().clone())),
@@ -163,7 +161,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // The derivatives of `tag`, the largest in it, in its own shape; integers and truth values stay.
+    // Returns the derivatives of `tag`, the largest in it, in its own shape; integers and truth values stay.
     fn tangents<A: Algebra<Value = S>>(&self, numbers: &mut Duals<'_, A>, tag: u32) -> Self {
         match self {
             Self::Real(x) => Self::Real(primal_and_tangent(x, tag).1.unwrap_or_else(|| numbers.constant(0.0))),
@@ -173,7 +171,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // How many doubles it holds.
+    // Returns the number of doubles.
     fn reals(&self) -> usize {
         match self {
             Self::Real(_) => 1,
@@ -182,7 +180,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // This value with the double that has `before` doubles before it as a dual number with tangent `one`.
+    // Returns this value with the double number `before` as a dual number with tangent `one`.
     fn seed_one(&self, one: &Num<S>, tag: u32, before: &mut usize) -> Self {
         let mut all = |items: &[Self]| Rc::new(items.iter().map(|item| item.seed_one(one, tag, before)).collect());
         match self {
@@ -201,7 +199,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // A value of the tangent type of this one's type `ty` with these doubles; `None` where there is none.
+    // Returns a value of the tangent type of this one's type `ty` with these doubles; `None` if there is none.
     fn with_reals(&self, ty: &Type, reals: &mut dyn Iterator<Item = Num<S>>) -> Option<Self> {
         match (self, ty) {
             _ if !ty.has_double() => None,
@@ -217,7 +215,7 @@ impl<S: Clone> Item<S> {
         }
     }
 
-    // The pairs of value and derivative that the dual numbers of derivative `tag` stand for.
+    // Returns the pairs of value and derivative of the dual numbers of derivative `tag`.
     fn harvest<A: Algebra<Value = S>>(&self, numbers: &mut Duals<'_, A>, tag: u32) -> Self {
         match self {
             Self::Real(x) => {
@@ -240,9 +238,9 @@ fn out_of_range(index: i64, len: i64, proved: bool) -> Failure {
 struct Evaluator<'a, A: Algebra> {
     vars: &'a Arena<VarId, Var>,
     numbers: Duals<'a, A>,
-    // What is bound now; what went out of scope stays until it is bound again.
+    // Current bindings; those out of scope stay until they are bound again.
     env: Arena<VarId, Option<Item<A::Value>>>,
-    // The functions whose rules are being evaluated, by what their rules call them.
+    // Functions whose rules are being evaluated, by their name in the rules.
     customs: BTreeMap<VarId, Rc<Custom>>,
 }
 
@@ -297,7 +295,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
         }
     }
 
-    // The value of `expr`, which is bound to `var`.
+    // Evaluates `expr`, which is bound to `var`.
     fn expr(&mut self, var: VarId, expr: &Expr) -> Result_<A> {
         match expr {
             Expr::Real(value) => Ok(Item::Real(self.numbers.constant(*value))),
@@ -447,7 +445,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
         }
     }
 
-    // What the library promises is differentiated as it is computed: that shares nothing with its rules.
+    // A function with a promised rule is differentiated through its body, which shares nothing with the rule.
     fn custom(&mut self, custom: &Custom, at: Item<A::Value>) -> Result_<A> {
         if custom.promised {
             self.bind(custom.param, at)?;
@@ -462,7 +460,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
             self.bind(custom.param, at)?;
             return self.block(&custom.body);
         }
-        // The outermost derivative by the rule; those around it when the value and the rule are computed.
+        // The outermost derivative uses the rule; enclosing ones differentiate the value and the rule.
         self.customs.insert(rule.me, Rc::new(custom.clone()));
         let point = at.still(tag);
         let along = at.tangents(&mut self.numbers, tag);
@@ -479,7 +477,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
         Ok(&var.ty)
     }
 
-    // The zero of a linear type.
+    // Returns the zero of a linear type.
     fn zero(&mut self, ty: &Type) -> Result_<A> {
         Ok(match ty {
             Type::Double => Item::Real(self.numbers.constant(0.0)),
@@ -513,7 +511,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
         })
     }
 
-    // One derivative along each double of the point, multiplied with the cotangent: slow, obvious.
+    // Computes one derivative along each double of the point, multiplied by the cotangent: slow and simple.
     fn vjp(&mut self, params: &[VarId], body: &Block, at: &[VarId], cotangent: VarId) -> Result_<A> {
         if params.len() != at.len() {
             return Err(Failure::bug("a derivative has too few or too many coordinates"));

@@ -1,21 +1,20 @@
-//! What F~ has no word for, in its words: so that derived programs have a text.
+//! Constructs without F~ syntax, expressed in F~, so that derived programs have a text.
 //!
-//! | here | becomes |
+//! | construct | F~ |
 //! | --- | --- |
 //! | `zero` | builds and tuples of 0 |
 //! | `oneHot i v` | `build n (fun j -> if j = i then v else 0)` |
 //! | `a + b` of arrays | builds and tuples of sums |
-//! | `sum` of arrays or tuples | `ifold (fun s i -> s + term) 0 n` |
+//! | `loop` | `scan`, with the sum in its state, or `ifold` if it makes no array |
 //! | `loop` | `scan`, with the sum in its state, or `ifold` where it makes no array |
 //!
-//! In: a function without derivatives. Out: one of the same value. Tuples without parts, which F~ has not
-//! either, are left for whoever takes out what nothing uses. It costs time to run what comes out: arrays are
-//! added where an element would do.
+//! In: a function without derivatives. Out: one of the same value. Empty tuples, which F~ lacks too, remain for dead
+//! code elimination. The result is slower: arrays are added where an element would suffice.
 
 use crate::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 
-/// `function` in the words of F~. Linear, but for the types of what is added.
+/// Returns `function` in F~ constructs. Linear, except for the types of added values.
 #[must_use]
 pub fn express(function: &Function) -> Function {
     let mut b = Builder::rewriting(function);
@@ -25,7 +24,7 @@ pub fn express(function: &Function) -> Function {
     b.finish(function.body.result)
 }
 
-/// Whether something in `function` has no word in F~.
+/// Returns whether `function` contains a construct without F~ syntax.
 #[must_use]
 pub fn is_needed(function: &Function) -> bool {
     fn in_block(function: &Function, block: &Block) -> bool {
@@ -41,7 +40,7 @@ pub fn is_needed(function: &Function) -> bool {
     in_block(function, &function.body)
 }
 
-// The statements of `block`, in the block that is open.
+// Writes the statements of `block` into the open block.
 fn statements(b: &mut Builder, block: &Block) -> VarId {
     for stmt in &block.stmts {
         statement(b, stmt);
@@ -94,7 +93,7 @@ fn statement(b: &mut Builder, stmt: &Stmt) {
     b.push(Stmt { var: stmt.var, expr, span: stmt.span });
 }
 
-// The variable of what `make` writes.
+// Returns the variable of the result of `make`.
 fn variable(b: &mut Builder, ty: &Type, make: impl FnOnce(&mut Builder, &Type) -> Expr) -> VarId {
     let expr = make(b, ty);
     b.emit(expr, ty.clone())
@@ -144,7 +143,7 @@ fn plus(b: &mut Builder, ty: &Type, x: VarId, y: VarId) -> Expr {
     }
 }
 
-// The last state, the array and the sum of a loop, whose value has type `ty`.
+// Writes a loop with value of type `ty`; returns the last state, the array and the sum.
 fn general(
     b: &mut Builder,
     ty: &Type,
@@ -161,7 +160,7 @@ fn general(
     };
     let (has_state, has_term) = (*b.ty(state) != nothing, term != nothing);
     let has_elements = !matches!(&elements, Type::Array(_, element) if **element == nothing);
-    // A state of what there is: the loop's, the sum so far; a number where there is neither.
+    // A state of the existing parts: the loop's, the sum so far; a number if there is neither.
     let mut starts = Vec::new();
     if has_state {
         starts.push(init);

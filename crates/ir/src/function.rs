@@ -1,13 +1,12 @@
 //! The IR: functions, blocks, statements.
 //!
-//! A [`Block`] is a list of statements, each of which binds one variable to one operation on
-//! variables, and a result. Loops, branches and differentiated functions have blocks of their own,
-//! which see the variables of the blocks around them. Long programs are therefore long lists, and
-//! only nesting that a person wrote as nesting nests.
+//! A [`Block`] is a list of statements, each of which binds one variable to one operation on variables, and a result.
+//! Loops, branches and differentiated functions have blocks of their own, which see the variables of the enclosing
+//! blocks. Long programs are therefore long lists, and only nesting in the source is nesting here.
 //!
 //! Invariants (the verifier checks them):
-//! - every variable is bound once in a function, before its uses, and used only where it is in scope;
-//! - operands have the types that the operation asks for; types are exactly those of [`Var::ty`];
+//! - every variable is bound once in a function, before its uses, and only used in its scope;
+//! - operands have the types required by the operation; types are exactly those of [`Var::ty`];
 //! - sizes are over base variables in scope; no result leaves the scope of a variable of its type.
 
 use crate::{Custom, Size, Type};
@@ -20,21 +19,21 @@ define_id! {
     pub struct VarId = "v";
 }
 
-/// A function: parameters, what must hold of them, a body.
+/// A function: parameters, requirements, a body.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// Its name in the program.
+    /// Name in the program.
     pub name: Name,
     /// All variables.
     pub vars: Arena<VarId, Var>,
-    /// Size parameters, of type `Int`: bound by the shapes of the arguments. Each is a whole dimension
-    /// of the type of some parameter; the first such dimension binds it, the others are checked.
+    /// Size parameters, of type `Int`: bound by the shapes of the arguments. Each is a whole dimension of the type of
+    /// some parameter; the first such dimension binds it, the others are checked.
     pub sizes: Vec<VarId>,
     /// Parameters in order.
     pub params: Vec<VarId>,
-    /// What must hold at entry beyond the types of the parameters.
+    /// Requirements at entry besides the types of the parameters.
     pub requires: Vec<Requirement>,
-    /// What it computes.
+    /// Body.
     pub body: Block,
 }
 
@@ -43,24 +42,24 @@ pub struct Function {
 pub struct Var {
     /// Its type.
     pub ty: Type,
-    /// What the program calls it, if it does.
+    /// Name in the program, if any.
     pub name: Option<Name>,
-    /// Where the program makes it, if it does.
+    /// Source span, if any.
     pub span: Option<Span>,
-    /// For an `Int` that is a polynomial of base variables: that polynomial. `None` for base variables.
+    /// Value of an `Int` that is a polynomial of base variables; `None` for base variables.
     pub value: Option<Size>,
 }
 
 /// A condition on sizes and `Int` parameters that is checked at entry: `size >= 0`, or `size == 0`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Requirement {
-    /// What must be zero, or not negative; over size parameters and `Int` parameters only.
+    /// Polynomial that must be zero, or nonnegative; only over size parameters and `Int` parameters.
     pub size: Size,
-    /// Whether it must be exactly zero.
+    /// Whether it must be zero.
     pub exactly_zero: bool,
-    /// What is wrong when it does not hold, in words: `v2 is shorter than v1`.
+    /// Message if it does not hold: `v2 is shorter than v1`.
     pub message: String,
-    /// What asks for it.
+    /// Source span of its origin.
     pub span: Option<Span>,
 }
 
@@ -69,12 +68,12 @@ pub struct Requirement {
 pub struct Block {
     /// In order.
     pub stmts: Vec<Stmt>,
-    /// What the block is worth: a variable bound in it or around it.
+    /// Value of the block: a variable bound in it or around it.
     pub result: VarId,
 }
 
 impl Block {
-    /// Tells `see` every variable that its statements use, directly or in their blocks, and its result.
+    /// Calls `see` for every variable that its statements use, directly or in their blocks, and for its result.
     pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
         self.stmts.iter().for_each(|stmt| stmt.expr.for_each_use(see));
         see(self.result);
@@ -84,18 +83,18 @@ impl Block {
 /// `var = expr`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stmt {
-    /// What it binds.
+    /// Bound variable.
     pub var: VarId,
-    /// To what.
+    /// Bound expression.
     pub expr: Expr,
-    /// What in the program asks for it.
+    /// Source span.
     pub span: Option<Span>,
 }
 
-/// The operands of a scalar operator: no memory of their own, for no operator has more.
+/// Operands of a scalar operator, without heap memory, because no operator has more.
 pub type Operands = SmallVec<[VarId; 4]>;
 
-/// One operation.
+/// An operation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// A double.
@@ -104,48 +103,48 @@ pub enum Expr {
     Bool(bool),
     /// An integer: a constant, a length, an index computation that is a polynomial.
     Size(Size),
-    /// A scalar operator. Numbers are all `Double`, or all `Int` where the operator has an integer value.
+    /// A scalar operator. Numbers are all `Double`, or all `Int` if the operator has an integer value.
     Op(Op, Operands),
-    /// An `Int` as a `Double`.
+    /// Conversion of an `Int` to a `Double`.
     ToReal(VarId),
     /// `build size (fun index -> body)`: the array of the values of `body` at 0, ..., size - 1.
     Build {
-        /// How many elements; not negative.
+        /// Number of elements; not negative.
         size: Size,
         /// The index, bound in `body`.
         index: VarId,
-        /// An element.
+        /// Element.
         body: Block,
     },
     /// `ifold (fun state index -> body) init count`: `init` after `count` steps.
     Fold {
-        /// How many steps; none when negative.
+        /// Number of steps; none if negative.
         count: Size,
-        /// The step's number from 0, bound in `body`.
+        /// Number of the step from 0, bound in `body`.
         index: VarId,
-        /// The state before the step, bound in `body`.
+        /// State before the step, bound in `body`.
         state: VarId,
         /// The state before the first step.
         init: VarId,
-        /// The state after the step; of the same type.
+        /// State after the step; of the same type.
         body: Block,
     },
-    /// `sum count (fun index -> body)`: the sum of the values of `body`, elementwise, from zero, in order.
-    /// Where `body` is an array, code adds into one array in place; what it adds may be sparse
-    /// ([`Self::OneHot`], [`Self::Zero`]), and then only that is touched.
+    /// `sum count (fun index -> body)`: the sum of the values of `body`, elementwise, from zero, in order. If `body` is
+    /// an array, code accumulates into one array in place; terms may be sparse ([`Self::OneHot`], [`Self::Zero`]), and
+    /// then only their nonzero elements are accessed.
     Sum {
-        /// How many terms; none when negative.
+        /// Number of terms; none if negative.
         count: Size,
         /// The index, bound in `body`.
         index: VarId,
-        /// A term; of a [linear type](Type::is_linear).
+        /// Term; of a [linear type](Type::is_linear).
         body: Block,
     },
-    /// The loop of which [`Self::Build`], [`Self::Fold`] and [`Self::Sum`] are special cases: each iteration
-    /// makes the next state, an element of an array, and a term of a sum. Its value is the triple of the last
-    /// state, the array and the sum.
+    /// The general loop, of which [`Self::Build`], [`Self::Fold`] and [`Self::Sum`] are special cases: each iteration
+    /// makes the next state, an element of an array, and a term of a sum. Its value is the triple of the last state,
+    /// the array and the sum.
     Loop {
-        /// How many iterations; not negative.
+        /// Number of iterations; not negative.
         count: Size,
         /// The iteration's number from 0, bound in `body`.
         index: VarId,
@@ -161,84 +160,84 @@ pub enum Expr {
     Zero,
     /// The array of the statement's variable's type, linear, that is `value` at `index` and zero elsewhere.
     OneHot {
-        /// From 0; an error where it is out of range.
+        /// Index from 0; an error if it is out of range.
         index: VarId,
-        /// The element there.
+        /// Element at the index.
         value: VarId,
-        /// Whether the index was proved to be in range; otherwise it is checked when the program runs.
+        /// Whether the index was proved to be in range; otherwise it is checked at run time.
         proved: bool,
     },
-    /// The elementwise sum of two values of one linear type that is an array or a tuple. (That of two
-    /// `Double`s is an operator.)
+    /// The elementwise sum of two values of one linear type that is an array or a tuple. (The sum of two `Double`s is
+    /// an operator.)
     Plus(VarId, VarId),
-    /// `while`: the first state for which `condition` does not hold. It is an error when that takes
-    /// more than `limit` steps.
+    /// `while`: the first state for which `condition` does not hold. It is an error if that takes more than `limit`
+    /// steps.
     While {
-        /// The largest number of steps.
+        /// Maximum number of steps.
         limit: Size,
         /// The state, bound in `condition` and in `body`.
         state: VarId,
-        /// The state before the first step.
+        /// State before the first step.
         init: VarId,
         /// Whether to take another step; `Bool`.
         condition: Block,
-        /// The state after the step; of the same type.
+        /// State after the step; of the same type.
         body: Block,
     },
-    /// Lazy: only the branch that is chosen is computed.
+    /// Lazy: only the chosen branch is computed.
     If {
-        /// Of type `Bool`.
+        /// Condition, a `Bool`.
         condition: VarId,
-        /// Where it holds.
+        /// Branch for a true condition.
         then: Block,
-        /// Where it does not; of the same type.
+        /// Branch for a false condition; of the same type.
         otherwise: Block,
     },
     /// `array[index]`.
     Get {
         /// The array.
         array: VarId,
-        /// From 0.
+        /// Index from 0.
         index: VarId,
-        /// Whether the index was proved to be in range; otherwise it is checked when the program runs.
+        /// Whether the index was proved to be in range; otherwise it is checked at run time.
         proved: bool,
     },
-    /// An array written out; at least one element.
+    /// An array literal; at least one element.
     Array(Vec<VarId>),
-    /// A tuple or record; the type of the statement's variable says which.
+    /// A tuple or record, according to the type of the statement's variable.
     Tuple(Vec<VarId>),
     /// A component of a tuple or record, from 0.
     Component(VarId, usize),
-    /// D⟦fun params -> body⟧ applied to dual numbers: the value of `body` at `params = at`, with its
-    /// derivative along `along`, as a dual number of the type [`Type::dual`] of the body's.
-    /// Variables of the blocks around it are constants in it: that is what keeps nested derivatives
-    /// apart. Where `body`'s operators are not differentiable, the operator table's conventions hold.
+    /// D⟦fun params -> body⟧ applied to dual numbers: the value of `body` at `params = at`, with its derivative along
+    /// `along`, as a dual number of the type [`Type::dual`] of the body's. Outer variables are constants in it, which
+    /// separates nested derivatives. If `body`'s operators are not differentiable, the operator table's conventions
+    /// hold.
     Jvp {
         /// Bound in `body`.
         params: Vec<VarId>,
-        /// What is differentiated.
+        /// Differentiated body.
         body: Block,
-        /// The point; as many as there are parameters, of their types.
+        /// Point; as many as there are parameters, of their types.
         at: Vec<VarId>,
-        /// The direction; of the same types (`Int` and `Bool` in it are not looked at).
+        /// Direction; of the same types (`Int` and `Bool` in it are ignored).
         along: Vec<VarId>,
     },
-    /// The transpose of the derivative of `fun params -> body` at `params = at`, applied to a cotangent of
-    /// its result: a tuple of the value of `body` and, for each parameter, its cotangent, of its type's
-    /// [tangent type](Type::tangent). Otherwise as [`Self::Jvp`].
+    /// The transpose of the derivative of `fun params -> body` at `params = at`, applied to a cotangent of its result:
+    /// a tuple of the value of `body` and, for each parameter, its cotangent, of its type's [tangent
+    /// type](Type::tangent). Otherwise as [`Self::Jvp`].
     Vjp {
-        /// Bound in `body`; there is a `Double` in the type of each.
+        /// Bound in `body`; the type of each contains a `Double`.
         params: Vec<VarId>,
-        /// What is differentiated; there is a `Double` in its type.
+        /// Differentiated body; its type contains a `Double`.
         body: Block,
-        /// The point; as many as there are parameters, of their types.
+        /// Point; as many as there are parameters, of their types.
         at: Vec<VarId>,
-        /// Of the tangent type of the body's.
+        /// Cotangent; of the tangent type of the body's.
         cotangent: VarId,
     },
-    /// A function that states its own derivative, applied; or `constant`, whose derivative is zero.
+    /// A function with its own derivative, applied; or `constant`, whose derivative is zero.
     Custom(Box<Custom>),
-    /// In a rule of a [`Custom`]: the function itself, applied to another point of the same type.
+    /// The function itself, inside a rule of a [`Custom`], applied to another point of the same type.
     Again {
         /// The [`crate::Rule::me`] of the rule.
         me: VarId,
@@ -248,14 +247,14 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// `op` of `args`.
+    /// Returns the operation `op` of `args`.
     #[must_use]
     #[inline]
     pub fn op(op: Op, args: &[VarId]) -> Self {
         Self::Op(op, Operands::from_slice(args))
     }
 
-    /// Whether it has no blocks, and so binds nothing.
+    /// Returns whether it has no blocks, and so binds nothing.
     #[must_use]
     #[inline]
     pub const fn is_leaf(&self) -> bool {
@@ -277,7 +276,7 @@ impl Expr {
         )
     }
 
-    /// The blocks inside it.
+    /// Returns the blocks inside it.
     #[must_use]
     pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
         match self {
@@ -294,7 +293,7 @@ impl Expr {
         }
     }
 
-    /// As [`Self::blocks`], to be changed in place.
+    /// As [`Self::blocks`], for modification.
     #[must_use]
     pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
         match self {
@@ -311,7 +310,8 @@ impl Expr {
         }
     }
 
-    /// The variables it uses directly: operands, and variables in its sizes, but not what its blocks use.
+    /// Returns the variables that it uses directly: operands, and variables in its sizes, without the uses in its
+    /// blocks.
     #[must_use]
     pub fn operands(&self) -> SmallVec<[VarId; 4]> {
         let mut operands = SmallVec::new();
@@ -319,7 +319,7 @@ impl Expr {
         operands
     }
 
-    /// Tells `see` what [`Self::operands`] lists, in its order.
+    /// Calls `see` for the variables of [`Self::operands`], in order.
     pub fn for_each_operand(&self, see: &mut impl FnMut(VarId)) {
         fn sizes(size: &Size, see: &mut impl FnMut(VarId)) {
             match (size.as_constant(), size.as_var()) {
@@ -352,7 +352,7 @@ impl Expr {
         }
     }
 
-    /// Tells `see` every variable that it uses, directly or in its blocks.
+    /// Calls `see` for every variable that it uses, directly or in its blocks.
     pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
         self.for_each_operand(see);
         if !self.is_leaf() {
@@ -360,7 +360,7 @@ impl Expr {
         }
     }
 
-    /// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.
+    /// Replaces each operand by `var(operand)` and each size by `size(size)`; binders and blocks stay.
     pub fn map_operands(&mut self, var: &impl Fn(VarId) -> VarId, size: &impl Fn(&Size) -> Size) {
         match self {
             Self::Real(_) | Self::Bool(_) | Self::Zero => {}
@@ -394,7 +394,7 @@ impl Expr {
         }
     }
 
-    /// The variables it binds in its blocks.
+    /// Returns the variables it binds in its blocks.
     #[must_use]
     pub fn binders(&self) -> SmallVec<[VarId; 2]> {
         match self {
@@ -409,13 +409,13 @@ impl Expr {
 }
 
 impl Function {
-    /// The type of the result.
+    /// Returns the type of the result.
     #[must_use]
     pub fn result_type(&self) -> &Type {
         &self.vars[self.body.result].ty
     }
 
-    /// The type of `var`.
+    /// Returns the type of `var`.
     #[must_use]
     pub fn ty(&self, var: VarId) -> &Type {
         &self.vars[var].ty

@@ -1,14 +1,14 @@
 //! Random well-typed functions with arguments that fit them, for tests and fuzzers.
 //!
-//! Every construct and every operator of the table occurs; loops have few steps, arrays few elements,
-//! none and one included. Every index is in range, integers stay small, every `while` ends: a case has
-//! a value, though in general one with NaN or infinities in it.
+//! Every construct and every operator of the table occurs; loops have few steps, arrays few elements, including none
+//! and one. Every index is in range, integers stay small, every `while` ends: a case has a value, though generally one
+//! with NaN or infinities.
 //!
-//! [`Options::smooth`] restricts functions to those that are differentiable in a neighbourhood of any
-//! real arguments: operands are squeezed into the domain of their operator, which is found by asking
-//! [`chainrule_ops::Domain::contains`], and nothing branches on a real number.
+//! [`Options::smooth`] restricts functions to those that are differentiable in a neighbourhood of any real arguments:
+//! operands are squeezed into the domain of their operator, which is found with [`chainrule_ops::Domain::contains`],
+//! and nothing branches on a real number.
 //!
-//! When the source of randomness runs dry, what is made is the simplest thing: so cases shrink.
+//! When the source of randomness runs out, the simplest expressions are made, so that cases shrink.
 
 pub mod arrays;
 pub mod comparisons;
@@ -25,7 +25,7 @@ use chainrule_base::Name;
 use chainrule_ops::{self as ops, CostClass, Op, Row};
 use std::sync::Arc;
 
-/// Numbers from 0 to below what is asked for: for arguments, which are to differ even where a source has run dry.
+/// Returns numbers from 0 to below a bound, for arguments, which should differ even if a source has run out.
 fn numbers(seed: u16) -> impl FnMut(i64) -> i64 {
     let mut state = u64::from(seed);
     move |below| {
@@ -34,20 +34,20 @@ fn numbers(seed: u16) -> impl FnMut(i64) -> i64 {
     }
 }
 
-/// What functions to make.
+/// Options of random functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How deep blocks nest at most.
+    /// Maximum nesting of blocks.
     pub depth: u32,
-    /// About how many operations a function has at most.
+    /// Approximate maximum number of operations.
     pub fuel: u32,
-    /// Whether only functions that are differentiable in a neighbourhood of any arguments.
+    /// Whether functions are differentiable in a neighbourhood of any arguments.
     pub smooth: bool,
     /// Whether [`Expr::Jvp`] occurs.
     pub derivatives: bool,
     /// Whether [`Expr::Vjp`] occurs.
     pub transposed: bool,
-    /// Whether what code adds in place occurs, in an order of its own: sums of arrays and tuples, one-hot arrays.
+    /// Whether values accumulated in place occur, in an order of their own: sums of arrays and tuples, one-hot arrays.
     pub linear: bool,
 }
 
@@ -58,7 +58,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default, restricted to smooth functions.
+    /// Returns the default, restricted to smooth functions.
     #[must_use]
     pub fn smooth() -> Self {
         Self { smooth: true, ..Self::default() }
@@ -70,44 +70,43 @@ impl Options {
 pub struct Case {
     /// The function; the verifier accepts it.
     pub function: Function,
-    /// As many as it has parameters.
+    /// Arguments, as many as parameters.
     pub args: Vec<Value<f64>>,
 }
 
-/// A random function with random arguments.
+/// Returns a random function with random arguments.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
     let function = function(u, options)?;
     let args = arguments(u, &function)?;
     Ok(Case { function, args })
 }
 
-/// As [`case`], with only what F~ has a text for: there, only `Double`s are differentiated, and only
-/// by `Double`s.
+/// As [`case`], with only constructs that have F~ syntax, which only differentiates `Double`s by `Double`s.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn expressible_case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
     let function = generate(u, options, true)?;
     let args = arguments(u, &function)?;
     Ok(Case { function, args })
 }
 
-/// Random arguments for `function`, with at most three elements in each dimension that is a size
-/// parameter, and reals of magnitude below 4. They fit [`Function::requires`] only by chance.
+/// Returns random arguments for `function`, with at most three elements in each dimension that is a size parameter, and
+/// reals of magnitude below 4. They only fit [`Function::requires`] by chance.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn arguments(u: &mut Unstructured<'_>, function: &Function) -> Result<Vec<Value<f64>>> {
     arguments_up_to(u, function, 3)
 }
 
-/// The same with sizes up to `longest`.
+/// As [`arguments`], with sizes up to `longest`.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn arguments_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Result<Vec<Value<f64>>> {
     let mut sizes = Sizes::default();
     for var in &function.sizes {
@@ -143,10 +142,10 @@ fn argument(u: &mut Unstructured<'_>, ty: &Type, sizes: &Sizes) -> Result<Value<
     })
 }
 
-/// A random function.
+/// Returns a random function.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn function(u: &mut Unstructured<'_>, options: Options) -> Result<Function> {
     generate(u, options, false)
 }
@@ -172,10 +171,10 @@ fn generate(u: &mut Unstructured<'_>, options: Options, expressible: bool) -> Re
     Ok(g.b.finish(result))
 }
 
-// What an operand is squeezed into before an operator takes it.
+// Squeezing of an operand into the domain of an operator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Squeeze {
-    // As it is.
+    // Unchanged.
     No,
     // 2 tanh x.
     Bounded,
@@ -193,7 +192,7 @@ const SQUEEZES: [Squeeze; 6] =
     [Squeeze::No, Squeeze::Bounded, Squeeze::Positive, Squeeze::Unit, Squeeze::AboveOne, Squeeze::Natural];
 
 impl Squeeze {
-    // Numbers that stand for its range, multiples of a tenth: where ranges touch, numbers are equal.
+    // Returns sample numbers of its range, multiples of a tenth: where ranges touch, numbers are equal.
     fn samples(self) -> Vec<f64> {
         let tenths = |range: std::ops::RangeInclusive<i32>| range.map(|i| f64::from(i) / 10.0).collect();
         match self {
@@ -207,7 +206,7 @@ impl Squeeze {
     }
 }
 
-// Whether operands so squeezed lie where `row` is differentiable.
+// Returns whether `row` is differentiable for operands squeezed like this.
 fn fits(row: &Row, squeezes: &[Squeeze]) -> bool {
     let mut points: Vec<Vec<f64>> = vec![Vec::new()];
     for squeeze in squeezes {
@@ -220,8 +219,8 @@ fn fits(row: &Row, squeezes: &[Squeeze]) -> bool {
     points.iter().all(|point| (row.domain.contains)(point))
 }
 
-// All ways to squeeze the operands of `row` into where it is differentiable. Rows with a truth value
-// among their arguments have no such question.
+// Returns all ways to squeeze the operands of `row` into its differentiable domain. Rows with truth values among their
+// arguments have none.
 fn ways(row: &Row) -> Vec<Vec<Squeeze>> {
     match row.args {
         [ops::Type::Num] => SQUEEZES.iter().map(|s| vec![*s]).filter(|s| fits(row, s)).collect(),
@@ -236,16 +235,16 @@ struct Generator<'a, 'u> {
     b: Builder,
     u: &'a mut Unstructured<'u>,
     options: Options,
-    // Whether only what F~ has a text for.
+    // Whether only constructs with F~ syntax are made.
     expressible: bool,
     fuel: u32,
-    // What can be used here.
+    // Variables in scope.
     scope: Vec<VarId>,
-    // Base variables here that are small and not negative: size parameters, indices, remainders.
+    // Small nonnegative base variables in scope: size parameters, indices, remainders.
     naturals: Vec<VarId>,
 }
 
-// What kinds of expression are tried, by the type that is wanted.
+// Kinds of expressions that are tried, by the required type.
 #[derive(Clone, Copy)]
 enum Kind {
     Operator,
@@ -272,7 +271,7 @@ impl Generator<'_, '_> {
         self.u.choose(items).copied()
     }
 
-    // A size that is not negative, over what is in scope.
+    // Returns a nonnegative size over variables in scope.
     fn size(&mut self) -> Result<Size> {
         if self.naturals.is_empty() || self.u.ratio(1, 3)? {
             return Ok(Size::constant(self.u.int_in_range(0..=3)?));
@@ -286,7 +285,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    // How often a loop runs; may be negative.
+    // Returns the count of a loop; may be negative.
     fn count(&mut self) -> Result<Size> {
         let size = self.size()?;
         Ok(if self.u.ratio(1, 6)? { size.sub(&Size::constant(1)) } else { size })
@@ -311,7 +310,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    // Statements that bind a few things, then an expression of type `ty`: all in the open block.
+    // Adds a few statements, then an expression of type `ty`, to the open block.
     fn body(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         let (scope, naturals) = (self.scope.len(), self.naturals.len());
         for _ in 0..self.u.int_in_range(0..=2)? {
@@ -343,7 +342,7 @@ impl Generator<'_, '_> {
         Ok(result)
     }
 
-    // As `body`, in a block of its own, with `bound` and the index `index` in scope.
+    // As `body`, in a separate block, with `bound` and the index `index` in scope.
     fn block(&mut self, ty: &Type, depth: u32, bound: &[VarId], index: Option<VarId>) -> Result<crate::Block> {
         let (scope, naturals) = (self.scope.len(), self.naturals.len());
         self.scope.extend(bound);
@@ -357,7 +356,7 @@ impl Generator<'_, '_> {
         Ok(block)
     }
 
-    // Some Int modulo a small number.
+    // Returns some `Int` modulo a small number.
     fn remainder(&mut self) -> Result<VarId> {
         let int = self.leaf(&Type::Int)?;
         let divisor = self.u.int_in_range(1..=4)?;
@@ -376,7 +375,7 @@ impl Generator<'_, '_> {
         Ok(self.b.real(value))
     }
 
-    // The simplest expressions of type `ty`, recursive on the type only.
+    // Adds the simplest expression of type `ty`, recursive on the type only.
     fn leaf(&mut self, ty: &Type) -> Result<VarId> {
         let fitting: Vec<VarId> = self.scope.iter().copied().filter(|v| self.b.ty(*v) == ty).collect();
         if !fitting.is_empty() && !self.u.ratio(1, 4)? {
@@ -417,7 +416,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    // An expression of type `ty`.
+    // Adds an expression of type `ty`.
     fn expr(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         if depth == 0 || self.fuel == 0 || self.u.ratio(1, 8)? {
             return self.leaf(ty);
@@ -485,7 +484,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    // A while over a pair of a counter, which ends it, and a state of type `ty`.
+    // Adds a `while` over a pair of a counter, which ends it, and a state of type `ty`.
     fn while_(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         let zero = self.b.int(0);
         let init = self.expr(ty, depth - 1)?;
@@ -517,7 +516,7 @@ impl Generator<'_, '_> {
         Ok(self.b.component(result, 1))
     }
 
-    // D⟦fun params -> body⟧ somewhere, the body of type `ty` where that can be.
+    // Adds D⟦fun params -> body⟧, with a body of type `ty` if possible.
     fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         let ty = if self.expressible && !ty.is_linear() { &Type::Double } else { ty };
         let mut types = vec![Type::Double];
@@ -534,7 +533,7 @@ impl Generator<'_, '_> {
         Ok(self.b.compute(Expr::Jvp { params, body, at, along }))
     }
 
-    // What makes a value of type `ty` of others that is no operator: a conversion, a build, a tuple.
+    // Adds a construct other than an operator that makes a value of type `ty`: a conversion, a build, a tuple.
     fn convert(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         match ty {
             Type::Double => {
@@ -560,7 +559,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    // A part of type `ty` of something in scope.
+    // Adds a part of type `ty` of a variable in scope.
     fn reach(&mut self, ty: &Type) -> Result<VarId> {
         let fitting: Vec<VarId> =
             self.scope.iter().copied().filter(|v| self.b.ty(*v) != ty && contains(self.b.ty(*v), ty)).collect();
@@ -629,7 +628,7 @@ impl Generator<'_, '_> {
         }
         let mut ways = ways(row);
         if self.options.smooth && row.cost != CostClass::Add {
-            // What is not squeezed grows without bound in loops.
+            // Unsqueezed operands grow without bound in loops.
             ways.retain(|way| !way.contains(&Squeeze::No) || row.args.contains(&ops::Type::Bool));
         }
         if ways.is_empty() || (!self.options.smooth && self.u.ratio(1, 4)?) {
@@ -675,7 +674,7 @@ impl Generator<'_, '_> {
         Ok(self.b.op(Op::Add, &[shift, scaled]))
     }
 
-    // Operators on Int and Bool. What could grow in a loop is taken modulo a small number.
+    // Adds an operator on Int and Bool. Values that could grow in a loop are taken modulo a small number.
     fn operator_of_ints(&mut self, row: &Row, depth: u32) -> Result<VarId> {
         let mut args = Vec::new();
         let mut small = true;

@@ -1,29 +1,29 @@
-//! The typed array IR: what an F~ program means.
+//! The typed array IR, which defines the meaning of an F~ program.
 //!
-//! In: a syntax tree. Out: a [`Function`]: first-order, every function inlined, every intermediate
-//! named, sizes in the types, loops as loops. The reference evaluator gives its meaning.
+//! In: a syntax tree. Out: a [`Function`]: first-order, with every function inlined, every intermediate named, sizes in
+//! the types, loops as loops. The reference evaluator defines its meaning.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`check`] | files, names, types: from the tree to checked definitions |
-//! | [`elaborate`] | from checked definitions to the IR, sizes checked |
+//! | [`check`] | the checker: files, names, types |
+//! | [`elaborate`] | elaboration of checked definitions to the IR, with size checks |
 //! | [`library`] | M~, in F~ |
 //! | [`types`] | types with sizes |
 //! | [`function`] | the IR itself |
-//! | [`typing`] | the type of an expression |
-//! | [`builder`] | making functions |
-//! | [`custom`] | functions that state their own derivative |
-//! | [`verify`](mod@verify) | whether a function keeps the invariants |
-//! | [`value`] | values, and whether they fit a type |
-//! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
-//! | [`cost`] | how many operations an evaluation takes |
-//! | [`bound`] | how large integers can become |
-//! | [`difference`] | derivatives by central differences, to check others |
+//! | [`typing`] | types of expressions |
+//! | [`builder`] | construction of functions |
+//! | [`custom`] | functions with their own derivative |
+//! | [`verify`](mod@verify) | verifier of the invariants |
+//! | [`value`] | values, and their shapes |
+//! | [`evaluate`](mod@evaluate) | the reference evaluator |
+//! | [`cost`] | operation counts of evaluations |
+//! | [`bound`] | upper bounds of integers |
+//! | [`difference`] | derivatives by central differences, as a check |
 //! | [`print`](mod@print) | functions as F~ text |
-//! | [`alpha`] | functions equal up to names |
-//! | [`dce`] | leaving out what nothing uses |
+//! | [`alpha`] | alpha equivalence |
+//! | [`dce`] | dead code elimination |
 //! | [`range`] | proofs that a size is not negative |
-//! | [`rows`] | which way a Jacobian is cheaper |
+//! | [`rows`] | choice of the mode of a Jacobian |
 //! | [`generate`] | random functions with arguments |
 
 pub mod alpha;

@@ -1,15 +1,14 @@
-//! Functions as F~ text that elaborates back to them.
+//! Printing of functions as F~ text that elaborates back to them.
 //!
-//! One statement a line, in `let`s without nesting; the variables of the program keep their names where
-//! those are free and no words of the language. What comes back is the same function up to names
-//! ([`crate::alpha::alpha_equal`]), if elaboration made it in the first place: elaboration resolves
-//! components of tuples that it sees made, and decided branches, and takes `-0.5` for a negation.
-//! Requirements are printed as comments: elaboration finds them again. Tuples of fewer than two fields
-//! without names, and operators on words that F~ has no text for, do not occur in elaborated functions; nor do
-//! what reverse mode makes and F~ has no word for: `loop`, `zero`, `oneHot`, `backward`, sums of arrays. The module
-//! [`crate::express`] puts all but `backward` into words that there are. A `scan` is a loop without terms.
+//! One statement a line, in `let`s without nesting; the variables of the program keep their names if those are unique
+//! and not reserved. Elaborating the text yields the same function up to names ([`crate::alpha::alpha_equal`]), if
+//! elaboration made it in the first place: elaboration resolves components of known tuples, and decided branches, and
+//! parses `-0.5` as a negation. Requirements are printed as comments: elaboration finds them again. Tuples of fewer
+//! than two fields without names, and operators without F~ syntax, do not occur in elaborated functions; nor do
+//! constructs of reverse mode without F~ syntax: `loop`, `zero`, `oneHot`, `backward`, sums of arrays. The module
+//! [`crate::express`] expresses all except `backward` in F~. A `scan` is a loop without terms.
 //!
-//! Recursive on nesting only.
+//! Only recursive on nesting.
 
 use crate::check::builtin;
 use crate::custom::RuleBlock;
@@ -20,10 +19,10 @@ use chainrule_syntax::token::TokenKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// Words that the parser takes for those of other languages, and a name without a meaning yet.
+/// Words that the parser treats as those of other languages, and a name without a meaning yet.
 const RESERVED: &[&str] = &["lambda", "return", "elif", "elseif", "elsif", "def", "end"];
 
-/// `function` as an item of an F~ file, with a line break at its end. Linear.
+/// Returns `function` as an item of an F~ file, with a final line break. Linear.
 #[must_use]
 pub fn print(function: &Function) -> String {
     let mut printer = Printer { function, names: names(function), known: FxHashMap::default(), out: String::new() };
@@ -31,21 +30,21 @@ pub fn print(function: &Function) -> String {
     printer.out
 }
 
-/// A number that reads back as the same double: `0.1`, `1e300`, `-2.0`, `(0.0 / 0.0)`.
+/// Returns a number that reads back as the same double: `0.1`, `1e300`, `-2.0`, `(0.0 / 0.0)`.
 #[must_use]
 pub fn real(x: f64) -> String {
     if x.is_nan() {
-        // F~ has no word for it; IEEE 754 gives it for 0 / 0.
+        // F~ has no literal for it; IEEE 754 defines 0 / 0 as NaN.
         "(0.0 / 0.0)".to_owned()
     } else if x.is_infinite() {
-        // Likewise, for a division by 0.
+        // Likewise, a division by 0.
         if x > 0.0 { "(1.0 / 0.0)" } else { "(-1.0 / 0.0)" }.to_owned()
     } else {
         format!("{x:?}")
     }
 }
 
-/// The body of the loop `var` whose terms are nothing, as that of a `scan`: it ends with a pair.
+/// Returns the body of the loop `var` with empty terms as that of a `scan`, which ends with a pair.
 fn without_term(function: &Function, var: VarId, body: &Block) -> Option<Block> {
     let Type::Tuple(parts, _) = function.ty(var) else { return None };
     if parts.get(2) != Some(&Type::tuple(Vec::new())) {
@@ -57,14 +56,14 @@ fn without_term(function: &Function, var: VarId, body: &Block) -> Option<Block> 
     if *var != body.result {
         return None;
     }
-    // Something else may have made use of it.
+    // It may have other uses.
     if !body.stmts.iter().any(|stmt| uses(&stmt.expr, nothing)) {
         body.stmts.retain(|stmt| stmt.var != nothing);
     }
     Some(body)
 }
 
-/// Whether an operand of `expr`, or of what stands in it, is `var`.
+/// Returns whether `var` is an operand of `expr`, or of its content.
 fn uses(expr: &Expr, var: VarId) -> bool {
     let inside = |block: &Block| block.result == var || block.stmts.iter().any(|stmt| uses(&stmt.expr, var));
     expr.operands().contains(&var) || expr.blocks().into_iter().any(inside)
@@ -73,7 +72,7 @@ fn uses(expr: &Expr, var: VarId) -> bool {
 struct Printer<'a> {
     function: &'a Function,
     names: Arena<VarId, String>,
-    // Integers that are bound at this place, by what they are worth.
+    // Integers in scope, by their values.
     known: FxHashMap<Size, Vec<VarId>>,
     out: String,
 }
@@ -100,7 +99,7 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
-    // Statements and result on lines of their own.
+    // Prints statements and result on separate lines.
     fn block(&mut self, block: &Block, depth: usize) {
         for stmt in &block.stmts {
             self.line(depth);
@@ -117,13 +116,13 @@ impl Printer<'_> {
         }
     }
 
-    // `(fun <binders> -> block)`.
+    // Prints `(fun <binders> -> block)`.
     fn function(&mut self, binders: &[VarId], block: &Block, depth: usize) {
         self.out.push_str("(fun");
         self.binders_and_body(binders, block, depth);
     }
 
-    // `<binders> -> block)`.
+    // Prints `<binders> -> block)`.
     fn binders_and_body(&mut self, binders: &[VarId], block: &Block, depth: usize) {
         for binder in binders {
             let name = &self.names[*binder];
@@ -142,7 +141,7 @@ impl Printer<'_> {
         self.out.push(')');
     }
 
-    // A block on the same line where it is only a variable.
+    // Prints a block that is only a variable on the same line.
     fn inner(&mut self, block: &Block, depth: usize) {
         if block.stmts.is_empty() {
             self.out.push(' ');
@@ -172,7 +171,7 @@ impl Printer<'_> {
     fn stmt(&mut self, stmt: &Stmt, depth: usize) {
         let _ = write!(self.out, "let {}", self.names[stmt.var]);
         if *self.function.ty(stmt.var) == Type::Int {
-            // A bare number would be a Double where nothing says otherwise.
+            // A bare number would be a Double without other information.
             self.out.push_str(" : Int");
         }
         self.out.push_str(" = ");
@@ -331,7 +330,7 @@ impl Printer<'_> {
         self.out.push_str(close);
     }
 
-    // A size as an argument: a name where there is one.
+    // Prints a size as an argument: by a name if there is one.
     fn size(&self, size: &Size) -> String {
         if let Some(var) = self.known.get(size).and_then(|bound| bound.last()) {
             return self.names[*var].clone();
@@ -343,11 +342,11 @@ impl Printer<'_> {
         }
     }
 
-    // `2 * n - i + 1`: terms with variables first.
+    // Prints `2 * n - i + 1`: terms with variables first.
     fn polynomial(&self, size: &Size) -> String {
         let mut out = String::new();
         let constant_last = size.terms().filter(|t| !t.0.is_empty()).chain(size.terms().filter(|t| t.0.is_empty()));
-        // The smallest integer cannot be written; it is written as a sum.
+        // The minimum integer has no literal; it is written as a sum.
         let terms = constant_last.flat_map(|(monomial, c)| match c {
             i64::MIN => vec![(monomial, -i64::MAX), (monomial, -1)],
             _ => vec![(monomial, c)],
@@ -370,7 +369,7 @@ impl Printer<'_> {
         if out.is_empty() { "0".to_owned() } else { out }
     }
 
-    // A type as annotation; with its sizes at the entry, without them inside, where they are known.
+    // Prints a type as annotation: with its sizes at entry, without them inside, where they are known.
     fn ty(&self, ty: &Type, with_sizes: bool) -> String {
         match ty {
             Type::Double => "Double".to_owned(),
@@ -392,7 +391,7 @@ impl Printer<'_> {
         }
     }
 
-    // Sizes have no sign in front.
+    // Sizes have no leading sign.
     fn annotated_size(&self, size: &Size) -> String {
         let text = self.polynomial(size);
         match text.strip_prefix('-') {
@@ -402,11 +401,11 @@ impl Printer<'_> {
     }
 }
 
-// A name for each variable, all different.
+// Returns a distinct name for each variable.
 fn names(function: &Function) -> Arena<VarId, String> {
     let mut taken: FxHashSet<String> = FxHashSet::default();
     let mut names: Arena<VarId, String> = Arena::filled(function.vars.len(), String::new());
-    // What is at the entry is seen from outside, so it chooses first.
+    // Names at entry are visible outside, so they are chosen first.
     let entry = function.sizes.iter().chain(&function.params).copied();
     for var in entry.chain(function.vars.ids()) {
         let Some(data) = function.vars.get(var) else { continue };
@@ -426,7 +425,7 @@ fn names(function: &Function) -> Arena<VarId, String> {
     names
 }
 
-// `name` where F~ can read it.
+// Returns `name` if F~ can read it.
 fn identifier(name: &str) -> Option<&str> {
     let mut chars = name.trim_end_matches('\'').chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

@@ -1,7 +1,7 @@
-//! What is known of sizes and indices: interval reasoning over polynomials.
+//! Range analysis of sizes and indices: interval reasoning over polynomials.
 //!
-//! Facts: size parameters are not negative, an index of a loop lies between 0 and its count, inside a
-//! loop its count is at least 1, and what a function requires at entry holds.
+//! Facts: size parameters are nonnegative, a loop index is between 0 and its count, inside a loop its count is at least
+//! 1, and the requirements of a function hold.
 
 use crate::{Size, VarId};
 use rustc_hash::FxHashSet;
@@ -25,9 +25,9 @@ pub struct Facts<'a> {
     pub known: &'a [Size],
 }
 
-/// How many facts are added up at most to prove something.
+/// Maximum number of facts added up in a proof.
 const MAX_STEPS: u32 = 3;
-/// How many facts are looked at in one step.
+/// Maximum number of facts tried in one step.
 const MAX_FACTS: usize = 24;
 
 impl Facts<'_> {
@@ -47,8 +47,8 @@ impl Facts<'_> {
         self.combine(&least, &facts, MAX_STEPS)
     }
 
-    /// `size` at the values of the indices that make it least, with these values, innermost loop
-    /// first. An index in which `size` is not plainly monotonic stays.
+    /// Returns `size` at the values of the indices that minimise it, with these values, innermost loop first. An index
+    /// in which `size` is not obviously monotonic stays.
     #[must_use]
     pub fn minimum(&self, size: &Size) -> (Size, Vec<(VarId, Size)>) {
         let mut least = size.clone();
@@ -70,7 +70,7 @@ impl Facts<'_> {
         (least, corner)
     }
 
-    /// Whether every term is plainly not negative.
+    /// Returns whether every term is obviously nonnegative.
     fn plainly_natural(&self, size: &Size) -> bool {
         size.terms().all(|(vars, c)| {
             c >= 0 && vars.iter().all(|v| self.natural.contains(v) || self.loops.iter().any(|l| l.index == *v))

@@ -1,30 +1,30 @@
-//! Which way a Jacobian takes fewer operations: forward mode makes a column of it in a pass, reverse mode a row.
+//! Choice of the mode of a Jacobian: forward mode makes a column in a pass, reverse mode a row.
 //!
-//! In: how many inputs and outputs there are, as polynomials of sizes. Out: [`Way`]. A pass of reverse mode is taken for twice
-//! as dear as one of forward mode, so rows are made where there are more than twice as many inputs as outputs.
+//! In: the numbers of inputs and outputs, as polynomials of sizes. Out: [`Way`]. A pass of reverse mode is assumed to
+//! cost twice as much as one of forward mode, so rows are made if there are more than twice as many inputs as outputs.
 //!
-//! Where sizes decide that are known only when the function runs, so does the comparison: who asks writes both ways under an
-//! `if`. That is twice the code, and so it is done only where either way may be dear: not where the polynomials are ordered
-//! whatever the sizes are, from two on, a few inputs or outputs more or less not being looked at. Where a size is 0 or
-//! 1, or the few are as many as the others, the order may be another one, and there is little to do.
+//! If the decision depends on sizes known only at run time, so does the comparison: callers write both modes under an
+//! `if`. That doubles the code, so it is only done if either mode may be costly: not if the polynomials are ordered for
+//! all sizes from two on, ignoring a few inputs or outputs. If a size is 0 or 1, or the few are as many as the others,
+//! the order may differ, but there is little to compute.
 
 use crate::Size;
 
-/// So many passes are few: for them it is not worth while to have both ways in the code.
+/// Maximum number of passes for which two modes in the code do not pay.
 const FEW: i64 = 32;
 
-/// How to make a Jacobian.
+/// Mode of a Jacobian.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {
     /// Forward mode.
     Columns,
     /// Reverse mode.
     Rows,
-    /// Reverse mode where the first is less than the second, forward mode otherwise. That depends on sizes.
+    /// Reverse mode if the first is less than the second, forward mode otherwise. That depends on sizes.
     RowsWhereLess(Size, Size),
 }
 
-/// The cheaper way for so many inputs and outputs.
+/// Returns the cheaper mode for so many inputs and outputs.
 ///
 /// ```
 /// use chainrule_base::Id;
@@ -55,7 +55,7 @@ pub fn cheaper(inputs: &Size, outputs: &Size) -> Way {
 /// Maximum degree of a polynomial that is written out at sizes of two and more: of degree `k` that has `2^k` terms.
 const MAX_DEGREE: usize = 8;
 
-/// Whether it is seen that `size` is not negative where all sizes are two at least.
+/// Returns whether `size` is provably nonnegative if all sizes are at least two.
 fn is_natural(size: &Size) -> bool {
     let is_positive = |c: i64| c > 0;
     if size.terms().all(|(_, c)| is_positive(c)) || size.degree() > MAX_DEGREE {
@@ -81,14 +81,14 @@ mod tests {
         assert_eq!(cheaper(&number(6), &number(3)), Way::Columns);
         assert_eq!(cheaper(&n, &number(3)), Way::Rows);
         assert_eq!(cheaper(&number(3), &n), Way::Columns);
-        // Ordered whatever the sizes are.
+        // Ordered for all sizes.
         assert_eq!(cheaper(&n.scale(2), &n), Way::Columns);
         assert_eq!(cheaper(&n.add(&number(1)), &n), Way::Columns);
         assert_eq!(cheaper(&n.scale(3), &n), Way::Rows);
         assert_eq!(cheaper(&nm, &n), Way::Rows);
         assert_eq!(cheaper(&n, &nm), Way::Columns);
         assert_eq!(cheaper(&n, &n.mul(&n)), Way::Columns);
-        // A few more or less are not looked at.
+        // A few more or less are ignored.
         assert_eq!(cheaper(&n.scale(2).add(&number(1)), &n), Way::Columns);
         assert_eq!(cheaper(&n.scale(2).add(&number(26)), &n.scale(3)), Way::Columns);
         assert_eq!(cheaper(&nm.add(&number(3)), &n.add(&number(8))), Way::Rows);

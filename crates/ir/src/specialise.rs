@@ -1,13 +1,13 @@
-//! A function for given values of its sizes and integer arguments.
+//! Specialisation of a function for given values of its sizes and integer arguments.
 //!
 //! In: a function, and numbers for some of its size parameters and `Int` parameters. Out: the function without those
-//! parameters, in whose types and loops the numbers stand.
+//! parameters, with the numbers in its types and loops.
 
 use crate::{Block, Expr, Function, Size, Stmt, VarId};
 use chainrule_base::Arena;
 
-/// Returns `function` with each of `known`, a size parameter or an `Int` parameter, replaced by its number. Requirements stay,
-/// and have the numbers in them. Linear.
+/// Returns `function` with each of `known`, a size parameter or an `Int` parameter, replaced by its number.
+/// Requirements stay, and have the numbers in them. Linear.
 #[must_use]
 pub fn specialise(function: &Function, known: &[(VarId, i64)]) -> Function {
     let mut values: Arena<VarId, Option<i64>> = Arena::filled(function.vars.len(), None);
@@ -29,7 +29,7 @@ pub fn specialise(function: &Function, known: &[(VarId, i64)]) -> Function {
         requirement.size = size(&requirement.size);
     }
     substitute(&mut made.body, &size);
-    // Operands still mention the variables: they are constants of the body now.
+    // Operands still refer to the variables, which become constants of the body.
     let constants = known.iter().map(|(var, value)| {
         made.vars[*var].value = Some(Size::constant(*value));
         Stmt { var: *var, expr: Expr::Size(Size::constant(*value)), span: None }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 /// The size of an array dimension: a polynomial over variables of type `Int`.
 ///
-/// Only *base* variables occur: size parameters, `Int` parameters, loop indices, and `Int` variables
-/// whose value is not a polynomial of others ([`crate::Var::value`] is `None`). Equal sizes are then
-/// equal polynomials.
+/// Only *base* variables occur: size parameters, `Int` parameters, loop indices, and `Int` variables whose value is not
+/// a polynomial of others ([`crate::Var::value`] is `None`). Equal sizes are therefore equal polynomials.
 pub type Size = Poly<VarId>;
 
-/// The type of a variable. There are no functions: elaboration has inlined them.
+/// The type of a variable. There are no function types: elaboration has inlined functions.
 #[derive(Clone, Eq, Debug)]
 pub enum Type {
     /// A double.
@@ -22,11 +21,11 @@ pub enum Type {
     Bool,
     /// An array; every element has the same type, sizes included (arrays are never ragged).
     Array(Size, Box<Type>),
-    /// A tuple, or a record when the fields have names (as many as there are fields).
+    /// A tuple, or a record if the fields have names (as many as there are fields).
     Tuple(Vec<Type>, Option<Arc<[Name]>>),
 }
 
-// Nearly all types are of numbers, and compared again and again.
+// Fast path: nearly all types are of numbers, and are compared frequently.
 impl PartialEq for Type {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -47,20 +46,20 @@ impl Type {
         }
     }
 
-    /// An array of `size` elements.
+    /// Returns an array of `size` elements.
     #[must_use]
     pub fn array(size: Size, element: Self) -> Self {
         Self::Array(size, Box::new(element))
     }
 
-    /// A tuple without names.
+    /// Returns a tuple without names.
     #[must_use]
     pub fn tuple(fields: Vec<Self>) -> Self {
         Self::Tuple(fields, None)
     }
 
-    /// The type of dual numbers over it (figure 6, DT): each `Double` becomes a pair of value and
-    /// tangent, arrays and tuples elementwise. `Int` and `Bool` have no tangent and stay.
+    /// Returns the type of dual numbers over it (figure 6, DT): each `Double` becomes a pair of value and tangent,
+    /// arrays and tuples elementwise. `Int` and `Bool` have no tangent and stay.
     #[must_use]
     pub fn dual(&self) -> Self {
         match self {
@@ -72,8 +71,8 @@ impl Type {
         }
     }
 
-    /// The type of its tangents and cotangents: `self` without its integers and truth values, and without the
-    /// tuples and arrays that hold nothing else. `None` when nothing is left. A linear type.
+    /// Returns the type of its tangents and cotangents: `self` without its integers and truth values, and without
+    /// tuples and arrays that contain nothing else. `None` if nothing is left. A linear type.
     #[must_use]
     pub fn tangent(&self) -> Option<Self> {
         match self {
@@ -93,7 +92,7 @@ impl Type {
         }
     }
 
-    /// Whether its values can be added elementwise: it holds neither `Int` nor `Bool`.
+    /// Returns whether its values can be added elementwise: it contains neither `Int` nor `Bool`.
     #[must_use]
     pub fn is_linear(&self) -> bool {
         match self {
@@ -104,7 +103,7 @@ impl Type {
         }
     }
 
-    /// Whether a `Double` occurs in it: whether it can carry a derivative.
+    /// Returns whether it contains a `Double`, and so can carry a derivative.
     #[must_use]
     pub fn has_double(&self) -> bool {
         match self {
@@ -115,7 +114,7 @@ impl Type {
         }
     }
 
-    /// Each size replaced by `by(size)`.
+    /// Replaces each size by `by(size)`.
     #[must_use]
     pub fn map_sizes(&self, by: &mut impl FnMut(&Size) -> Size) -> Self {
         match self {
@@ -130,7 +129,7 @@ impl Type {
         }
     }
 
-    /// Its sizes, outermost first, fields from left to right.
+    /// Returns its sizes, outermost first, fields from left to right.
     #[must_use]
     pub fn sizes(&self) -> Vec<Size> {
         let mut sizes = Vec::new();
@@ -138,7 +137,7 @@ impl Type {
         sizes
     }
 
-    /// Tells `see` what [`Self::sizes`] lists, in its order.
+    /// Calls `see` for the sizes of [`Self::sizes`], in order.
     #[inline]
     pub fn for_each_size(&self, see: &mut impl FnMut(&Size)) {
         if matches!(self, Self::Array(..) | Self::Tuple(..)) {

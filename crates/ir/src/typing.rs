@@ -1,15 +1,15 @@
-//! The type of an expression, from the types of its operands and of the results of its blocks.
+//! Types of expressions, from the types of their operands and of the results of their blocks.
 //!
-//! The builder asks it for the type of what it makes, the verifier whether that is what stands there.
+//! The builder uses it to infer types, the verifier to check them.
 
 use crate::{Block, Expr, Size, Type, Var, VarId};
 use chainrule_base::Arena;
 use chainrule_ops::{self as ops, Op};
 
-/// The type of `expr`; a record's is the tuple without names.
+/// Returns the type of `expr`; that of a record is the tuple without names.
 ///
 /// # Errors
-/// What is wrong, in words, when operands or blocks do not have the types that the operation asks for.
+/// A description of the fault, if operands or blocks do not have the required types.
 pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
     match expr {
         Expr::Real(_) => Ok(Type::Double),
@@ -161,11 +161,11 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
     }
 }
 
-/// Whether `expr` can be of type `found`: that of [`type_of`], names of fields aside where a tuple is written
-/// out; any linear one for a zero, any linear array of the value for a one-hot array.
+/// Checks whether `expr` can be of type `found`: that of [`type_of`], except for names of fields in a tuple; any linear
+/// one for a zero, any linear array of the value for a one-hot array.
 ///
 /// # Errors
-/// As [`type_of`], and when it can not.
+/// As [`type_of`], and if it cannot.
 pub fn check_type(expr: &Expr, found: &Type, vars: &Arena<VarId, Var>) -> Result<(), String> {
     match (expr, found) {
         (Expr::Zero, _) => linear(found, "a zero").map(|_| ()),
@@ -241,13 +241,13 @@ fn expect(wanted: &Type, found: &Type, what: &str) -> Result<(), String> {
     }
 }
 
-/// A type in words, for messages: `[v1 + 1]Double`.
+/// Returns a type in words, for messages: `[v1 + 1]Double`.
 #[must_use]
 pub fn describe(ty: &Type) -> String {
     describe_with(ty, &mut ToString::to_string)
 }
 
-/// As [`describe`], with sizes as `size` writes them.
+/// As [`describe`], with sizes written by `size`.
 pub fn describe_with(ty: &Type, size: &mut impl FnMut(&Size) -> String) -> String {
     match ty {
         Type::Double => "Double".to_owned(),

@@ -1,7 +1,7 @@
-//! Values, and whether they fit the parameters of a function.
+//! Values, and checks against the parameters of a function.
 //!
-//! [`bind_sizes`] is what stands between a caller's data and a program: it finds the size parameters
-//! from the shapes of the arguments, and says what is wrong when there are none that fit.
+//! [`bind_sizes`] checks a caller's data: it finds the size parameters from the shapes of the arguments, and reports
+//! arguments that do not fit.
 
 use crate::{Function, Size, Type, Var, VarId};
 use chainrule_base::{Arena, Diagnostic, Id, count};
@@ -10,15 +10,15 @@ use rustc_hash::FxHashMap;
 /// A value of a [`Type`] whose doubles are numbers `S`: `f64`, extended precision, ...
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value<S> {
-    /// Of type `Double`.
+    /// Value of type `Double`.
     Real(S),
-    /// Of type `Int`.
+    /// Value of type `Int`.
     Int(i64),
-    /// Of type `Bool`.
+    /// Value of type `Bool`.
     Bool(bool),
-    /// Of an array type.
+    /// Value of an array type.
     Array(Vec<Self>),
-    /// Of a tuple or record type.
+    /// Value of a tuple or record type.
     Tuple(Vec<Self>),
 }
 
@@ -48,7 +48,7 @@ impl<S, T: Into<Self>> From<Vec<T>> for Value<S> {
 }
 
 impl<S> Value<S> {
-    /// Its doubles, first to last.
+    /// Returns its doubles, first to last.
     #[must_use]
     pub fn reals(&self) -> Vec<&S> {
         let mut reals = Vec::new();
@@ -64,7 +64,7 @@ impl<S> Value<S> {
         }
     }
 
-    /// Each double replaced by `f` of it.
+    /// Returns the value with each double replaced by `f` of it.
     pub fn map<T>(&self, f: &mut impl FnMut(&S) -> T) -> Value<T> {
         match self {
             Self::Real(x) => Value::Real(f(x)),
@@ -75,8 +75,8 @@ impl<S> Value<S> {
         }
     }
 
-    /// The value of type `ty` whose doubles are taken from `reals`, first to last; `Int`s are 0 and
-    /// `Bool`s false. `None` when a size is negative or not known.
+    /// Returns the value of type `ty` whose doubles are taken from `reals`, first to last; `Int`s are 0 and `Bool`s
+    /// false. `None` if a size is negative or unknown.
     pub fn from_reals(ty: &Type, sizes: &Sizes, reals: &mut impl FnMut() -> S) -> Option<Self> {
         Some(match ty {
             Type::Double => Self::Real(reals()),
@@ -95,7 +95,7 @@ impl<S> Value<S> {
         })
     }
 
-    /// Its kind in a word, for messages.
+    /// Returns its kind in a word, for messages.
     fn kind(&self) -> String {
         match self {
             Self::Real(_) => "a number".to_owned(),
@@ -108,8 +108,8 @@ impl<S> Value<S> {
 }
 
 impl<S: Clone> Value<S> {
-    /// The value of type [`Type::dual`] with this value and `tangent`, which has its shape (`Int` and
-    /// `Bool` in `tangent` are not looked at); `None` when it has another shape.
+    /// Returns the value of type [`Type::dual`] with this value and `tangent`, which has its shape (`Int` and `Bool` in
+    /// `tangent` are ignored); `None` if it has another shape.
     #[must_use]
     pub fn zip_dual(&self, tangent: &Self) -> Option<Self> {
         let zip = |a: &[Self], b: &[Self]| -> Option<Vec<Self>> {
@@ -125,8 +125,8 @@ impl<S: Clone> Value<S> {
         })
     }
 
-    /// Value and tangent of a value whose type is the [`Type::dual`] of `ty`; `Int` and `Bool` stand in
-    /// both. `None` when it is not of that type.
+    /// Returns value and tangent of a value whose type is the [`Type::dual`] of `ty`; both contain `Int` and `Bool`.
+    /// `None` if it is not of that type.
     #[must_use]
     pub fn unzip_dual(&self, ty: &Type) -> Option<(Self, Self)> {
         let unzip = |pairs: Vec<(Self, Self)>| -> (Vec<Self>, Vec<Self>) { pairs.into_iter().unzip() };
@@ -150,25 +150,25 @@ impl<S: Clone> Value<S> {
     }
 }
 
-/// What the size parameters and `Int` parameters of a function are in one call.
+/// Values of the size parameters and `Int` parameters of a function in one call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {
     map: FxHashMap<VarId, i64>,
 }
 
 impl Sizes {
-    /// What `var` is.
+    /// Returns the value of `var`.
     #[must_use]
     pub fn get(&self, var: VarId) -> Option<i64> {
         self.map.get(&var).copied()
     }
 
-    /// Sets what `var` is.
+    /// Sets the value of `var`.
     pub fn insert(&mut self, var: VarId, value: i64) {
         self.map.insert(var, value);
     }
 
-    /// What `size` is; `None` when it overflows or a variable is not known.
+    /// Returns the value of `size`; `None` if it overflows or a variable is unknown.
     #[must_use]
     pub fn eval(&self, size: &Size) -> Option<i64> {
         if size.vars().iter().any(|v| !self.map.contains_key(v)) {
@@ -181,19 +181,19 @@ impl Sizes {
 // One array dimension of an argument.
 struct Dimension {
     param: usize,
-    // From 1, outermost first; arrays in different fields count on.
+    // From 1, outermost first; arrays in different fields continue the count.
     number: usize,
-    // `None` where the array lies in an array without elements.
+    // `None` if the array is inside an array without elements.
     extent: Option<i64>,
     size: Size,
 }
 
-/// The size parameters of `function` when it is called with `args`, after a check that the arguments
-/// have the types of the parameters, and of what [`Function::requires`] asks for. A size that only
-/// arrays inside empty arrays could tell is 0.
+/// Returns the size parameters of `function` when it is called with `args`, after checking that the arguments have the
+/// types of the parameters, and the requirements in [`Function::requires`]. A size that is only determined by arrays
+/// inside empty arrays is 0.
 ///
 /// # Errors
-/// The first thing that is wrong with the arguments.
+/// The first fault of the arguments.
 pub fn bind_sizes<S>(function: &Function, args: &[Value<S>]) -> Result<Sizes, Diagnostic> {
     if args.len() != function.params.len() {
         let names: Vec<String> = (0..function.params.len()).map(|i| param_name(function, i)).collect();
@@ -258,8 +258,8 @@ pub fn bind_sizes<S>(function: &Function, args: &[Value<S>]) -> Result<Sizes, Di
     Ok(sizes)
 }
 
-// Checks the kinds in `value`, and finds the extent of each array dimension of `ty`, those of one
-// dimension all equal. `dimensions` are those of `ty`, outermost first, fields from left to right.
+// Checks the kinds in `value`, and finds the extent of each array dimension of `ty`; those of one dimension are equal.
+// `dimensions` are those of `ty`, outermost first, fields from left to right.
 fn measure<S>(
     value: &Value<S>,
     ty: &Type,
@@ -331,7 +331,7 @@ fn misfit(
     at_param(diagnostic, function, dimension.param)
 }
 
-// What the variables of `size` are, and what bound them.
+// Returns the values of the variables of `size`, with their origins.
 fn facts(
     function: &Function,
     size: &Size,
@@ -374,10 +374,10 @@ fn var_name(vars: &Arena<VarId, Var>, var: VarId) -> String {
     vars[var].name.as_ref().map_or_else(|| var.to_string(), ToString::to_string)
 }
 
-/// `size` with the names of the program: `2*n + 1`.
+/// Returns `size` with the names of the program: `2*n + 1`.
 #[must_use]
 pub fn named(size: &Size, vars: &Arena<VarId, Var>) -> String {
-    // Names may repeat in a function, so each variable keeps its place in the polynomial.
+    // Names may repeat in a function, so variables are compared by id.
     #[derive(Clone, Copy)]
     struct Named<'a>(VarId, &'a Arena<VarId, Var>);
     impl PartialEq for Named<'_> {
@@ -404,7 +404,7 @@ pub fn named(size: &Size, vars: &Arena<VarId, Var>) -> String {
     size.substitute(|v| chainrule_base::Poly::var(Named(v, vars))).to_string()
 }
 
-/// `ty` with the names of the program: `[n][m + 1]Double`.
+/// Returns `ty` with the names of the program: `[n][m + 1]Double`.
 #[must_use]
 pub fn named_type(ty: &Type, vars: &Arena<VarId, Var>) -> String {
     crate::typing::describe_with(ty, &mut |size| named(size, vars))
@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn shapes_bind_sizes() {
         assert_eq!(bind(vec![vec![1.0, 2.0]; 3], vec![0.0; 2], -1, vec![0.0; 2]), Ok(vec![3, 2]));
-        // No row tells how long rows are; `x` does.
+        // No row determines the length of rows; `x` does.
         assert_eq!(bind(vec![], vec![0.0; 2], 1, vec![0.0]), Ok(vec![0, 2]));
     }
 

@@ -1,6 +1,6 @@
-//! Whether a function keeps the invariants of [`crate::function`] and [`crate::types`].
+//! Verifier of the invariants of [`crate::function`] and [`crate::types`].
 //!
-//! Runs after every pass in tests. What it finds is a bug of the stage before it, never a user's error.
+//! Runs after every pass in tests. Its findings are bugs of the previous stage, never a user's error.
 
 use crate::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, check_type, describe};
 use chainrule_base::{Diagnostic, Id, Span};
@@ -19,7 +19,7 @@ pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
 
 struct Verifier<'a> {
     function: &'a Function,
-    // By variable: whether something bound it, and whether it can be used here.
+    // Whether each variable is bound, and whether it is in scope.
     bound: Vec<bool>,
     in_scope: Vec<bool>,
     span: Option<Span>,
@@ -44,7 +44,7 @@ impl<'a> Verifier<'a> {
         for param in &function.params {
             self.bind(*param);
         }
-        // Sizes may be Int parameters that stand further right, but nothing else.
+        // Sizes may be Int parameters further right, but nothing else.
         let at_entry = self.in_scope.clone();
         let mut dimensions = Vec::new();
         for param in &function.params {
@@ -95,7 +95,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    // What a parameter, an index, a state must be.
+    // Checks a parameter, an index, a state.
     fn binder(&mut self, var: VarId, wanted: Option<&Type>) {
         let Some(data) = self.var(var) else { return };
         if wanted.is_some_and(|ty| *ty != data.ty) {
@@ -152,7 +152,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    // Checks the statements and leaves what they bind in scope.
+    // Checks the statements and leaves their bindings in scope.
     fn stmts(&mut self, block: &Block) {
         for stmt in &block.stmts {
             self.stmt(stmt);
@@ -165,7 +165,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    // A block whose `binders` are in scope already; they and what the block binds leave the scope.
+    // Checks a block whose `binders` are in scope; they and the block's bindings leave the scope.
     fn block(&mut self, block: &Block) {
         self.stmts(block);
         self.result(block);
@@ -192,7 +192,7 @@ impl<'a> Verifier<'a> {
         }
         let binders = stmt.expr.binders();
         for binder in &binders {
-            // In the scope around: its type may not use what is bound beside it.
+            // In the outer scope: its type may not use variables bound with it.
             self.binder(*binder, None);
         }
         for binder in &binders {

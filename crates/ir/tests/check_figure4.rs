@@ -1,4 +1,4 @@
-//! The programs of the paper: they type-check as they stand, and mean what the paper says.
+//! The programs of the paper: they type-check unchanged, and have the paper's meaning.
 
 mod frontend;
 use frontend::*;

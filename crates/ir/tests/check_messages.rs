@@ -1,4 +1,4 @@
-//! What a person sees when a program is wrong: one table of programs, one snapshot.
+//! Messages about invalid programs: one table of programs, one snapshot.
 
 mod frontend;
 use chainrule_base::{Diagnostics, Kind, Sources};
@@ -6,7 +6,7 @@ use chainrule_ir::Program;
 use frontend::*;
 use std::fmt::Write;
 
-/// What is wrong, and the program. `f` is elaborated where the program can be loaded.
+/// Fault and program. `f` is elaborated if the program can be loaded.
 const WRONG: &[(&str, &str)] = &[
     // Names.
     ("unknown name", "let f = fun v -> vectorSun v"),

@@ -1,5 +1,4 @@
-//! Programs with tokens lost, doubled, swapped or taken from elsewhere: nothing panics, whatever is
-//! elaborated is sound IR.
+//! Programs with tokens lost, doubled, swapped or replaced: nothing panics, and everything elaborated is valid IR.
 
 mod frontend;
 use chainrule_base::{Kind, Sources};
@@ -19,7 +18,7 @@ const PROGRAMS: &[&str] = &[
     "let f = fun a b -> forward (fun x y -> x * y) (a, 1.0) (b, 2.0)\nlet k = 3\nlet g = fun (v : [k]Double) -> v[2] ** 2 / k",
 ];
 
-/// Tokens, roughly: words, numbers, and single other characters.
+/// Returns tokens, roughly: words, numbers, and single other characters.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut in_word = false;
@@ -34,7 +33,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// One of the programs with a few tokens changed, as `bytes` says.
+/// Returns one of the programs with a few tokens changed by `bytes`.
 fn mutated(bytes: &[u8]) -> String {
     let byte = |k: usize| usize::from(bytes.get(k).copied().unwrap_or(0));
     let mut program = tokens(PROGRAMS[byte(0) % PROGRAMS.len()]);

@@ -145,7 +145,7 @@ let g = fun a (b : [k][d]Double) c x y m -> gradient (fun (a, b, c) -> gmm a b c
     };
     for (k, derivative) in found.iter().enumerate() {
         let h = 1e-3;
-        // Of fourth order: the error is near h^4.
+        // Fourth order: the error is about h^4.
         let expected = (8.0 * (at(k, h) - at(k, -h)) - (at(k, 2.0 * h) - at(k, -2.0 * h))) / (12.0 * h);
         assert!((derivative - expected).abs() < 1e-9 * (1.0 + expected.abs()), "{k}: {derivative} and {expected}");
     }

@@ -1,4 +1,4 @@
-//! What programs mean, their types and sizes, and how elaboration scales.
+//! Meaning, types and sizes of programs, and scaling of elaboration.
 
 mod frontend;
 use chainrule_base::Sources;
@@ -109,7 +109,7 @@ fn what_is_proved_needs_no_check() {
         assert!(f.requires.is_empty(), "{text}: {:#?}", f.requires);
         assert!(!format!("{f:?}").contains("proved: false"), "{text}");
     }
-    // What a loop that does not run would read is not wrong.
+    // An out-of-range read in a loop that does not run is no error.
     let text = "let f = fun (v : [n]Double) -> sum n (fun i -> sum (n - 2*i) (fun j -> v[n - 1 - i - j]))";
     let f = function(text, "f");
     assert!(f.requires.is_empty(), "{:#?}", f.requires);

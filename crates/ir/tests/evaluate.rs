@@ -1,4 +1,4 @@
-//! The reference evaluator on programs made by hand: every construct, with the values it must have.
+//! The reference evaluator on hand-written programs: every construct, with its expected values.
 
 use chainrule_ir::{Builder, Expr, Function, Size, Type, Value, VarId, evaluate, verify};
 use chainrule_ops::{F64, Op};
@@ -125,7 +125,7 @@ fn folds_and_sums() {
     assert_eq!(value(&f, &[vec![2.0, 3.0, 4.0].into()]), result(9.0, 24.0, 11.0));
     assert_eq!(value(&f, &[vec![7.0].into()]), result(7.0, 7.0, 0.0));
     assert_eq!(value(&f, &[Value::Array(vec![])]), result(0.0, 1.0, 0.0));
-    // A negative count is no step.
+    // A negative count means no step.
     let f = of_int(|b, i| {
         let count = b.size_of(i);
         let init = b.real(1.0);
@@ -368,7 +368,7 @@ fn what_is_constant_contributes_nothing() {
     });
     assert_eq!(value(&f, &[(-1.0).into()]), 0.0.into());
     assert_eq!(value(&f, &[4.0.into()]), 0.25.into());
-    // select is eager, and yet looks at one side only.
+    // Select is eager, but only reads one side.
     let f = of_real(|b, x| {
         derivative(b, x, |b, x| {
             let zero = b.real(0.0);

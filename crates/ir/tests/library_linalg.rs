@@ -1,13 +1,13 @@
 //! M~ against naive Rust, by the reference evaluator.
 
-// A test that cannot go on should stop.
+// A failed test should stop.
 #![allow(clippy::unwrap_used)]
 
 mod frontend;
 use chainrule_ir::Value;
 use frontend::*;
 
-/// Numbers without a pattern.
+/// Returns numbers without a pattern.
 fn numbers(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
     (0..n)
@@ -62,7 +62,7 @@ fn close(found: &Value<f64>, expected: &Value<f64>, what: &str) {
     }
 }
 
-/// The library's `name`, by way of a program that passes the arguments on.
+/// Checks the library's `name`, through a program that passes the arguments on.
 fn check(name: &str, args: &[Value<f64>], expected: &Value<f64>) {
     close(&run("", name, args), expected, name);
 }
@@ -173,7 +173,7 @@ fn every_function_of_the_library_is_documented() {
     }
 }
 
-/// What `function` says of `args`.
+/// Returns the message of `function` about `args`.
 fn refused(function: &chainrule_ir::Function, args: &[Value<f64>]) -> String {
     chainrule_ir::evaluate(function, &mut chainrule_ops::F64, args).unwrap_err().message
 }

@@ -1,4 +1,4 @@
-//! Random functions: well-typed, with values, with derivatives that differences confirm.
+//! Random functions: well-typed, with values, with derivatives confirmed by differences.
 
 use arbitrary::Unstructured;
 use chainrule_ir::difference::{self, directions, with_direction};
@@ -18,7 +18,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..1500)
 }
 
-// `n` cases from a generator of bytes with a fixed seed (xorshift).
+// `n` cases from a byte generator with a fixed seed (xorshift).
 fn for_each_case(n: usize, options: Options, mut check: impl FnMut(&Function, &[Value<f64>], &[Value<f64>])) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..n {
@@ -120,7 +120,7 @@ fn derivatives_of_smooth_functions_are_their_difference_quotients() {
         assert_eq!(tangents.len(), quotients.len());
         for (tangent, quotient) in tangents.into_iter().zip(quotients) {
             let tangent = precise.as_f64(tangent);
-            // A quotient that cannot be trusted says nothing; there must be few.
+            // An unreliable quotient proves nothing; there must be few.
             if quotient.error.is_nan() || quotient.error > 1e-12 * (1.0 + quotient.value.abs()) {
                 skipped += 1;
                 continue;
@@ -157,7 +157,7 @@ proptest! {
     }
 }
 
-/// Whether no one-hot array and no sum of two arrays is left.
+/// Returns whether no one-hot array and no sum of two arrays is left.
 fn only_words(block: &Block) -> bool {
     let mut words = true;
     walk(block, &mut |expr| words &= !matches!(expr, Expr::OneHot { .. } | Expr::Plus(..)));

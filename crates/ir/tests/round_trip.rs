@@ -1,4 +1,4 @@
-//! What is printed can be read, and means the same.
+//! Printed programs can be read, and have the same meaning.
 
 use arbitrary::Unstructured;
 use chainrule_base::Sources;
@@ -21,7 +21,7 @@ fn parses(text: &str) {
     assert_eq!(module.items.len(), 1);
 }
 
-// The function that the text of `function` means, without what nothing uses.
+// Returns the function of the text of `function`, without unused statements.
 fn again(function: &Function) -> Function {
     let text = print(function);
     let mut sources = Sources::new();
@@ -35,7 +35,7 @@ fn again(function: &Function) -> Function {
     again
 }
 
-// Bit by bit, but for the bits of NaNs.
+// Bit by bit, except for NaNs.
 fn same(a: &Value<f64>, b: &Value<f64>) -> bool {
     let bits = |v: &Value<f64>| v.map(&mut |x| if x.is_nan() { 0 } else { x.to_bits() });
     let nans = |v: &Value<f64>| v.reals().iter().map(|x| x.is_nan()).collect::<Vec<_>>();
@@ -49,7 +49,7 @@ fn check(function: &Function, args: &[Value<f64>]) {
         (Ok(wanted), Ok(found)) if same(wanted, found) => {}
         _ => panic!("{wanted:?} became {found:?} at {args:?}\n{}\n{}", print(function), print(&first)),
     }
-    // What elaboration made comes back as it is.
+    // An elaborated function is read back unchanged.
     let second = again(&first);
     assert!(alpha_equal(&first, &second), "{}\nbecame\n{}", print(&first), print(&second));
 }

@@ -1,4 +1,4 @@
-//! The verifier takes good functions, and finds each invariant broken.
+//! The verifier accepts valid functions, and finds each violation.
 
 use chainrule_base::{Id, Kind};
 use chainrule_ir::{Block, Builder, Expr, Function, Requirement, Size, Stmt, Type, Var, VarId, verify};
@@ -42,7 +42,7 @@ fn has(function: &Function, phrase: &str) {
     assert!(found.iter().any(|d| d.contains(phrase)), "`{phrase}` is not in {found:#?}");
 }
 
-// The first statement for which `wanted` holds, anywhere at the top.
+// Returns the first top-level statement for which `wanted` holds.
 fn find(f: &mut Function, wanted: impl Fn(&Expr) -> bool) -> &mut Stmt {
     f.body.stmts.iter_mut().find(|s| wanted(&s.expr)).unwrap_or_else(|| panic!("no such statement"))
 }
@@ -61,7 +61,7 @@ fn body(stmt: &mut Stmt) -> &mut Block {
 #[test]
 fn a_good_function_is_accepted() {
     assert_eq!(verify(&good()), Ok(()));
-    // Nothing at all but a parameter.
+    // Only a parameter.
     let mut b = Builder::new("id");
     let x = b.param("x", Type::Bool);
     assert_eq!(verify(&b.finish(x)), Ok(()));
@@ -210,7 +210,7 @@ fn sizes() {
     f.body.stmts.push(Stmt { var, expr: Expr::Size(Size::var(sum)), span: None });
     has(&f, "in a size, which is Double");
 
-    // Values that are not what the statement says.
+    // Values that differ from the statement.
     let mut f = good();
     let m = find(&mut f, |e| matches!(e, Expr::Size(_))).var;
     f.vars[m].value = None;
@@ -229,7 +229,7 @@ fn sizes() {
     f.sizes.push(lost);
     has(&f, "is Double where Int is needed");
 
-    // A requirement over something that is computed.
+    // A requirement over a computed variable.
     let mut f = good();
     let last = f.body.stmts.iter().find(|s| f.vars[s.var].ty == Type::Int).map(|s| s.var);
     f.requires[0].size = Size::var(last.unwrap_or(VarId::new(0)));

@@ -1,4 +1,4 @@
-//! Programs that are written at random are accepted, and have values.
+//! Random written programs are accepted, and have values.
 
 mod frontend;
 
@@ -7,7 +7,7 @@ use chainrule_ir::evaluate;
 use chainrule_ir::generate::written::{Options, Written, program};
 use chainrule_ops::F64;
 
-/// Bytes that differ from seed to seed.
+/// Returns bytes that differ between seeds.
 fn bytes(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

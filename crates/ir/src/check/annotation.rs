@@ -1,8 +1,7 @@
-//! Type annotations: the type for inference, and the sizes for elaboration.
+//! Type annotations: types for inference, and sizes for elaboration.
 //!
-//! A name in a size is, in this order: a parameter of the same function, a local in scope, a constant
-//! of the program; else it is a size variable that the annotated function brings in, and may be used
-//! in its body as an `Int`.
+//! A name in a size is, in this order: a parameter of the same function, a local in scope, a constant of the program;
+//! otherwise a size variable that the annotated function introduces, and that its body may use as an `Int`.
 
 use super::core::{CoreSize, CoreSizeKind, CoreType, LocalRef};
 use super::infer::Checker;
@@ -14,19 +13,19 @@ use chainrule_syntax::tree::{Infix, Param, Pattern, Size, SizeKind, Type, TypeKi
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// What a name of a type stands for.
+/// A name of a type.
 #[derive(Clone)]
 pub(super) struct Alias {
     pub(super) ty: TyId,
     pub(super) sizes: CoreType,
 }
 
-/// Names of types that the language knows.
+/// Names of built-in types.
 const TYPE_NAMES: &[&str] =
     &["Double", "Int", "Index", "Card", "Bool", "Vector", "Matrix", "DoubleD", "VectorD", "MatrixD"];
 
 impl Checker {
-    /// The type that is written, and its sizes.
+    /// Returns the written type, and its sizes.
     pub(super) fn annotation(&mut self, ty: &Type) -> (TyId, CoreType) {
         match &ty.kind {
             TypeKind::Name(name) => self.type_name(name, ty.span),
@@ -50,7 +49,7 @@ impl Checker {
                 (self.table.tuple(types, Some(names)), CoreType::Tuple(sizes.into()))
             }
             TypeKind::Function(param, result) => {
-                // Sizes inside the types of functions say nothing that elaboration would not see anyway.
+                // Sizes inside function types add nothing that elaboration does not check anyway.
                 let (param, result) = (self.annotation_without_sizes(param), self.annotation_without_sizes(result));
                 (self.table.fun(param, result), CoreType::Other)
             }
@@ -95,7 +94,7 @@ impl Checker {
             "Double" => (double, CoreType::Other),
             "Int" | "Index" | "Card" => (int, CoreType::Other),
             "Bool" => (self.table.bool, CoreType::Other),
-            // Found by inference.
+            // To be inferred.
             "_" => (self.table.var(Class::Any), CoreType::Other),
             "Vector" => (self.table.array(double), any_size(CoreType::Other)),
             "Matrix" => {
@@ -118,7 +117,7 @@ impl Checker {
         }
     }
 
-    /// A size as written; `None` once its error is reported.
+    /// Returns a written size; `None` once its error is reported.
     fn size(&mut self, size: &Size) -> Option<CoreSize> {
         let kind = match &size.kind {
             SizeKind::Number(n) => CoreSizeKind::Number(*n),
@@ -173,7 +172,7 @@ impl Checker {
         None
     }
 
-    /// The definition that `name` in a size refers to: a constant of the program, not of the library.
+    /// Returns the definition that `name` in a size refers to: a constant of the program, not of the library.
     fn size_constant(&self, name: &Name) -> Option<super::core::DefId> {
         let def = *self.globals.get(name)?;
         let definition = &self.defs[def];
@@ -205,7 +204,7 @@ impl Checker {
         declared
     }
 
-    /// Defines a name for a type.
+    /// Defines a name of a type.
     pub(super) fn alias(&mut self, name: &Name, ty: &Type) {
         let mut written = Vec::new();
         size_names(ty, &mut written);
@@ -264,7 +263,7 @@ fn size_names(ty: &Type, names: &mut Vec<(Name, Span)>) {
     }
 }
 
-/// The first `_` in `ty`.
+/// Returns the first `_` in `ty`.
 fn hole(ty: &Type) -> Option<Span> {
     match &ty.kind {
         TypeKind::Name(name) => (**name == *"_").then_some(ty.span),

@@ -1,13 +1,13 @@
-//! The functions that the language has by itself, with their types.
+//! Built-in functions, with their types.
 //!
-//! Scalar functions are the rows of the operator table; nothing here lists them.
+//! Scalar functions are the rows of the operator table; this module does not list them.
 
 use super::constraint::Constraint;
 use super::table::{Class, Literal, Table, TyId};
 use chainrule_ops::{Op, Type as Kind};
 use chainrule_syntax::tree::Infix;
 
-/// A function of the language.
+/// A built-in function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Builtin {
     /// `build n f`
@@ -34,7 +34,7 @@ pub enum Builtin {
     Real,
     /// A row of the operator table.
     Op(Op),
-    /// An operator between operands, as a function.
+    /// An infix operator as a function.
     Infix(Infix),
     /// `diff f x`: figure 5 and table 2 of the paper.
     Diff,
@@ -70,7 +70,7 @@ pub enum Builtin {
     WithDerivative,
 }
 
-/// Names with a syntax of their own: they must be applied in full.
+/// Names with a special syntax: they must be fully applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `deriv e x`
@@ -79,7 +79,7 @@ pub enum Form {
     Forward,
 }
 
-/// Names, functions, and how many arguments they take.
+/// Names, functions, and numbers of arguments.
 const NAMED: &[(&str, Builtin, usize)] = &[
     ("build", Builtin::Build, 2),
     ("ifold", Builtin::Fold, 3),
@@ -110,7 +110,7 @@ const NAMED: &[(&str, Builtin, usize)] = &[
     ("withDerivative", Builtin::WithDerivative, 4),
 ];
 
-/// All names that the language itself gives a meaning, for suggestions.
+/// Returns all names with a built-in meaning, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMED
         .iter()
@@ -123,21 +123,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Names of numbers.
 const CONSTANTS: &[(&str, f64)] = &[("pi", std::f64::consts::PI), ("inf", f64::INFINITY), ("nan", f64::NAN)];
 
-/// The number called `name`.
+/// Returns the number called `name`.
 #[must_use]
 pub fn constant(name: &str) -> Option<f64> {
     CONSTANTS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
 impl Builtin {
-    /// The function called `name`.
+    /// Returns the function called `name`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         let named = NAMED.iter().find(|row| row.0 == name).map(|row| row.1);
         named.or_else(|| Op::by_name(name).map(Self::Op))
     }
 
-    /// What messages call it.
+    /// Returns its name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl Builtin {
         }
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of arguments.
     #[must_use]
     pub fn arity(self) -> usize {
         match self {
@@ -159,7 +159,7 @@ impl Builtin {
 }
 
 impl Form {
-    /// The form called `name`.
+    /// Returns the form called `name`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
@@ -169,7 +169,7 @@ impl Form {
         }
     }
 
-    /// How it is written.
+    /// Returns its syntax.
     #[must_use]
     pub fn usage(self) -> &'static str {
         match self {
@@ -179,7 +179,7 @@ impl Form {
     }
 }
 
-/// How an operator is written.
+/// Returns the spelling of an operator.
 #[must_use]
 pub fn symbol(infix: Infix) -> &'static str {
     match infix {
@@ -199,8 +199,8 @@ pub fn symbol(infix: Infix) -> &'static str {
     }
 }
 
-/// The row that an operator between operands is made of. `>`, `>=` swap the operands of `<`, `<=`, and
-/// `<>` negates `==`; their types are the same.
+/// Returns the row of an infix operator. `>`, `>=` swap the operands of `<`, `<=`, and `<>` negates `==`; their types
+/// are the same.
 #[must_use]
 pub fn infix_op(infix: Infix) -> Op {
     match infix {
@@ -217,9 +217,9 @@ pub fn infix_op(infix: Infix) -> Op {
     }
 }
 
-/// The types of the arguments and the result of `op`, and what must hold of them.
+/// Returns the types of the arguments and the result of `op`, and their constraint.
 ///
-/// Numbers: with an integer value, `Int`s give an `Int`; everything else converts to `Double`.
+/// Numbers: if the operator has an integer value, `Int`s yield an `Int`; everything else converts to `Double`.
 pub fn op_type(table: &mut Table, op: Op) -> (Vec<TyId>, TyId, Option<Constraint>) {
     let row = op.row();
     let args: Vec<TyId> = row
@@ -246,7 +246,7 @@ pub fn op_type(table: &mut Table, op: Op) -> (Vec<TyId>, TyId, Option<Constraint
     }
 }
 
-/// The type of `builtin` at one use, and what must hold of it.
+/// Returns the type of `builtin` at one use, and its constraint.
 pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>) {
     let (double, int) = (table.double, table.int);
     let no_constraint = |table: &mut Table, params: &[TyId], result: TyId| (table.funs(params, result), None);
@@ -278,7 +278,7 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             no_constraint(table, &[f, s, int], result)
         }
         Builtin::Sum => {
-            // The terms are numbers; elaboration converts them.
+            // Terms are numbers; elaboration converts them.
             let a = table.var(Class::Num);
             let f = table.fun(int, a);
             no_constraint(table, &[int, f], double)
@@ -378,12 +378,12 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
     }
 }
 
-/// `element` inside `rank` arrays.
+/// Returns the type of `element` inside `rank` arrays.
 fn nested(table: &mut Table, element: TyId, rank: usize) -> TyId {
     (0..rank).fold(element, |ty, _| table.array(ty))
 }
 
-/// `DoubleD`, `VectorD`, `MatrixD`.
+/// Returns `DoubleD`, `VectorD`, `MatrixD`.
 pub fn dual_of_rank(table: &mut Table, rank: usize) -> TyId {
     let pair = table.tuple(vec![table.double, table.double], None);
     nested(table, pair, rank)

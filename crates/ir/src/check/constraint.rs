@@ -1,13 +1,12 @@
-//! What must hold of types that are not known yet.
+//! Constraints on types that are not known yet.
 //!
-//! A constraint waits for its variables. When one is bound it is looked at again; what is still
-//! waiting when a definition is generalised becomes part of the definition's type (a qualified type)
-//! and is asked again at each use.
+//! A constraint waits for its variables and is examined again when one is bound. Constraints that remain when a
+//! definition is generalised become part of the definition's type (a qualified type) and are added again at each use.
 
 use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
 use chainrule_base::{Name, Span};
 
-/// What must hold.
+/// Condition of a constraint.
 #[derive(Clone, Debug)]
 pub enum Constraint {
     /// `result` is the type of `a + b`: `Int` for two `Int`s, else `Double`.
@@ -19,7 +18,7 @@ pub enum Constraint {
         /// The sum.
         result: TyId,
     },
-    /// `a < b` makes sense: both are numbers.
+    /// `a < b` is valid: both are numbers.
     Compare {
         /// The first operand.
         a: TyId,
@@ -30,7 +29,7 @@ pub enum Constraint {
     Component {
         /// The tuple.
         tuple: TyId,
-        /// Which component.
+        /// Index of the component.
         index: usize,
         /// The component.
         result: TyId,
@@ -60,36 +59,36 @@ pub enum Constraint {
         /// The type of the whole.
         result: TyId,
     },
-    /// One can differentiate by `ty`: nothing in it but `Double`s.
+    /// `ty` is differentiable: it only contains `Double`s.
     Real {
         /// The type.
         ty: TyId,
     },
 }
 
-/// A constraint with what asks for it.
+/// A constraint with its origin.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What must hold.
+    /// Constraint.
     pub constraint: Constraint,
-    /// The place that asks for it.
+    /// Span of its origin.
     pub span: Span,
-    /// The operator or function that asks for it.
+    /// Operator or function that requires it.
     pub by: Name,
 }
 
-/// What came of looking at a constraint.
+/// Result of examining a constraint.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It holds, and need not be looked at again.
+    /// It holds permanently.
     Solved,
-    /// It says nothing more until one of these is bound.
+    /// It determines nothing more until one of these is bound.
     Waits(Vec<TyId>),
     /// It cannot hold.
     Fails(Failure),
 }
 
-/// Why a constraint cannot hold.
+/// Reason why a constraint cannot hold.
 #[derive(Debug)]
 pub enum Failure {
     /// Two types that should be equal are not.
@@ -98,14 +97,14 @@ pub enum Failure {
     NoComponent(TyId, usize),
     /// Not a record, or without that field.
     NoField(TyId, Name),
-    /// A derivative by something that is no real number.
+    /// A derivative by a value that is no real number.
     ByOther(TyId),
-    /// A derivative of something without real numbers.
+    /// A derivative of a value without real numbers.
     OfOther(TyId),
 }
 
 impl Constraint {
-    /// The types it is about.
+    /// Returns the types in the constraint.
     #[must_use]
     pub fn types(&self) -> Vec<TyId> {
         match self {
@@ -119,7 +118,7 @@ impl Constraint {
         }
     }
 
-    /// The same about other types.
+    /// Returns the constraint with other types.
     pub fn try_map<E>(&self, mut by: impl FnMut(TyId) -> Result<TyId, E>) -> Result<Self, E> {
         Ok(match self {
             Self::Arith { a, b, result } => Self::Arith { a: by(*a)?, b: by(*b)?, result: by(*result)? },
@@ -136,7 +135,7 @@ impl Constraint {
         })
     }
 
-    /// Looks at the constraint: binds what it determines.
+    /// Examines the constraint: binds the variables that it determines.
     pub fn solve(&self, table: &mut Table) -> Outcome {
         let outcome = match self {
             Self::Arith { a, b, result } => arith(table, *a, *b, *result),
@@ -144,7 +143,7 @@ impl Constraint {
             Self::Component { tuple, index, result } => component(table, *tuple, *index, *result),
             Self::Field { record, field, result } => field_of(table, *record, field, *result),
             Self::Dual { of, dual } => {
-                // A number that is differentiated is a real one.
+                // A differentiated number is real.
                 let number = table.as_var(*of).is_some_and(|v| v.class == Class::Num);
                 let double = table.double;
                 if number && table.unify(*of, double).is_err() {
@@ -170,12 +169,12 @@ fn equal(table: &mut Table, a: TyId, b: TyId) -> Result<Outcome, Failure> {
     }
 }
 
-/// Whether `ty` is the type of nothing but numbers as written.
+/// Returns whether `ty` is the type of number literals only.
 fn is_pure_literal(table: &Table, ty: TyId) -> bool {
     table.as_var(ty).is_some_and(|v| v.literal == Literal::Pure)
 }
 
-/// A number as written takes the type `other` of what it meets, which stays what it was.
+/// Gives a number literal the type `other`, which does not change.
 fn adopt(table: &mut Table, literal: TyId, other: TyId) -> Result<(), Failure> {
     let flag = table.as_var(other).map(|v| v.literal);
     if let (Some(flag), Some(variable)) = (flag, table.as_var_mut(literal)) {
@@ -268,7 +267,7 @@ fn field_of(table: &mut Table, record: TyId, field: &Name, result: TyId) -> Resu
     }
 }
 
-/// DT of `ty`; `None` while it is not known.
+/// Returns DT of `ty`; `None` while it is not known.
 fn dual_type(table: &mut Table, ty: TyId, depth: u32) -> Result<Option<TyId>, Failure> {
     if depth > 50 {
         return Err(Failure::OfOther(ty));
@@ -294,10 +293,10 @@ fn dual_type(table: &mut Table, ty: TyId, depth: u32) -> Result<Option<TyId>, Fa
     })
 }
 
-/// The type of `deriv e x`: the shape of `x` with DT of the type of `e` at each `Double`.
+/// Determines the type of `deriv e x`: the shape of `x` with DT of the type of `e` at each `Double`.
 fn deriv(table: &mut Table, by: TyId, of: TyId, result: TyId, depth: u32) -> Result<Outcome, Failure> {
     let shape = |table: &mut Table| -> Result<Option<TyId>, Failure> {
-        // Numbers that are differentiated, or differentiated by, are real.
+        // Differentiated numbers are real.
         for ty in [by, of] {
             let double = table.double;
             if table.as_var(ty).is_some_and(|v| v.class == Class::Num) {
@@ -310,7 +309,7 @@ fn deriv(table: &mut Table, by: TyId, of: TyId, result: TyId, depth: u32) -> Res
     match shape(table)? {
         Some(ty) => equal(table, result, ty),
         None => {
-            // Half of the answer may be known: by a single number the result is the dual itself.
+            // Part of the result may be known: by a single number the result is the dual itself.
             Ok(Outcome::Waits(table.vars_of(by).into_iter().chain(table.vars_of(of)).flatten().collect()))
         }
     }
@@ -344,7 +343,7 @@ fn shape_of(table: &mut Table, by: TyId, dual: TyId, depth: u32) -> Result<Optio
     })
 }
 
-/// Nothing but `Double`s in `ty`.
+/// Requires that `ty` only contains `Double`s.
 fn real(table: &mut Table, ty: TyId, depth: u32) -> Result<Outcome, Failure> {
     if depth > 50 {
         return Err(Failure::ByOther(ty));

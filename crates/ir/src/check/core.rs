@@ -1,10 +1,10 @@
-//! The core language: the syntax tree with every name resolved and every type found.
+//! The core language: the syntax tree with all names resolved and all types inferred.
 //!
-//! Inference makes it, elaboration evaluates it. Types are [`TyId`]s of the program's table; inside a
-//! generalised definition they contain its variables, which each use instantiates (`inst`).
+//! Inference makes it, elaboration evaluates it. Types are [`TyId`]s of the program's table; inside a generalised
+//! definition they contain its type variables, which each use instantiates (`inst`).
 //!
-//! A local is found by the nesting of its function and its slot there ([`LocalRef`]), so that
-//! elaboration keeps one frame for each function that it inlines.
+//! A local is identified by the nesting of its function and its slot ([`LocalRef`]), so that elaboration has one frame
+//! for each inlined function.
 
 use super::builtin::Builtin;
 use super::table::TyId;
@@ -13,50 +13,50 @@ use chainrule_syntax::tree::Infix;
 use std::sync::Arc;
 
 define_id! {
-    /// A definition at the top of some file.
+    /// A top-level definition.
     pub struct DefId = "d";
 }
 
-/// A local variable: the `slot`th of the function that is `level` functions deep.
+/// A local variable: slot `slot` of the function at nesting `level`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LocalRef {
-    /// How many functions are around the one that owns it; 0 is the definition itself.
+    /// Number of functions around its function; 0 is the definition itself.
     pub level: u32,
-    /// Its place there.
+    /// Slot.
     pub slot: u32,
 }
 
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// What it is.
+    /// Kind.
     pub kind: CoreKind,
     /// Its type.
     pub ty: TyId,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, Debug)]
 pub enum CoreKind {
-    /// A whole number, an `Int` or a `Double` as its type says.
+    /// A whole number, an `Int` or a `Double` according to its type.
     Literal(i64),
     /// A double.
     Real(f64),
     /// A truth value.
     Bool(bool),
-    /// A local; the types of its scheme's variables where it is generalised.
+    /// A local; with the instances of its scheme's variables if it is generalised.
     Local(LocalRef, Box<[TyId]>),
     /// A definition, likewise.
     Global(DefId, Box<[TyId]>),
-    /// A function of the language.
+    /// A built-in function.
     Builtin(Builtin),
     /// An application.
     Apply(Box<Core>, Vec<Core>),
     /// A function.
     Fun(Box<CoreFun>),
-    /// Bindings, each seen by those after it.
+    /// Bindings, each visible in the following ones.
     Let(Vec<CoreBinding>, Box<Core>),
     /// Conditions with branches, and the last branch.
     If(Vec<(Core, Core)>, Box<Core>),
@@ -66,7 +66,7 @@ pub enum CoreKind {
     Neg(Box<Core>),
     /// `a[i][j]`
     Index(Box<Core>, Vec<Core>),
-    /// A tuple, or a record where it has names.
+    /// A tuple, or a record if it has names.
     Tuple(Vec<Core>, Option<Arc<[Name]>>),
     /// `e.0`
     Component(Box<Core>, usize),
@@ -80,39 +80,39 @@ pub enum CoreKind {
     Deriv(Box<Core>, LocalRef),
     /// `forward f (a, a_tan) (b, b_tan)`
     Forward(Box<Core>, Vec<Core>),
-    /// What was wrong and was reported.
+    /// An error that was reported.
     Error,
 }
 
 /// A function.
 #[derive(Clone, Debug)]
 pub struct CoreFun {
-    /// What messages call it.
+    /// Name in messages.
     pub name: Option<Name>,
-    /// At least one.
+    /// Parameters, at least one.
     pub params: Vec<CoreParam>,
-    /// Size names that its annotations bring in: locals of type `Int`.
+    /// Size variables that its annotations introduce: locals of type `Int`.
     pub sizes: Vec<(LocalRef, Name, Span)>,
-    /// The annotation of the result.
+    /// Annotation of the result.
     pub result: Option<CoreType>,
     /// The body.
     pub body: Core,
-    /// How many locals it owns.
+    /// Number of its locals.
     pub n_slots: u32,
 }
 
 /// A parameter.
 #[derive(Clone, Debug)]
 pub struct CoreParam {
-    /// What it binds.
+    /// Bound pattern.
     pub pattern: CorePattern,
-    /// Its annotation.
+    /// Annotation.
     pub annotation: Option<CoreType>,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What a parameter or a `let` binds.
+/// Pattern of a parameter or a `let`.
 #[derive(Clone, Debug)]
 pub enum CorePattern {
     /// A local.
@@ -126,30 +126,29 @@ pub enum CorePattern {
 /// `pattern : annotation = value`.
 #[derive(Clone, Debug)]
 pub struct CoreBinding {
-    /// What is bound.
+    /// Bound pattern.
     pub pattern: CorePattern,
-    /// The annotation.
+    /// Annotation.
     pub annotation: Option<CoreType>,
     /// The value.
     pub value: Core,
-    /// The variables over which a function or a number is generalised. Such a binding is evaluated
-    /// at each use.
+    /// Variables over which a function or a number is generalised. Such a binding is evaluated at each use.
     pub quantified: Option<Box<[TyId]>>,
 }
 
-/// The sizes of an annotation.
+/// Sizes of an annotation.
 #[derive(Clone, Debug)]
 pub enum CoreType {
-    /// Nothing in it has a size to be checked.
+    /// No sizes to check.
     Other,
-    /// An array, with its size where it is written.
+    /// An array, with its size if written.
     Array(Option<CoreSize>, Arc<CoreType>),
     /// A tuple or record.
     Tuple(Arc<[CoreType]>),
 }
 
 impl CoreType {
-    /// Whether it has a size anywhere.
+    /// Returns whether it contains a size.
     #[must_use]
     pub fn has_size(&self) -> bool {
         match self {
@@ -163,13 +162,13 @@ impl CoreType {
 /// A size in an annotation.
 #[derive(Clone, Debug)]
 pub struct CoreSize {
-    /// What it is.
+    /// Kind.
     pub kind: CoreSizeKind,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What a size is.
+/// Kind of a size.
 #[derive(Clone, Debug)]
 pub enum CoreSizeKind {
     /// A number.

@@ -1,5 +1,5 @@
-//! What is no function though it is applied like one: `deriv e x`, `forward f (a, a_tan)`; and the
-//! names of a tuple that is taken apart at the top of a file.
+//! Forms that are applied like functions but are none: `deriv e x`, `forward f (a, a_tan)`; and the names of a tuple
+//! pattern at top level.
 
 use super::builtin::Form;
 use super::constraint::Constraint;
@@ -44,8 +44,7 @@ impl Checker {
         Core { kind: CoreKind::Deriv(Box::new(body), place), ty: result, span }
     }
 
-    /// Free variables of `e` in `deriv e x` are constants (algorithm 1), even one that was computed
-    /// from `x` before: says so.
+    /// Warns about free variables of `e` in `deriv e x` that were computed from `x`: they are constants (algorithm 1).
     fn warn_constants(&mut self, mentioned: std::ops::Range<usize>, x: usize, span: Span) {
         let mut seen = FxHashSet::default();
         let mut stack: Vec<usize> = self.mentions[mentioned].to_vec();
@@ -55,7 +54,7 @@ impl Checker {
                 continue;
             }
             if self.locals[id].is_function {
-                // Functions are part of the expression: they see the `x` that is differentiated.
+                // Functions are part of the expression: they see the differentiated `x`.
                 stack.extend(&self.mentions[self.locals[id].mentions.clone()]);
             } else {
                 suspects.push(id);
@@ -112,8 +111,8 @@ impl Checker {
 }
 
 impl Checker {
-    /// The value of one name of `let (a, (b, c)) = e` at the top of a file: a component of `def`, which
-    /// is `e`. The path holds components with the number of components of their tuples.
+    /// Returns the value of one name of `let (a, (b, c)) = e` at top level: a component of `def`, which is `e`. The
+    /// path has components with the number of components of their tuples.
     pub(super) fn component_of(&mut self, def: DefId, path: &[(usize, usize)], span: Span) -> (Core, Scheme) {
         self.table.level = 1;
         let mark = self.pending.mark();

@@ -1,10 +1,9 @@
 //! Hindley-Milner inference: from the syntax tree to the core language.
 //!
-//! Types have no sizes here; those are elaboration's. `let`s at the top and local `let`s of
-//! functions and whole numbers are generalised, by levels. Arithmetic on numbers that are not known yet
-//! waits as a [`Constraint`].
+//! Types have no sizes in this stage; elaboration handles sizes. Top-level `let`s and local `let`s of functions and
+//! whole numbers are generalised, by levels. Arithmetic on unknown numbers becomes a [`Constraint`].
 //!
-//! Errors do not stop inference: what is wrong gets the type `Node::Error`, which fits everywhere.
+//! Errors do not stop inference: a faulty expression gets the type `Node::Error`, which unifies with all types.
 
 use super::builtin::{self, Builtin, Form};
 use super::constraint::{Asked, Constraint, Failure};
@@ -16,7 +15,7 @@ use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Span};
 use chainrule_syntax::tree::{Binding, Expr, ExprKind, Infix, Param, Pattern};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of unknown names for which a similar one is looked for, among all that are in scope.
+/// Maximum number of unknown names for which a similar one is searched among all names in scope.
 const MAX_SUGGESTIONS: usize = 100;
 
 /// A local variable while it is in scope.
@@ -26,13 +25,13 @@ pub(super) struct Local {
     pub(super) scheme: Scheme,
     pub(super) span: Span,
     pub(super) used: bool,
-    /// The locals that its value mentions, as a range of [`Checker::mentions`]; empty for parameters.
+    /// Locals that its value mentions, as a range of [`Checker::mentions`]; empty for parameters.
     pub(super) mentions: std::ops::Range<usize>,
-    /// Whether it is bound to a function as written.
+    /// Whether its value is a function literal.
     pub(super) is_function: bool,
 }
 
-/// Why a type is expected: what to show beside the place that asks for it.
+/// Reason for an expected type: a second span of the message.
 pub(crate) struct Why {
     pub(crate) label: String,
     pub(crate) span: Option<Span>,
@@ -44,33 +43,33 @@ impl Why {
     }
 }
 
-/// The state of inference.
+/// State of inference.
 pub(super) struct Checker {
     pub(super) table: Table,
     pub(super) defs: Arena<DefId, Definition>,
     pub(super) diagnostics: Diagnostics,
-    /// What the file at hand sees.
+    /// Names visible in the current file.
     pub(super) globals: FxHashMap<Name, DefId>,
-    /// Names that the file at hand defines further down.
+    /// Names that the current file defines later.
     pub(super) later: FxHashMap<Name, Span>,
-    /// The definition at hand, for "recursion".
+    /// Current definition, for messages about recursion.
     pub(super) current: Option<(Name, Span)>,
     pub(super) aliases: FxHashMap<Name, super::annotation::Alias>,
-    /// Whether the file at hand is the library's: no warnings.
+    /// Whether the current file is the library's: no warnings.
     pub(super) library: bool,
     /// Number of unknown names so far.
     n_unknown: usize,
-    /// Whether names are missing because an import failed: then unknown names are not told.
+    /// Whether names are missing because an import failed: then unknown names are not reported.
     pub(super) incomplete: bool,
-    /// How many messages were not told for that reason.
+    /// Number of messages suppressed for that reason.
     pub(super) silenced: usize,
     pub(super) pending: Pending,
     pub(super) locals: Vec<Local>,
     pub(super) scope: FxHashMap<Name, Vec<usize>>,
     bound: Vec<(Name, usize)>,
-    /// How many slots each function around the place at hand has.
+    /// Number of slots of each enclosing function.
     functions: Vec<u32>,
-    /// Locals in the order in which they were mentioned.
+    /// Locals in the order of their mentions.
     pub(super) mentions: Vec<usize>,
 }
 
@@ -97,7 +96,7 @@ impl Checker {
         }
     }
 
-    /// Infers the value of a definition; its type is generalised.
+    /// Infers the value of a definition and generalises its type.
     pub(super) fn definition(&mut self, binding: &Binding) -> (Core, Scheme, u32) {
         self.locals.clear();
         self.scope.clear();
@@ -114,7 +113,7 @@ impl Checker {
         (value, scheme, self.functions.pop().unwrap_or(0))
     }
 
-    /// The value of a binding against its annotation.
+    /// Infers the value of a binding and checks its annotation.
     fn binding_value(&mut self, binding: &Binding, _hint: Option<TyId>) -> (Core, Option<super::core::CoreType>) {
         let annotated = binding.ty.as_ref().map(|ty| (self.annotation(ty), ty.span));
         let hint = annotated.as_ref().map(|((ty, _), _)| *ty);
@@ -128,8 +127,7 @@ impl Checker {
         (value, sizes.has_size().then_some(sizes))
     }
 
-    /// Generalises over the variables of `ty` that are inside the level at hand, with the constraints
-    /// from `mark` on that are about them.
+    /// Generalises over the variables of `ty` inside the current level, with the constraints on them from `mark` on.
     pub(super) fn generalise(&mut self, ty: TyId, mark: usize, top: bool, span: Span) -> Scheme {
         let level = self.table.level;
         let Some(vars) = self.table.vars_of(ty) else {
@@ -180,7 +178,7 @@ impl Checker {
         taken.sort_unstable();
         let constraints = taken.into_iter().filter_map(|at| self.pending.take(waiting[at].0)).collect();
         if top {
-            // What is left is about nothing that a use could know.
+            // The rest cannot be determined by a use.
             let failures = self.pending.assume(&mut self.table, mark, true);
             self.report(failures);
             let left: Vec<usize> = self.pending.since(mark).map(|(k, _)| k).collect();
@@ -225,7 +223,7 @@ impl Checker {
         result
     }
 
-    /// Asks `value` to be of type `expected`, and says why when it is not.
+    /// Requires `value` to be of type `expected`, and reports `why` otherwise.
     pub(super) fn expect(&mut self, value: &Core, expected: TyId, why: &Why) {
         if let Err(mismatch) = self.unify(expected, value.ty) {
             let origin = self.origin(value);
@@ -235,7 +233,7 @@ impl Checker {
         }
     }
 
-    /// Where the name that `value` is was bound.
+    /// Returns the binding of the name `value`.
     fn origin(&self, value: &Core) -> Option<(Name, Span)> {
         match &value.kind {
             CoreKind::Local(place, _) => {
@@ -250,7 +248,7 @@ impl Checker {
         }
     }
 
-    /// Asks `ty` to be data, no function.
+    /// Requires `ty` to be data, not a function.
     fn data(&mut self, value: &Core, where_: &str) {
         if self.table.restrict(value.ty, Class::Data).is_err() {
             self.diagnostics.push(messages::function_in_data(value.span, where_));
@@ -263,7 +261,7 @@ impl Checker {
 
     // Scopes.
 
-    /// A new local of the function at hand.
+    /// Adds a local to the current function.
     pub(super) fn bind(&mut self, name: &Name, scheme: Scheme, span: Span) -> LocalRef {
         let level = u32::try_from(self.functions.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let slot = self.functions.last_mut().map_or(0, |n| {
@@ -279,7 +277,7 @@ impl Checker {
         place
     }
 
-    /// Forgets the locals bound since `bound` had `mark` elements; warns about `let`s without use.
+    /// Removes the locals bound since `bound` had `mark` elements; warns about unused `let`s.
     fn leave(&mut self, mark: usize, lets: bool) {
         for (name, id) in self.bound.split_off(mark).into_iter().rev() {
             if let Some(stack) = self.scope.get_mut(&name) {
@@ -314,8 +312,8 @@ impl Checker {
 
     // Expressions.
 
-    /// The core of `expr`; `hint` is the type that the surroundings expect, if they do. It is used to
-    /// know parameters' types early; the caller checks the type.
+    /// Infers `expr`; `hint` is the expected type, if any. The hint determines types of parameters early; the caller
+    /// checks the type.
     pub(super) fn infer(&mut self, expr: &Expr, hint: Option<TyId>) -> Core {
         let span = expr.span;
         match &expr.kind {
@@ -378,7 +376,7 @@ impl Checker {
         self.scope.get(name).and_then(|stack| stack.last()).copied()
     }
 
-    /// Whether `name` means the language's own function here.
+    /// Returns whether `name` is the built-in function.
     fn is_own(&self, name: &Name) -> bool {
         self.local(name).is_none() && !self.globals.contains_key(name)
     }
@@ -420,7 +418,7 @@ impl Checker {
         self.error(span)
     }
 
-    /// Tells that a name is unknown, unless that may follow from an import that failed.
+    /// Reports an unknown name, unless it may follow from a failed import.
     pub(super) fn say_unknown(&mut self, message: Diagnostic) {
         if self.incomplete {
             self.silenced += 1;
@@ -442,7 +440,7 @@ impl Checker {
         if self.n_unknown > MAX_SUGGESTIONS {
             return messages::unknown_name(name, span, &[]);
         }
-        // Sorted, so that the suggestion is the same on every run.
+        // Sorted, so that the suggestion is deterministic.
         let mut known: Vec<&str> = builtin::names().collect();
         known.extend(self.bound.iter().map(|(n, _)| &**n));
         known.extend(self.globals.keys().map(|n| &**n));
@@ -455,7 +453,7 @@ impl Checker {
         match scheme.instantiate(&mut self.table) {
             Ok((inst, ty, constraints)) => {
                 for asked in constraints {
-                    // What fails is told at the use, not inside the definition.
+                    // A failure is reported at the use, not inside the definition.
                     let asked = Asked { span, by: asked.by, constraint: asked.constraint };
                     let failures = self.pending.add(&mut self.table, asked);
                     self.report(failures);
@@ -539,7 +537,7 @@ impl Checker {
                 }
             }
         }
-        // Functions last: by then their parameters are known.
+        // Functions last: their parameters' types are known by then.
         let mut done: Vec<Option<Core>> = args.iter().map(|_| None).collect();
         for functions in [false, true] {
             for (k, arg) in args.iter().enumerate() {
@@ -577,7 +575,7 @@ impl Checker {
             });
             rest = expected.map(|(_, r)| r);
             let ty = expected.map_or_else(|| self.table.var(Class::Any), |(p, _)| p);
-            // What is bound is no number as written any more, even where it starts as one.
+            // A bound value is no number literal any more, even if it starts as one.
             if let Some(variable) = self.table.as_var_mut(ty) {
                 variable.literal = match variable.literal {
                     Literal::Pure => Literal::Mixed,
@@ -776,7 +774,7 @@ impl Checker {
 }
 
 impl CoreKind {
-    /// A copy of what a message needs to know of it: which name it is.
+    /// Returns a copy for messages: only the name.
     fn clone_leaf(&self) -> Self {
         match self {
             Self::Local(place, _) => Self::Local(*place, Box::default()),

@@ -1,7 +1,7 @@
-//! Files and imports, in order.
+//! Loading of files and imports, in order.
 //!
-//! The library is always visible; then come the imported files' own definitions, in the order of the
-//! imports; then the file's own, each seen by those below it. Later names shadow earlier ones.
+//! Visible names are those of the library, then those of the imported files in the order of the imports, then the
+//! file's own, each visible to those below it. Later names shadow earlier ones.
 
 use super::annotation::Alias;
 use super::core::{Core, CoreKind, DefId};
@@ -14,33 +14,33 @@ use chainrule_syntax::tree::{Binding, Ident, Item, ItemKind, Module, Pattern};
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 
-/// Gets the text of an imported file: from the path as written and the name of the file that imports it,
-/// the name by which the file is known (the same for the same file) and its text, or why there is none.
+/// Loads an imported file: takes the path as written and the name of the importing file; returns the canonical name of
+/// the file (equal for the same file) and its text, or the reason for a failure.
 pub trait Loader: FnMut(&str, &str) -> Result<(String, String), String> {}
 
 impl<F: FnMut(&str, &str) -> Result<(String, String), String>> Loader for F {}
 
-/// How many files may import each other in a row.
+/// Maximum length of a chain of imports.
 pub const MAX_IMPORT_DEPTH: usize = 100;
 
-/// What a file offers to those that import it.
+/// Names that a file exports.
 #[derive(Clone, Default)]
 struct Exports {
     globals: Vec<(Name, DefId)>,
     aliases: Vec<(Name, Alias)>,
-    /// Whether there is more that could not be read.
+    /// Whether there are further names that could not be read.
     incomplete: bool,
 }
 
 impl Exports {
-    /// Those of a file that cannot be read.
+    /// Returns the exports of a file that cannot be read.
     fn unknown() -> Self {
         Self { incomplete: true, ..Self::default() }
     }
 }
 
 enum State {
-    /// It is being loaded: whoever imports it now closes a cycle.
+    /// Being loaded: an import of it closes a cycle.
     Open,
     Done(Exports),
 }
@@ -54,7 +54,7 @@ struct Loading<'a, L> {
     depth: usize,
 }
 
-/// What has been read of the library.
+/// State of the library.
 #[derive(Default)]
 struct Library {
     exports: Exports,
@@ -83,10 +83,10 @@ impl Library {
 }
 
 impl Program {
-    /// Loads and checks the file `root`, what it imports, and the library.
+    /// Loads and checks the file `root`, its imports, and the library.
     ///
     /// # Errors
-    /// All messages about all files, when one of them is not a warning.
+    /// All messages about all files, if one of them is not a warning.
     pub fn load(sources: &mut Sources, root: FileId, loader: impl Loader) -> Result<Self, Diagnostics> {
         let checker = Checker::new();
         let mut loading =
@@ -102,11 +102,11 @@ impl Program {
         Ok(Self { warnings, ..program })
     }
 
-    /// Checks a tree that was not read from a text, with what `mentioned` names of the library: names with other signs
-    /// between them. Its spans lie in `sources`, its items in `root`; it imports nothing.
+    /// Checks a tree that was not read from a text, with the library names in `mentioned`, separated by other
+    /// characters. Its spans are in `sources`, its items in `root`; it imports nothing.
     ///
     /// # Errors
-    /// All messages, when one of them is not a warning.
+    /// All messages, if one of them is not a warning.
     pub fn from_tree(sources: &mut Sources, root: FileId, tree: &Module, mentioned: &str) -> Result<Self, Diagnostics> {
         let mut checker = Checker::new();
         let mut library = Library::default();
@@ -120,7 +120,7 @@ impl Program {
         Ok(Self { table, spare: Mutex::default(), defs, globals, aliases, root, warnings })
     }
 
-    /// What of the library this program has read.
+    /// Returns the library modules that this program has read.
     fn library_read(&self, sources: &Sources) -> Library {
         let mut library = Library::default();
         let mut known: FxHashMap<Name, DefId> = FxHashMap::default();
@@ -137,15 +137,15 @@ impl Program {
         library
     }
 
-    /// The program with one more definition, called `name`, from the text of an expression.
+    /// Returns the program with an additional definition, called `name`, from the text of an expression.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// The faults of the expression.
     pub(crate) fn with_expression(&self, sources: &mut Sources, name: &Name, text: &str) -> Result<Self, Diagnostics> {
         let mut checker = Checker::new();
         checker.table = self.table.clone();
         checker.defs = self.defs.clone();
-        // What the program has not used it does not shadow, so it comes first.
+        // Modules that the program has not used shadow nothing, so they come first.
         let mut library = self.library_read(sources);
         library.serve(&mut checker, sources, text);
         checker.globals = library.exports.globals.into_iter().collect();
@@ -174,7 +174,7 @@ impl Program {
 }
 
 impl<L: Loader> Loading<'_, L> {
-    /// Checks a file; the checker sees its names afterwards.
+    /// Checks a file; the checker then sees its names.
     fn file(&mut self, file: FileId) -> Exports {
         let (module, diagnostics) = chainrule_syntax::parse(self.sources, file);
         let incomplete = diagnostics.has_errors();
@@ -254,7 +254,7 @@ impl<L: Loader> Loading<'_, L> {
     }
 }
 
-/// Checks the definitions of a file, whose imports the checker already sees.
+/// Checks the definitions of a file, whose imports are visible.
 fn check_items(checker: &mut Checker, module: &Module) -> Exports {
     let mut exports = Exports::default();
     let mut first: FxHashMap<Name, Span> = FxHashMap::default();
@@ -297,18 +297,18 @@ fn names(pattern: &Pattern, visit: &mut impl FnMut(&Ident)) {
     }
 }
 
-/// How many messages were told, and how many were not.
+/// Returns the numbers of reported and of suppressed messages.
 fn said(checker: &Checker) -> (usize, usize) {
     (checker.diagnostics.len(), checker.silenced)
 }
 
-/// Whether there were errors since, told or not.
+/// Returns whether there were errors since, reported or not.
 fn has_errors(checker: &Checker, (told, silenced): (usize, usize)) -> bool {
     checker.silenced > silenced
         || checker.diagnostics.iter().skip(told).any(|d| d.kind != chainrule_base::Kind::Warning)
 }
 
-/// Checks one definition and makes it visible.
+/// Checks a definition and makes it visible.
 fn define(checker: &mut Checker, item: &Item, binding: &Binding, exports: &mut Exports) {
     let said = said(checker);
     checker.current = match &binding.pattern {
@@ -323,7 +323,7 @@ fn define(checker: &mut Checker, item: &Item, binding: &Binding, exports: &mut E
         }
         Pattern::Wildcard(_) => {}
         Pattern::Tuple(..) => {
-            // The tuple has a name that nobody can write; its parts are components of it.
+            // The tuple has a name that cannot be written; its parts are its components.
             let whole = Ident { name: Name::new(" tuple"), span: binding.pattern.span() };
             let def = add(checker, exports, &whole, item, (core, scheme, n_slots, ok));
             take_apart(checker, exports, item, &binding.pattern, (def, ok), &mut Vec::new());

@@ -1,4 +1,4 @@
-//! What inference says to a person.
+//! Messages of inference.
 
 use super::builtin::{Form, symbol};
 use super::constraint::{Asked, Constraint, Failure};
@@ -7,12 +7,12 @@ use super::table::{Mismatch, Node, Table, TyId, TypeNames};
 use chainrule_base::{Diagnostic, Name, Span};
 use chainrule_syntax::tree::ExprKind;
 
-/// A type in the syntax of F~.
+/// Returns a type in the syntax of F~.
 pub(crate) fn show(table: &Table, ty: TyId) -> String {
     table.show(ty, &mut TypeNames::default())
 }
 
-/// A type as a noun: `Double`, `a function Double => Bool`, `a number`.
+/// Returns a type as a noun: `Double`, `a function Double => Bool`, `a number`.
 fn noun(table: &Table, ty: TyId, names: &mut TypeNames) -> String {
     match table.as_var(ty) {
         Some(v) if v.class == super::table::Class::Num => "a number".to_owned(),
@@ -80,7 +80,7 @@ pub(crate) fn mismatch(
     message.with_help(help)
 }
 
-/// The results of two functions of as many parameters.
+/// Returns the results of two functions with equal numbers of parameters.
 fn results(table: &Table, a: TyId, b: TyId) -> Option<(TyId, TyId)> {
     let (Node::Fun(_, mut x), Node::Fun(_, mut y)) = (table.node(a).clone(), table.node(b).clone()) else {
         return None;
@@ -268,7 +268,7 @@ pub(crate) fn too_many_arguments(
     message
 }
 
-/// How messages call what is applied.
+/// Returns the name of a callee in messages.
 pub(crate) fn callee(head: &ExprKind) -> String {
     match head {
         ExprKind::Name(name) => format!("`{name}`"),
@@ -295,10 +295,10 @@ fn quoted(names: &[&str]) -> String {
     names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Maximum length of a name that is compared with others: it takes the product of their lengths.
+/// Maximum length of a name that is compared with others: comparisons take the product of their lengths.
 const MAX_COMPARED: usize = 64;
 
-/// The name in `known` that `name` was probably meant to be; the first of the nearest. None for a long name.
+/// Returns the name in `known` that `name` was probably meant to be; the first of the nearest. `None` for a long name.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > MAX_COMPARED {
@@ -308,7 +308,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for candidate in known.iter().filter(|known| known.len() <= 2 * MAX_COMPARED) {
         let distance = distance(name, candidate);
-        // One letter for another is no likeness of names of one letter.
+        // A single-letter name is not similar to another one.
         if distance <= limit && distance < name.chars().count() && best.is_none_or(|(d, _)| distance < d) {
             best = Some((distance, candidate));
         }
@@ -316,7 +316,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     best.map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein distance, upper and lower case alike.
+/// Returns the Levenshtein distance, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     if a.len().abs_diff(b.len()) > a.len() / 3 + 1 {

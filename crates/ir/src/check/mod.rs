@@ -1,19 +1,19 @@
-//! From files to checked definitions: module loading, name resolution, inference.
+//! The checker: module loading, name resolution, inference.
 //!
-//! In: texts, by way of a loader (nothing here does any IO). Out: a [`Program`], whose definitions
-//! have types and are ready for elaboration.
+//! In: texts, from a loader (this module does no IO). Out: a [`Program`], whose definitions have types and are ready
+//! for elaboration.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `load` | files and imports, in order |
-//! | `infer` | Hindley-Milner over the tree |
+//! | `infer` | Hindley-Milner inference on the tree |
 //! | `forms` | `deriv`, `forward` |
 //! | `table` | types, unification |
-//! | `constraint`, `pending` | what must hold of types that are not known yet |
-//! | `annotation` | types as written |
-//! | `builtin` | the language's own functions |
-//! | `core` | what comes out |
-//! | `messages` | what is said when it does not |
+//! | `constraint`, `pending` | constraints on types that are not known yet |
+//! | `annotation` | written types |
+//! | `builtin` | built-in functions |
+//! | `core` | the core language, its output |
+//! | `messages` | its messages |
 //!
 //! ```
 //! use chainrule_base::Sources;
@@ -53,10 +53,10 @@ pub use self::load::Loader;
 /// A checked program: the definitions of a file, of the files it imports, and of the library.
 pub struct Program {
     pub(crate) table: Table,
-    /// A copy of the types that elaboration has added to.
+    /// Reusable copy of the types, extended by elaboration.
     pub(crate) spare: Mutex<Option<Table>>,
     pub(crate) defs: Arena<DefId, Definition>,
-    /// What an expression after the last line of the root file sees.
+    /// Names visible to an expression after the last line of the root file.
     pub(crate) globals: FxHashMap<Name, DefId>,
     aliases: FxHashMap<Name, annotation::Alias>,
     root: FileId,
@@ -68,55 +68,55 @@ pub struct Program {
 pub struct Definition {
     /// Its name.
     pub name: Name,
-    /// Where the name stands.
+    /// Span of the name.
     pub span: Span,
-    /// The comment lines above it.
+    /// Comment lines above it.
     pub docs: Vec<String>,
-    /// Its type in the syntax of F~, without sizes.
+    /// Type in the syntax of F~, without sizes.
     pub ty: String,
     /// Whether it is a function, not a constant.
     pub is_function: bool,
-    /// Whether no function is among its arguments or in its data.
+    /// Whether neither its arguments nor its data contain functions.
     pub is_first_order: bool,
     /// Whether it belongs to the library.
     pub library: bool,
     pub(crate) core: Core,
     pub(crate) scheme: Scheme,
     pub(crate) n_slots: u32,
-    /// Whether it was free of errors.
+    /// Whether it had no errors.
     pub(crate) ok: bool,
 }
 
 impl Program {
-    /// The definitions of the root file, in the order of the text.
+    /// Returns the definitions of the root file, in the order of the text.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.defs.iter().map(|(_, def)| def).filter(|def| def.span.file == self.root && def.is_visible())
     }
 
-    /// Whether `span` is in the text of the library.
+    /// Returns whether `span` is in the text of the library.
     #[must_use]
     pub fn is_library(&self, span: Span) -> bool {
         self.library().any(|def| def.span.file == span.file)
     }
 
-    /// The definitions of the library that were read, in the order of the text.
+    /// Returns the definitions of the loaded library modules, in the order of the text.
     pub fn library(&self) -> impl Iterator<Item = &Definition> {
         self.defs.iter().map(|(_, def)| def).filter(|def| def.library)
     }
 
-    /// The definition that `name` means at the end of the root file.
+    /// Returns the definition of `name` at the end of the root file.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.globals.get(name).map(|def| &self.defs[*def])
     }
 
-    /// What is probably not meant, in files other than the library's.
+    /// Returns the warnings, except those of the library's files.
     #[must_use]
     pub const fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
 
-    /// The file that was loaded first.
+    /// Returns the root file.
     #[must_use]
     pub const fn root(&self) -> FileId {
         self.root
@@ -124,13 +124,13 @@ impl Program {
 }
 
 impl Definition {
-    /// Whether a person wrote its name; not so for the whole of a tuple that was taken apart.
+    /// Returns whether its name was written by a person; false for the whole of a tuple pattern.
     fn is_visible(&self) -> bool {
         !self.name.contains(' ')
     }
 }
 
-/// The type of a definition as a person wants to read it: numbers that meet are of one type.
+/// Returns the type of a definition for people: related numbers have one type.
 fn show_scheme(table: &mut Table, scheme: &Scheme) -> String {
     let mut pending = Pending::default();
     let mut ty = scheme.ty;

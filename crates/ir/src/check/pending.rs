@@ -1,53 +1,53 @@
-//! Constraints that wait for their variables, and what is assumed of them in the end.
+//! Pending constraints, and defaults for those that remain.
 
 use super::constraint::{Asked, Constraint, Failure, Outcome};
 use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
 
-/// A type with variables that each use chooses anew, and what must hold of them.
+/// A type scheme: variables that each use instantiates, with constraints.
 #[derive(Clone, Debug)]
 pub struct Scheme {
-    /// The variables.
+    /// Quantified variables.
     pub vars: Box<[TyId]>,
-    /// What must hold of them.
+    /// Constraints.
     pub constraints: Vec<Asked>,
     /// The type.
     pub ty: TyId,
 }
 
-/// A scheme at one use: what its variables became, its type, and what must hold.
+/// An instance of a scheme: the variables' instances, the type, the constraints.
 pub type Instance = (Box<[TyId]>, TyId, Vec<Asked>);
 
-/// Constraints by number; `None` once solved, failed or taken into a scheme.
+/// Constraints by number; `None` once solved, failed or moved into a scheme.
 #[derive(Default)]
 pub struct Pending {
     items: Vec<Option<Asked>>,
 }
 
 impl Pending {
-    /// How many were ever added: the number of the next one.
+    /// Returns the number of constraints ever added, which is that of the next one.
     #[must_use]
     pub fn mark(&self) -> usize {
         self.items.len()
     }
 
-    /// Those from number `mark` on that still wait.
+    /// Returns the pending constraints from number `mark` on.
     pub fn since(&self, mark: usize) -> impl Iterator<Item = (usize, &Asked)> {
         self.items.iter().enumerate().skip(mark).filter_map(|(k, asked)| asked.as_ref().map(|a| (k, a)))
     }
 
-    /// Takes one out.
+    /// Removes a constraint.
     pub fn take(&mut self, number: usize) -> Option<Asked> {
         self.items.get_mut(number).and_then(Option::take)
     }
 
-    /// Adds a constraint and looks at it; returns what failed.
+    /// Adds a constraint and examines it; returns failures.
     pub fn add(&mut self, table: &mut Table, asked: Asked) -> Vec<(Asked, Failure)> {
         table.woken.push(self.items.len());
         self.items.push(Some(asked));
         self.wake(table)
     }
 
-    /// Looks again at all constraints whose variables were bound; returns what failed.
+    /// Examines all constraints with newly bound variables; returns failures.
     pub fn wake(&mut self, table: &mut Table) -> Vec<(Asked, Failure)> {
         let mut failures = Vec::new();
         while let Some(number) = table.woken.pop() {
@@ -72,7 +72,7 @@ impl Pending {
         failures
     }
 
-    /// A sum that starts from a number as written has the type of its terms.
+    /// Gives a sum that starts from a number literal the type of its terms.
     pub fn settle_accumulators(&mut self, table: &mut Table, mark: usize) -> Vec<(Asked, Failure)> {
         let waiting: Vec<Constraint> = self.since(mark).map(|(_, asked)| asked.constraint.clone()).collect();
         let mut failures = Vec::new();
@@ -81,7 +81,7 @@ impl Pending {
             let (a, b, result) = (table.find(a), table.find(b), table.find(result));
             let mixed = |ty: TyId| table.as_var(ty).is_some_and(|v| v.literal == Literal::Mixed);
             if (result == a && mixed(a)) || (result == b && mixed(b)) {
-                // Both are numbers, so that they unify unless they are an `Int` and a `Double`.
+                // Both are numbers, so they unify unless they are an `Int` and a `Double`.
                 let _ = table.unify(a, b);
                 failures.extend(self.wake(table));
             }
@@ -89,8 +89,8 @@ impl Pending {
         failures
     }
 
-    /// What is assumed where nothing is known: both sides of a comparison alike, operands alike.
-    /// With `finally`, every variable of a constraint becomes `Double`.
+    /// Applies defaults: both sides of a comparison are equal, and so are operands. With `finally`, every variable of a
+    /// constraint becomes `Double`.
     pub fn assume(&mut self, table: &mut Table, mark: usize, finally: bool) -> Vec<(Asked, Failure)> {
         let mut failures = self.settle_accumulators(table, mark);
         let numbers: Vec<usize> = self.since(mark).map(|(k, _)| k).collect();
@@ -121,18 +121,18 @@ impl Pending {
 }
 
 impl Scheme {
-    /// The type of something that is not generalised.
+    /// Returns the scheme of a type that is not generalised.
     #[must_use]
     pub fn mono(ty: TyId) -> Self {
         Self { vars: Box::default(), constraints: Vec::new(), ty }
     }
 
-    /// The scheme at one use.
+    /// Instantiates the scheme.
     pub fn instantiate(&self, table: &mut Table) -> Result<Instance, Mismatch> {
         if self.vars.is_empty() {
             return Ok((Box::default(), self.ty, Vec::new()));
         }
-        // What is computed is no number as written; the place of an argument may become one.
+        // A computed value is no number literal; the position of an argument may become one.
         let mut computed = rustc_hash::FxHashSet::default();
         for asked in &self.constraints {
             if let Constraint::Arith { result, .. } = asked.constraint {
@@ -160,7 +160,7 @@ impl Scheme {
     }
 }
 
-/// Whether `ty` is a function.
+/// Returns whether `ty` is a function.
 #[must_use]
 pub fn is_function(table: &Table, ty: TyId) -> bool {
     matches!(table.node(ty), Node::Fun(..))

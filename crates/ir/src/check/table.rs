@@ -1,9 +1,9 @@
-//! The table of types that inference works on: types without sizes, with variables to be found.
+//! The type table of inference: types without sizes, with unification variables.
 //!
-//! Types are nodes that share their parts. A variable is bound by linking its node to another one.
-//! Variables know the nesting of the generalised `let` in which they arose (their level, after
-//! Rémy), a [`Class`], and the constraints that wait for them. Every traversal is bounded by
-//! [`MAX_TYPE_NODES`] and [`MAX_TYPE_DEPTH`], for shared parts can stand for exponentially large types.
+//! Types are nodes with shared parts. A variable is bound by linking its node to another one. Variables have the
+//! nesting of the generalised `let` in which they arose (their level, after Rémy), a [`Class`], and their pending
+//! constraints. Every traversal is bounded by [`MAX_TYPE_NODES`] and [`MAX_TYPE_DEPTH`], because shared parts can
+//! represent exponentially large types.
 
 use chainrule_base::{Arena, Name, define_id};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,39 +15,39 @@ define_id! {
     pub struct TyId = "t";
 }
 
-/// The largest type, in nodes as written out, that inference looks through.
+/// Maximum number of nodes of an expanded type that inference traverses.
 pub const MAX_TYPE_NODES: u32 = 20_000;
-/// The deepest type that inference looks through.
+/// Maximum depth of a type that inference traverses.
 pub const MAX_TYPE_DEPTH: u32 = 300;
 
-/// What a variable may stand for; each is stricter than the one before.
+/// Class of the types that a variable may be; each is stricter than the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Anything, functions too.
+    /// Any type, including functions.
     Any,
-    /// Anything but functions: what can stand in arrays and tuples.
+    /// Any type except functions: elements of arrays and tuples.
     Data,
     /// `Int` or `Double`.
     Num,
 }
 
-/// Whether a variable is the type of a whole number as written.
+/// Whether a variable is the type of a number literal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Literal {
-    /// It says nothing yet: the place of an argument.
+    /// Not known: the position of an argument.
     Open,
-    /// It is not.
+    /// Not a literal.
     No,
-    /// A number as written is among the values of that type: the start of a sum, a branch of an `if`.
+    /// A number literal is among the values of the type: the start of a sum, a branch of an `if`.
     Mixed,
-    /// Nothing but such numbers: they take the type of whatever they meet.
+    /// Only number literals, which take the type of their context.
     Pure,
 }
 
 /// A node.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// A variable that was bound.
+    /// A bound variable.
     Link(TyId),
     /// A variable.
     Var(Variable),
@@ -59,41 +59,41 @@ pub enum Node {
     Bool,
     /// `[]element`
     Array(TyId),
-    /// A tuple, or a record where it has names.
+    /// A tuple, or a record if it has names.
     Tuple(Arc<[TyId]>, Option<Arc<[Name]>>),
     /// A function.
     Fun(TyId, TyId),
-    /// What was wrong and was reported; equal to everything.
+    /// The type of a reported error; equal to every type.
     Error,
 }
 
 /// An unbound variable.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// What it may stand for.
+    /// Class.
     pub class: Class,
-    /// Whether it types numbers as written.
+    /// Whether it is the type of number literals.
     pub literal: Literal,
-    /// How many generalised `let`s it is inside; `u32::MAX` once it is generalised itself.
+    /// Number of enclosing generalised `let`s; `u32::MAX` once it is generalised itself.
     pub level: u32,
-    /// Constraints to look at again when it is bound.
+    /// Constraints to examine when it is bound.
     pub watchers: Vec<usize>,
-    /// A bound of the length of the links that lead here: the shorter are led to the longer.
+    /// Upper bound of the length of links that lead here, for union by rank.
     pub rank: u8,
 }
 
-/// Why two types are not equal.
+/// Reason why two types are not equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mismatch {
     /// They differ.
     Different,
     /// One would contain itself.
     Occurs,
-    /// A function where there must be data.
+    /// A function in place of data.
     FunctionInData,
-    /// Something else where there must be a number.
+    /// Another type in place of a number.
     NotNumber,
-    /// They are too large to look through.
+    /// They are too large to be traversed.
     TooLarge,
 }
 
@@ -107,11 +107,11 @@ pub struct Table {
     pub int: TyId,
     /// `Bool`
     pub bool: TyId,
-    /// The type of what was wrong.
+    /// Type of errors.
     pub error: TyId,
-    /// The level of new variables.
+    /// Level of new variables.
     pub level: u32,
-    /// Constraints whose variables were bound since they were last looked at.
+    /// Constraints with newly bound variables.
     pub woken: Vec<usize>,
 }
 
@@ -127,44 +127,44 @@ impl Default for Table {
 }
 
 impl Table {
-    /// The number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// A new variable.
+    /// Adds a variable.
     pub fn var(&mut self, class: Class) -> TyId {
         self.var_of(class, Literal::No)
     }
 
-    /// A new variable.
+    /// Adds a variable with this literal state.
     pub fn var_of(&mut self, class: Class, literal: Literal) -> TyId {
         let level = self.level;
         self.nodes.push(Node::Var(Variable { class, literal, level, watchers: Vec::new(), rank: 0 }))
     }
 
-    /// `[]element`; the caller has seen to it that `element` is data.
+    /// Adds `[]element`; the caller ensures that `element` is data.
     pub fn array(&mut self, element: TyId) -> TyId {
         self.nodes.push(Node::Array(element))
     }
 
-    /// A tuple or a record.
+    /// Adds a tuple or a record.
     pub fn tuple(&mut self, fields: Vec<TyId>, names: Option<Arc<[Name]>>) -> TyId {
         self.nodes.push(Node::Tuple(fields.into(), names))
     }
 
-    /// `param => result`
+    /// Adds `param => result`.
     pub fn fun(&mut self, param: TyId, result: TyId) -> TyId {
         self.nodes.push(Node::Fun(param, result))
     }
 
-    /// `params[0] => params[1] => ... => result`
+    /// Adds `params[0] => params[1] => ... => result`.
     pub fn funs(&mut self, params: &[TyId], result: TyId) -> TyId {
         params.iter().rev().fold(result, |result, param| self.fun(*param, result))
     }
 
-    /// The node that stands for `ty`, links followed.
+    /// Returns the representative of `ty`, with path compression.
     pub fn find(&mut self, ty: TyId) -> TyId {
         let root = self.root(ty);
         let mut at = ty;
@@ -175,7 +175,7 @@ impl Table {
         root
     }
 
-    /// As [`Self::find`], links left as they are.
+    /// As [`Self::find`], without path compression.
     #[must_use]
     pub fn root(&self, mut ty: TyId) -> TyId {
         while let Node::Link(next) = self.nodes[ty] {
@@ -184,13 +184,13 @@ impl Table {
         ty
     }
 
-    /// What `ty` is.
+    /// Returns the node of `ty`.
     #[must_use]
     pub fn node(&self, ty: TyId) -> &Node {
         &self.nodes[self.root(ty)]
     }
 
-    /// The variable that `ty` is, if it is one.
+    /// Returns the variable of `ty`, if it is one.
     #[must_use]
     pub fn as_var(&self, ty: TyId) -> Option<&Variable> {
         match self.node(ty) {
@@ -199,7 +199,7 @@ impl Table {
         }
     }
 
-    /// The variable that `ty` is, if it is one, to be changed.
+    /// Returns the variable of `ty` for modification, if it is one.
     pub fn as_var_mut(&mut self, ty: TyId) -> Option<&mut Variable> {
         let root = self.find(ty);
         match &mut self.nodes[root] {
@@ -208,7 +208,7 @@ impl Table {
         }
     }
 
-    /// Whether `ty` is `Double`, `Int`, ... : the node itself, links followed.
+    /// Returns whether `ty` is the node `other`, such as `Double`.
     #[must_use]
     pub fn is(&self, ty: TyId, other: TyId) -> bool {
         self.root(ty) == self.root(other)
@@ -218,7 +218,7 @@ impl Table {
             )
     }
 
-    /// Asks `ty` to be of `class`.
+    /// Requires `ty` to be of `class`.
     pub fn restrict(&mut self, ty: TyId, class: Class) -> Result<(), Mismatch> {
         let root = self.find(ty);
         match (&mut self.nodes[root], class) {
@@ -235,7 +235,7 @@ impl Table {
         }
     }
 
-    /// Makes `a` and `b` equal.
+    /// Unifies `a` and `b`.
     pub fn unify(&mut self, a: TyId, b: TyId) -> Result<(), Mismatch> {
         let mut fuel = MAX_TYPE_NODES;
         self.unify_within(a, b, &mut fuel, 0)
@@ -278,8 +278,8 @@ impl Table {
         }
     }
 
-    /// Makes two variables one. A constraint about both is in both lists of watchers, so that it is
-    /// enough to wake the shorter one, unless the merged variable is stricter, or a number as written where it was none.
+    /// Merges two variables. A constraint on both is in both lists of watchers, so that waking the shorter one
+    /// suffices, unless the merged variable is stricter, or becomes a number literal.
     fn merge(&mut self, a: TyId, b: TyId) {
         let take = |node: &mut Node| match std::mem::replace(node, Node::Error) {
             Node::Var(variable) => variable,
@@ -289,7 +289,7 @@ impl Table {
         let (a, b) = if va.rank >= vb.rank { (a, b) } else { (b, a) };
         let rank = va.rank.max(vb.rank).saturating_add(u8::from(va.rank == vb.rank));
         let (mut long, mut short) = if va.watchers.len() >= vb.watchers.len() { (va, vb) } else { (vb, va) };
-        // Those that are woken enter themselves again; each once, or lists of doubles would double.
+        // Woken constraints register themselves again; duplicates are removed, or the lists would grow exponentially.
         short.watchers.sort_unstable();
         short.watchers.dedup();
         self.woken.append(&mut short.watchers);
@@ -322,7 +322,7 @@ impl Table {
         Ok(())
     }
 
-    /// Checks that `var` is not in `ty`, and brings the variables of `ty` to `level` at most.
+    /// Checks that `var` does not occur in `ty`, and lowers the levels of the variables of `ty` to at most `level`.
     fn adjust(&mut self, var: TyId, level: u32, ty: TyId, fuel: &mut u32, depth: u32) -> Result<(), Mismatch> {
         let ty = self.find(ty);
         *fuel = fuel.checked_sub(1).ok_or(Mismatch::TooLarge)?;
@@ -354,7 +354,7 @@ impl Table {
         }
     }
 
-    /// The variables in `ty`, in the order of the text of the type; `None` when it is too large.
+    /// Returns the variables in `ty`, in the order of the type's text; `None` if it is too large.
     #[must_use]
     pub fn vars_of(&self, ty: TyId) -> Option<Vec<TyId>> {
         let (mut vars, mut stack, mut fuel) = (Vec::new(), vec![ty], MAX_TYPE_NODES);
@@ -372,7 +372,7 @@ impl Table {
         Some(vars)
     }
 
-    /// `ty` with each variable in `map` replaced; `Err` when it is too large.
+    /// Returns `ty` with each variable in `map` replaced; `Err` if it is too large.
     pub fn substitute(&mut self, ty: TyId, map: &impl Fn(TyId) -> Option<TyId>) -> Result<TyId, Mismatch> {
         let mut fuel = MAX_TYPE_NODES;
         self.substitute_within(ty, map, &mut fuel, 0)
@@ -414,13 +414,13 @@ impl Table {
         }
     }
 
-    /// Whether `ty` is a function.
+    /// Returns whether `ty` is a function.
     #[must_use]
     pub fn is_function(&self, ty: TyId) -> bool {
         matches!(self.nodes[self.root(ty)], Node::Fun(..))
     }
 
-    /// Whether no function is among the arguments of `ty`, or in its data.
+    /// Returns whether neither the arguments of `ty` nor its data contain functions.
     #[must_use]
     pub fn is_first_order(&self, mut ty: TyId) -> bool {
         let mut stack = Vec::new();
@@ -429,7 +429,7 @@ impl Table {
             ty = *result;
         }
         stack.push(ty);
-        // Types share their parts.
+        // Types share parts.
         let mut seen = FxHashSet::default();
         while let Some(ty) = stack.pop() {
             let root = self.root(ty);
@@ -444,7 +444,7 @@ impl Table {
         true
     }
 
-    /// The type in the syntax of F~; variables are called `a`, `b`, ... in the order of `names`.
+    /// Returns the type in the syntax of F~; variables are called `a`, `b`, ... in the order of `names`.
     pub fn show(&self, ty: TyId, names: &mut TypeNames) -> String {
         let mut out = String::new();
         let mut fuel = 200;
@@ -498,7 +498,7 @@ impl Table {
     }
 }
 
-/// What type variables are called in one message or one printed type.
+/// Names of type variables in one message or one printed type.
 #[derive(Default)]
 pub struct TypeNames {
     given: FxHashMap<TyId, usize>,
@@ -516,7 +516,7 @@ impl TypeNames {
         if k < 26 { letter.to_string() } else { format!("{letter}{}", k / 26) }
     }
 
-    /// The variables named so far, in the order of their names, with their names.
+    /// Returns the variables named so far, in the order of their names, with their names.
     pub fn named(&self) -> impl Iterator<Item = (TyId, String)> {
         self.order.iter().enumerate().map(|(k, var)| {
             let letter = char::from(b'a' + u8::try_from(k % 26).unwrap_or(0));

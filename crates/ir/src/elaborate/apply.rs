@@ -1,4 +1,4 @@
-//! The language's own functions, applied to all their arguments.
+//! Built-in functions, fully applied.
 
 use super::values::Value;
 use super::{Elaborator, Stop};
@@ -141,7 +141,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// A block inside a loop.
+    /// Makes a block inside a loop.
     pub(super) fn loop_block(
         &mut self,
         index: VarId,
@@ -155,7 +155,7 @@ impl<'p> Elaborator<'p> {
         Ok(self.b.pop_block(result))
     }
 
-    /// `build size (fun index -> body)`; the size is known not to be negative.
+    /// Makes `build size (fun index -> body)`; the size is known not to be negative.
     pub(super) fn build(
         &mut self,
         size: Size,
@@ -170,7 +170,7 @@ impl<'p> Elaborator<'p> {
         Ok(self.b.compute(Expr::Build { size, index, body }))
     }
 
-    /// `scan f init n`: the last state, and the array of what each step makes besides.
+    /// Makes `scan f init n`: the last state, and the array of the elements made by the iterations.
     fn scan(&mut self, f: &Value<'p>, init: VarId, n: VarId, span: Span) -> Result<VarId, Stop> {
         let count = self.b.size_of(n);
         self.natural_size(&count, span);

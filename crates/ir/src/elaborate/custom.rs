@@ -1,7 +1,7 @@
-//! Functions that state their own derivative: `withDerivative`, `constant`.
+//! Functions with their own derivative: `withDerivative`, `constant`.
 //!
-//! The function and its rules are inlined here like any other, with the function itself, inside of its rules, as
-//! something that can only be applied ([`Expr::Again`]).
+//! The function and its rules are inlined like any other; inside its rules, the function itself is a value that can
+//! only be applied ([`Expr::Again`]).
 
 use super::values::{Fun, Value};
 use super::{Elaborator, Stop};
@@ -10,7 +10,7 @@ use chainrule_base::{Diagnostic, Span};
 use std::rc::Rc;
 
 impl<'p> Elaborator<'p> {
-    /// `constant x`: `x`, with a derivative of zero.
+    /// Makes `constant x`: `x`, with a derivative of zero.
     pub(super) fn constant(&mut self, x: VarId, span: Span) -> VarId {
         let ty = self.b.ty(x).clone();
         if !ty.has_double() {
@@ -22,7 +22,7 @@ impl<'p> Elaborator<'p> {
         self.b.compute(Expr::Custom(Box::new(Custom { at: x, param, body, rule: None, promised })))
     }
 
-    /// `withDerivative f forward reverse x`.
+    /// Makes `withDerivative f forward reverse x`.
     pub(super) fn with_derivative(
         &mut self,
         f: &Value<'p>,

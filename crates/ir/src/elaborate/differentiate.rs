@@ -1,9 +1,9 @@
 //! Derivatives (sections 3.1 and 3.3 and algorithm 1 of the dF~ paper).
 //!
-//! Everything becomes `Jvp`, the dual numbers of a function at a point along a direction: the
-//! direction is 1 for a scalar, and for an array one-hot, one direction for each element. Gradients of scalars by
-//! arrays, and `vjp`, become `Vjp`, which is worked out by reverse mode.
-//! Variables of the blocks around a `Jvp` are constants in it, which keeps nested derivatives apart.
+//! Every derivative becomes `Jvp`, the dual numbers of a function at a point along a direction. The direction is 1 for
+//! a scalar, and one-hot for an array, one direction for each element. Gradients of scalars by arrays, and `vjp`,
+//! become `Vjp`, which reverse mode expands. Variables of blocks around a `Jvp` are constants in it, which separates
+//! nested derivatives.
 
 use super::values::{Env, Value};
 use super::{Elaborator, Stop};
@@ -13,7 +13,7 @@ use crate::{Expr, Size, Type, VarId};
 use chainrule_base::Span;
 use chainrule_ops::Op;
 
-/// A way into a value: to one of its doubles.
+/// A step of a path into a value, to one of its doubles.
 #[derive(Clone, Copy)]
 enum Step {
     /// The element at this index.
@@ -22,11 +22,11 @@ enum Step {
     Component(usize),
 }
 
-/// Makes something for the double at the end of a path.
+/// Makes the value for the double at a path.
 type Leaf<'a, 'p> = dyn FnMut(&mut Elaborator<'p>, &[Step]) -> Result<VarId, Stop> + 'a;
 
 impl<'p> Elaborator<'p> {
-    /// `Jvp` of `body` at `at` along `along`, with the type of the value itself.
+    /// Makes the `Jvp` of `body` at `at` along `along`, with the type of the value itself.
     fn dual(
         &mut self,
         at: &[VarId],
@@ -51,7 +51,7 @@ impl<'p> Elaborator<'p> {
         Ok((dual, primal))
     }
 
-    /// The dual number of `f` at `x` along `along`, with the type of the value itself.
+    /// Makes the dual number of `f` at `x` along `along`, with the type of the value itself.
     pub(super) fn derivative(
         &mut self,
         f: &Value<'p>,
@@ -61,18 +61,18 @@ impl<'p> Elaborator<'p> {
     ) -> Result<(VarId, Type), Stop> {
         self.dual(&[x], &[along], span, |this, params| {
             let value = this.call_data(f, params, span)?;
-            // Where a `Double` is differentiated, an `Int` would have no tangent.
+            // A differentiated `Double` must not be an `Int`, which would have no tangent.
             Ok(this.real(value))
         })
     }
 
-    /// The derivative of `f` at `x` along `along`.
+    /// Makes the derivative of `f` at `x` along `along`.
     pub(super) fn tangent_along(&mut self, f: &Value<'p>, x: VarId, along: VarId, span: Span) -> Result<VarId, Stop> {
         let (dual, primal) = self.derivative(f, x, along, span)?;
         self.tangent(dual, &primal, span)
     }
 
-    /// The tangent in a dual number over `primal`; `Int`s and `Bool`s are themselves.
+    /// Makes the tangent of a dual number over `primal`; `Int`s and `Bool`s stay.
     fn tangent(&mut self, dual: VarId, primal: &Type, span: Span) -> Result<VarId, Stop> {
         match primal {
             Type::Double => Ok(self.component(dual, 1)),
@@ -92,7 +92,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// A value shaped like `ty` of what `leaf` makes for each double of it.
+    /// Makes a value of the shape of `ty` with the result of `leaf` for each double.
     fn for_each_double(
         &mut self,
         ty: &Type,
@@ -121,7 +121,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// The value of type `ty` that is 1 at `path` and 0 elsewhere; 0 everywhere without a path.
+    /// Makes the value of type `ty` that is 1 at `path` and 0 elsewhere; 0 everywhere without a path.
     fn one_hot(&mut self, ty: &Type, path: Option<&[Step]>, span: Span) -> Result<VarId, Stop> {
         match (ty, path) {
             (Type::Double, hot) => Ok(self.b.real(if hot.is_some() { 1.0 } else { 0.0 })),
@@ -153,7 +153,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// The dual numbers of `f` at `x` along each one-hot direction (figure 5): `grad`, `jacob`, `mgrad`.
+    /// Makes the dual numbers of `f` at `x` along each one-hot direction (figure 5): `grad`, `jacob`, `mgrad`.
     pub(super) fn duals(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
         self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
@@ -162,8 +162,8 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// The derivatives of the scalar `f` at `x` by each double of `x`: of a scalar by forward mode, of anything
-    /// else by reverse mode.
+    /// Makes the derivatives of the scalar `f` at `x` by each double of `x`: for a scalar by forward mode, otherwise by
+    /// reverse mode.
     pub(super) fn gradient(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let one = self.b.real(1.0);
         if *self.b.ty(x) == Type::Double {
@@ -173,7 +173,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// The cotangent of `x` for that of `f x`; there are only `Double`s in both.
+    /// Makes the cotangent of `x` for that of `f x`; both only contain `Double`s.
     pub(super) fn pulled_back(&mut self, f: &Value<'p>, x: VarId, cotangent: VarId, span: Span) -> Result<VarId, Stop> {
         let outer = self.b.vars.len();
         let ty = self.b.ty(x).clone();
@@ -189,13 +189,13 @@ impl<'p> Elaborator<'p> {
         Ok(self.component(whole, 1))
     }
 
-    /// The derivative along `along` of the gradient of `f`.
+    /// Makes the derivative along `along` of the gradient of `f`.
     pub(super) fn gradient_along(&mut self, f: &Value<'p>, x: VarId, along: VarId, span: Span) -> Result<VarId, Stop> {
         let (dual, primal) = self.dual(&[x], &[along], span, |this, params| this.gradient(f, params[0], span))?;
         self.tangent(dual, &primal, span)
     }
 
-    /// Row `i` holds the derivatives by the `i`th element of the gradient.
+    /// Makes the Hessian: row `i` has the derivatives of element `i` of the gradient.
     pub(super) fn hessian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
         self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
@@ -204,7 +204,7 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// For each double of `x` the second derivative of `f` by it alone.
+    /// Makes the second derivative of `f` by each double of `x` alone.
     pub(super) fn hessian_diagonal(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
         self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
@@ -217,13 +217,13 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// Row `i` holds the derivatives of the `i`th output; by the cheaper way, of both under a condition where that depends on
-    /// sizes.
+    /// Makes the Jacobian: row `i` has the derivatives of output `i`. Uses the cheaper mode, or both under a condition
+    /// if that depends on sizes.
     pub(super) fn jacobian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let Type::Array(inputs, _) = self.b.ty(x).clone() else {
             return self.bug(span, "a Jacobian by something that is no array");
         };
-        // The size of the result is known when it is there; what is not used goes.
+        // The value determines the size of the result; unused parts are removed later.
         let value = self.call_data(f, &[x], span)?;
         let Type::Array(outputs, element) = self.b.ty(value).clone() else {
             return self.bug(span, "a Jacobian of something that is no array");
@@ -242,7 +242,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// One function evaluation for each input, then the transpose.
+    /// Makes one function evaluation for each input, then transposes.
     fn jacobian_by_columns(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
         let columns = self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
@@ -261,7 +261,7 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// Reverse mode for each output.
+    /// Makes the Jacobian by reverse mode for each output.
     fn jacobian_by_rows(&mut self, f: &Value<'p>, x: VarId, outputs: Size, span: Span) -> Result<VarId, Stop> {
         let ty = Type::array(outputs.clone(), Type::Double);
         self.build(outputs, span, |this, o| {
@@ -271,7 +271,7 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// `deriv e x` (algorithm 1): `e` with `x` differentiated and every other variable constant.
+    /// Makes `deriv e x` (algorithm 1): `e` with `x` differentiated and every other variable constant.
     pub(super) fn deriv(&mut self, body: &'p Core, place: LocalRef, env: Env, span: Span) -> Result<VarId, Stop> {
         let owner = self.owner(place, env.frame);
         let slot = place.slot as usize;
@@ -292,7 +292,7 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// `forward f (a, a_tan) (b, b_tan)`: the dual number itself.
+    /// Makes `forward f (a, a_tan) (b, b_tan)`: the dual number itself.
     pub(super) fn forward(
         &mut self,
         function: &'p Core,

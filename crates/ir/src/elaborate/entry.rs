@@ -1,4 +1,4 @@
-//! The function that is made: its parameters, their sizes, what is required of them.
+//! Signature of the elaborated function: its parameters, their sizes, its requirements.
 
 use super::values::{Env, Fun, Value};
 use super::{Elaborator, Stop};
@@ -55,7 +55,7 @@ impl<'p> Elaborator<'p> {
         self.as_data(&value, definition.span)
     }
 
-    /// The types at which `def` is made: what its constraints leave open is `Double`.
+    /// Returns the types at which `def` is elaborated: open types become `Double`.
     fn settle(&mut self, def: DefId) -> Result<(Box<[TyId]>, TyId), Stop> {
         let definition = &self.program.defs[def];
         let too_large = || Diagnostic::limitation(format!("the type of `{}` is too large", definition.name));
@@ -96,7 +96,7 @@ impl<'p> Elaborator<'p> {
         if self.diagnostics.has_errors() { Err(Stop) } else { Ok((inst, ty)) }
     }
 
-    /// Makes parameters of the types `tys`; `fun` says what they are called and annotated with.
+    /// Makes parameters of the types `tys`; `fun` has their names and annotations.
     fn declare(
         &mut self,
         tys: &[TyId],
@@ -153,8 +153,8 @@ impl<'p> Elaborator<'p> {
         var
     }
 
-    /// The type of a parameter. `name` is what its sizes are called after, `owner` the parameter itself,
-    /// `dim` the dimension of the array at hand, from 0.
+    /// Returns the type of a parameter. `name` is the prefix of its sizes' names, `owner` the parameter itself, `dim`
+    /// the current dimension of the array, from 0.
     fn param_type(
         &mut self,
         ty: TyId,
@@ -257,15 +257,15 @@ impl<'p> Elaborator<'p> {
     }
 }
 
-/// What the sizes in the annotations of a function's parameters are.
+/// Sizes in the annotations of a function's parameters.
 struct Entry<'a> {
     sizes: FxHashMap<LocalRef, Size>,
-    /// The size variables that the function brings in.
+    /// Size variables that the function introduces.
     own: &'a [(LocalRef, Name, Span)],
     env: Env,
 }
 
-/// Whether `place` is a whole dimension somewhere in `annotation`.
+/// Returns whether `place` is a whole dimension somewhere in `annotation`.
 fn is_whole(annotation: &CoreType, place: LocalRef) -> bool {
     match annotation {
         CoreType::Other => false,

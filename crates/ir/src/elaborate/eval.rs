@@ -1,4 +1,4 @@
-//! Expressions.
+//! Elaboration of expressions.
 
 use super::values::{Env, Fun, Value};
 use super::{Elaborator, MAX_CALLS, MAX_DEPTH, MAX_PARTS, MAX_VARIABLES, Stop};
@@ -11,11 +11,11 @@ use chainrule_ops::{Op, Type as Kind};
 use chainrule_syntax::tree::Infix;
 use std::rc::Rc;
 
-/// How many branches one `if` may have.
+/// Maximum number of branches of one `if`.
 const MAX_ARMS: usize = 200;
 
 impl<'p> Elaborator<'p> {
-    /// The value of `core`.
+    /// Evaluates `core`.
     pub(super) fn eval(&mut self, core: &'p Core, env: Env) -> Result<Value<'p>, Stop> {
         if self.depth >= MAX_DEPTH {
             return self.too_deep(core.span);
@@ -28,7 +28,7 @@ impl<'p> Elaborator<'p> {
         value
     }
 
-    /// The value of `core`, which is data.
+    /// Evaluates `core`, which is data.
     pub(super) fn data(&mut self, core: &'p Core, env: Env) -> Result<VarId, Stop> {
         let value = self.eval(core, env)?;
         self.as_data(&value, core.span)
@@ -57,7 +57,7 @@ impl<'p> Elaborator<'p> {
                 if self.is_int(core.ty, env.types) {
                     self.b.int(*n)
                 } else {
-                    #[allow(clippy::cast_precision_loss)] // a number as written is the nearest double
+                    #[allow(clippy::cast_precision_loss)] // a number literal is the nearest double
                     self.b.real(*n as f64)
                 }
             }
@@ -132,7 +132,7 @@ impl<'p> Elaborator<'p> {
 
     // Names.
 
-    /// The frame that owns `place`, seen from `frame`.
+    /// Returns the frame that owns `place`, starting at `frame`.
     pub(super) fn owner(&self, place: LocalRef, mut frame: usize) -> usize {
         while let Some(f) = self.frames.get(frame)
             && f.level > place.level
@@ -165,7 +165,7 @@ impl<'p> Elaborator<'p> {
         if is_function {
             return self.eval(&definition.core, env);
         }
-        // Data is computed once, outside of everything.
+        // Data is computed once, outside all functions.
         let key: Vec<TyId> = definition.scheme.vars.iter().map(|v| self.concrete(*v, types)).collect();
         if let Some(var) = self.constants.get(&(def, key.clone())) {
             return Ok(Value::Data(*var));
@@ -181,7 +181,7 @@ impl<'p> Elaborator<'p> {
         Ok(Value::Data(var))
     }
 
-    /// Binds what `pattern` names to `value` or its components.
+    /// Binds the names of `pattern` to `value` or its components.
     pub(super) fn bind(
         &mut self,
         pattern: &'p CorePattern,
@@ -240,7 +240,7 @@ impl<'p> Elaborator<'p> {
         self.call(function, values, span)
     }
 
-    /// `function` applied to `args`.
+    /// Applies `function` to `args`.
     pub(super) fn call(
         &mut self,
         mut function: Value<'p>,
@@ -331,7 +331,7 @@ impl<'p> Elaborator<'p> {
         var
     }
 
-    /// Takes the parts of a tuple of `fields` off what all tuples together may have.
+    /// Subtracts the parts of a tuple of `fields` from the budget of all tuples.
     fn spend_parts(&mut self, fields: &[VarId], span: Span) -> Result<(), Stop> {
         let mut open: Vec<&Type> = fields.iter().map(|field| self.b.ty(*field)).collect();
         let mut n_parts = self.n_parts;
@@ -362,7 +362,7 @@ impl<'p> Elaborator<'p> {
         var
     }
 
-    /// A component; of a tuple that was made here, what it was made of.
+    /// Returns a component; for a tuple made by elaboration, its operand.
     pub(super) fn component(&mut self, tuple: VarId, index: usize) -> VarId {
         match self.tuples.get(&tuple).and_then(|fields| fields.get(index)) {
             Some(field) => *field,
@@ -385,12 +385,12 @@ impl<'p> Elaborator<'p> {
         Ok(self.b.array(&vars))
     }
 
-    /// A `Double` from a number.
+    /// Converts a number to a `Double`.
     pub(super) fn real(&mut self, var: VarId) -> VarId {
         if *self.b.ty(var) == Type::Int { self.b.to_real(var) } else { var }
     }
 
-    /// A row of the operator table: `Int`s stay `Int`s where it has an integer value for them.
+    /// Makes an operator of the table: `Int`s stay `Int`s if it has an integer value for them.
     pub(super) fn op(&mut self, op: Op, args: &[VarId]) -> VarId {
         let row = op.row();
         let is_int = |this: &Self, var: VarId| *this.b.ty(var) == Type::Int;
@@ -412,7 +412,7 @@ impl<'p> Elaborator<'p> {
         self.b.op(op, &args)
     }
 
-    /// An operator between operands, both computed.
+    /// Makes an infix operator of two computed operands.
     pub(super) fn infix_op(&mut self, infix: Infix, a: VarId, b: VarId) -> VarId {
         let op = builtin::infix_op(infix);
         match infix {
@@ -445,8 +445,8 @@ impl<'p> Elaborator<'p> {
         Ok(left)
     }
 
-    /// `left && right` and `left || right`: the right side is computed only where it is asked for,
-    /// unless that can be done anyway without harm.
+    /// Makes `left && right` and `left || right`: the right side is only computed if needed, unless computing it is
+    /// harmless.
     fn lazily(&mut self, infix: Infix, left: VarId, right: &'p Core, env: Env) -> Result<VarId, Stop> {
         let and = infix == Infix::And;
         match self.decided.get(&left) {
@@ -467,7 +467,7 @@ impl<'p> Elaborator<'p> {
         Ok(self.b.compute(Expr::If { condition: left, then, otherwise }))
     }
 
-    /// A block that may not be computed.
+    /// Makes a block that may not run.
     pub(super) fn branch(&mut self, body: impl FnOnce(&mut Self) -> Result<VarId, Stop>) -> Result<Block, Stop> {
         self.conditional += 1;
         self.b.push_block();
@@ -502,7 +502,7 @@ impl<'p> Elaborator<'p> {
     }
 }
 
-/// Whether an operation neither fails nor costs much: it may be computed where it is not asked for.
+/// Returns whether an operation neither fails nor is costly: it may be computed when it is not needed.
 fn is_harmless(expr: &Expr) -> bool {
     match expr {
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::ToReal(_) | Expr::Tuple(_) | Expr::Component(..) => true,

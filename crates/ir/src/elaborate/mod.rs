@@ -1,18 +1,18 @@
-//! From checked definitions to the IR: normalisation by evaluation.
+//! Elaboration of checked definitions to the IR: normalisation by evaluation.
 //!
-//! The core language is evaluated with functions as values of the compiler and data as variables of
-//! the function in the making. Every application is so inlined, every argument is computed once, and
-//! sizes appear in the types as polynomials, where they are checked.
+//! The core language is evaluated with functions as compile-time values and data as variables of the function under
+//! construction. So every application is inlined, every argument is computed once, and sizes are polynomials in types,
+//! where they are checked.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `entry` | parameters, sizes and requirements of the function that is made |
+//! | `entry` | parameters, sizes and requirements of the elaborated function |
 //! | `eval` | expressions |
-//! | `apply` | the language's own functions |
+//! | `apply` | built-in functions |
 //! | `differentiate` | derivatives: one-hot directions, `Jvp` |
-//! | `custom` | functions that state their own derivative |
-//! | `sizes` | sizes that must be equal, indices that must be in range |
-//! | `values` | functions and data at compile time |
+//! | `custom` | functions with their own derivative |
+//! | `sizes` | equality of sizes, ranges of indices |
+//! | `values` | compile-time values |
 
 mod apply;
 mod custom;
@@ -31,28 +31,28 @@ use crate::{Builder, Function, Size, Stmt, VarId};
 use chainrule_base::{Diagnostic, Diagnostics, Name, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most variables that a function may have before inlining is stopped.
+/// Maximum number of variables of a function; inlining stops there.
 pub const MAX_VARIABLES: usize = 1_000_000;
-/// The most components that the tuples of a function may have, with those of tuples inside of others.
+/// Maximum total number of components of the tuples of a function, including nested ones.
 pub const MAX_PARTS: usize = 1_000_000;
-/// How many calls may be inlined inside each other.
+/// Maximum nesting of inlined calls.
 pub const MAX_CALLS: usize = 200;
-/// How deep expressions and calls together may nest.
+/// Maximum nesting of expressions and calls together.
 pub const MAX_DEPTH: usize = 4_000;
-/// The stack that elaboration runs on: room for [`MAX_DEPTH`] with a wide margin.
+/// Stack of elaboration: enough for [`MAX_DEPTH`] with a wide margin.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Elaboration cannot go on; why was said.
+/// Elaboration stops; the reason was reported.
 #[derive(Debug)]
 pub(super) struct Stop;
 
 impl Program {
-    /// The function that `name` means at the end of the root file, as IR. A constant is a function
-    /// without parameters. Types that are still open are `Double`; sizes that no annotation names
-    /// become size parameters called after the parameters (`x_len`, `a_rows`, `a_cols`).
+    /// Returns the function `name` of the root file as IR. A constant is a function without parameters. Open types are
+    /// `Double`; sizes without annotations become size parameters named after the parameters (`x_len`, `a_rows`,
+    /// `a_cols`).
     ///
     /// # Errors
-    /// What is wrong with its sizes, or what Chainrule cannot do.
+    /// Faults of its sizes, or limitations of Chainrule.
     pub fn elaborate(&self, name: &str) -> Result<Function, Diagnostics> {
         let Some(def) = self.globals.get(name).copied() else {
             let mut known: Vec<&str> = self.globals.keys().map(|n| &**n).collect();
@@ -66,18 +66,18 @@ impl Program {
         self.elaborate_definition(def)
     }
 
-    /// The expression `text`, which sees what the root file sees, as a function without parameters.
+    /// Returns the expression `text`, in the scope of the root file, as a function without parameters.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Faults of the expression.
     pub fn elaborate_expr(&self, sources: &mut Sources, text: &str) -> Result<Function, Diagnostics> {
         let name = Name::new("it");
         let program = self.with_expression(sources, &name, text)?;
         program.elaborate(&name)
     }
 
-    /// `work` on a copy of the types, to which it adds. It is kept for the next one while it is not much larger: to elaborate
-    /// all definitions of a program takes time in proportion to them.
+    /// Runs `work` on a copy of the types, which it may extend. The copy is reused while it is not much larger, so that
+    /// elaborating all definitions of a program takes linear time.
     fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
         let kept = self.spare.lock().ok().and_then(|mut spare| spare.take());
         let mut table = kept.unwrap_or_else(|| self.table.clone());
@@ -92,13 +92,13 @@ impl Program {
     }
 
     fn elaborate_definition(&self, def: DefId) -> Result<Function, Diagnostics> {
-        // A stack of its own: calls nest as deep as the program nests them.
+        // A separate stack: calls nest as deep as those of the program.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("chainrule".to_owned()).stack_size(STACK_BYTES);
             let spawned = thread.spawn_scoped(scope, || self.with_table(|table| Elaborator::new(self, table).run(def)));
             match spawned.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(result)) => result,
-                // A panic goes on in the thread that waits, where somebody may turn it into a message.
+                // A panic is resumed in the waiting thread, where it may become a message.
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
                 Err(why) => Err(Diagnostic::limitation("there is no room for the stack that elaboration needs")
                     .with_reason(why.to_string())
@@ -108,40 +108,40 @@ impl Program {
     }
 }
 
-/// The state of elaboration.
+/// State of elaboration.
 struct Elaborator<'p> {
     program: &'p Program,
     table: &'p mut Table,
     b: Builder,
     frames: Vec<Frame<'p>>,
-    /// What type variables are, with the frame to look in next.
+    /// Instances of type variables, with the next frame to search.
     types: Vec<(FxHashMap<TyId, TyId>, Option<usize>)>,
     diagnostics: Diagnostics,
-    /// Loops around the place at hand, outermost first.
+    /// Enclosing loops, outermost first.
     loops: Vec<Loop>,
-    /// How many branches and `while`s are around the place at hand: what is in them may not happen.
+    /// Number of enclosing branches and `while`s, whose content may not run.
     conditional: u32,
-    /// The calls that are being inlined, outermost first: what is called, and where.
+    /// Current inlined calls, outermost first: callee and span.
     calls: Vec<(Option<Name>, Span)>,
     depth: usize,
     /// Number of components of all tuples so far.
     n_parts: usize,
-    /// Constants that were computed, and the statements that do so.
+    /// Computed constants, and their statements.
     constants: FxHashMap<(DefId, Vec<TyId>), VarId>,
     prelude: Vec<Stmt>,
-    /// The components of tuples that were made here.
+    /// Components of tuples made by elaboration.
     tuples: FxHashMap<VarId, Vec<VarId>>,
-    /// Conditions that are decided.
+    /// Decided conditions.
     decided: FxHashMap<VarId, bool>,
-    /// What messages call arrays without a name.
+    /// Descriptions of unnamed arrays in messages.
     described: FxHashMap<VarId, String>,
-    /// What messages call sizes: of what they are the number of what.
+    /// Descriptions of sizes in messages: the array, and the kind of its dimension.
     owners: FxHashMap<VarId, (String, &'static str)>,
     /// Size parameters.
     natural: FxHashSet<VarId>,
-    /// `Int` parameters and size parameters: what requirements may be about.
+    /// `Int` parameters and size parameters: variables of requirements.
     at_entry: FxHashSet<VarId>,
-    /// Polynomials that are not negative at entry.
+    /// Polynomials that are nonnegative at entry.
     known: Vec<Size>,
 }
 
@@ -189,7 +189,7 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// Says `message` about `span`: in the program's text, with the calls that led into the library.
+    /// Reports `message` about `span`, in the program's text, with the calls that led into the library.
     fn say(&mut self, span: Span, label: &str, message: Diagnostic) {
         let program = self.program;
         let in_library = |span: Span| program.is_library(span);
@@ -200,7 +200,7 @@ impl<'p> Elaborator<'p> {
             if let Some((name, at)) = call {
                 let inside = name.as_ref().map_or("in this call".to_owned(), |n| format!("in this call of `{n}`"));
                 if let (Some(name), sizes::OUT_OF_RANGE) = (name, message.title.as_str()) {
-                    // What is wrong are the sizes that it was given; one place that shows it is enough.
+                    // The fault is in the sizes of its arguments; one span is enough.
                     message.title = format!("`{name}` cannot take arguments of these sizes");
                     if self.diagnostics.iter().any(|said| said.title == message.title && said.span() == Some(at)) {
                         return;
@@ -213,7 +213,7 @@ impl<'p> Elaborator<'p> {
             usize::from(in_library(span) && !message.labels.is_empty()),
             chainrule_base::diagnostic::Label { span, text: label.to_owned() },
         );
-        // The outermost call is the function that is made.
+        // The outermost call is the elaborated function.
         let named = self.calls.iter().skip(1).rev().find_map(|(name, at)| Some((name.clone()?, *at)));
         if let Some((name, at)) = named
             && !in_library(span)
@@ -226,13 +226,13 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// Says `message` and stops.
+    /// Reports `message` and stops.
     fn stop<T>(&mut self, span: Span, label: &str, message: Diagnostic) -> Result<T, Stop> {
         self.say(span, label, message);
         Err(Stop)
     }
 
-    /// What cannot be, had inference done its work.
+    /// Reports a state that inference should have excluded.
     fn bug<T>(&mut self, span: Span, what: &str) -> Result<T, Stop> {
         self.stop(span, "here", Diagnostic::bug(format!("elaboration met {what}")))
     }
@@ -248,7 +248,7 @@ impl<'p> Elaborator<'p> {
         self.types.len() - 1
     }
 
-    /// `ty` with its variables replaced by what they are in the type frame `at`.
+    /// Returns `ty` with its variables replaced by their instances in the type frame `at`.
     fn concrete(&mut self, ty: TyId, at: usize) -> TyId {
         let types = &self.types;
         let look = |var: TyId| {

@@ -1,5 +1,4 @@
-//! Sizes that must be equal and indices that must be in range: proved, refuted, required at entry, or
-//! left to be checked when the program runs.
+//! Equality of sizes and ranges of indices: proved, refuted, required at entry, or left to be checked at run time.
 
 use super::values::{Env, Value};
 use super::{Elaborator, Stop};
@@ -10,19 +9,19 @@ use crate::{Expr, Requirement, Size, Type, Var, VarId};
 use chainrule_base::{Diagnostic, Id, Span, count};
 use chainrule_syntax::tree::Infix;
 
-/// What is known of a polynomial that must not be negative.
+/// Verdict about a polynomial that must be nonnegative.
 enum Verdict {
     /// It holds.
     Proved,
-    /// It does not, for this value of it.
+    /// It does not hold, for this value of it.
     Refuted(Size),
-    /// It holds if this holds, which depends on the arguments only.
+    /// It holds if this holds, which only depends on the arguments.
     AtEntry(Size),
-    /// Nobody knows before the program runs.
+    /// Only known at run time.
     Unknown,
 }
 
-/// The title of what is said of an index that is surely out of range.
+/// Title of messages about an index that is certainly out of range.
 pub(super) const OUT_OF_RANGE: &str = "index out of range";
 
 impl Elaborator<'_> {
@@ -34,8 +33,8 @@ impl Elaborator<'_> {
         named(size, &self.b.vars)
     }
 
-    /// Whether `size >= 0` wherever the place at hand is reached; `is_extent`: an array's type says so, whether or not its
-    /// elements are reached.
+    /// Judges whether `size >= 0` whenever the current position is reached; `is_extent`: it is an array's extent,
+    /// whether or not its elements are reached.
     fn judge(&self, size: &Size, is_extent: bool) -> Verdict {
         let facts = self.facts();
         if facts.holds(size) {
@@ -50,7 +49,7 @@ impl Elaborator<'_> {
         }
         let (least, corner) = facts.minimum(size);
         let outside = Facts { loops: &[], natural: &self.natural, known: &self.known };
-        // How often each loop runs at the indices where `size` is least.
+        // Counts of the loops at the indices that minimise `size`.
         let counts: Vec<Size> = self
             .loops
             .iter()
@@ -63,17 +62,17 @@ impl Elaborator<'_> {
         let runs = |count: &Size| outside.holds(&count.sub(&one));
         let reached = self.loops.iter().zip(&counts).all(|(l, count)| l.count == *count || runs(count));
         if outside.holds(&least.neg().sub(&one)) && !corner.is_empty() && reached {
-            // At one index at least, unless a loop runs over nothing.
+            // At some index, unless a loop has no iterations.
             return Verdict::Refuted(least);
         }
         if !least.vars().iter().all(|v| self.at_entry.contains(v)) {
             return Verdict::Unknown;
         }
-        // Where a loop does not run, nothing is needed: then the requirement must hold by itself.
+        // If a loop does not run, nothing is required: then the requirement must hold separately.
         for count in &counts {
             let harmless = runs(count) || outside.holds_given(&least, &[count.neg()]);
-            // Shapes must agree even where a dimension is 0: `m2` has the columns of `m1`. An integer argument is no shape,
-            // and what an array has no elements for because the loop does not run is not read.
+            // Shapes must agree even if a dimension is 0: `m2` has the columns of `m1`. An integer argument is no
+            // shape, and an element that an array lacks because the loop does not run is not read.
             let is_shape = |v: VarId| {
                 let vars = least.vars();
                 is_extent || (vars.iter().all(|v| self.natural.contains(v)) && !vars.contains(&v))
@@ -86,8 +85,8 @@ impl Elaborator<'_> {
         Verdict::AtEntry(least)
     }
 
-    /// Whether `size`, needed in a loop that runs `count` times, is one dimension of an argument, or
-    /// one less another.
+    /// Returns whether `size`, required in a loop of `count` iterations, is one dimension of an argument, or the
+    /// difference of two.
     fn compares_shapes(&self, size: &Size, count: VarId) -> bool {
         let mut signs = Vec::new();
         for (vars, c) in size.terms() {
@@ -103,8 +102,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// From now on `size` is known not to be negative. What follows from it by adding a constant need not be known any more: a
-    /// program that takes a thousand elements knows one thing of the length.
+    /// Records that `size` is nonnegative. Facts that follow from it by adding a constant are dropped: a program that
+    /// reads a thousand elements has one fact about the length.
     pub(super) fn learn(&mut self, size: Size) {
         let apart = |known: &Size| size.sub(known).as_constant();
         if self.known.iter().any(|known| apart(known).is_some_and(|more| more >= 0)) {
@@ -124,7 +123,7 @@ impl Elaborator<'_> {
 
     // Indices.
 
-    /// `array[index]`.
+    /// Makes `array[index]`.
     pub(super) fn get(&mut self, array: VarId, index: VarId, span: Span) -> Result<VarId, Stop> {
         let Type::Array(size, element) = self.b.ty(array).clone() else {
             return self.bug(span, "an index of no array");
@@ -177,7 +176,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `3 elements`, `1 element`, `n + 1 elements`.
+    /// Returns `3 elements`, `1 element`, `n + 1 elements`.
     fn elements(&self, size: &Size) -> String {
         match size.as_constant().and_then(|n| usize::try_from(n).ok()) {
             Some(n) => count(n, "element"),
@@ -185,7 +184,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Words for an array of `size` elements where `size + (something) = need >= 0` does not hold.
+    /// Returns a message for an array of `size` elements if `size + (something) = need >= 0` does not hold.
     fn too_short(&self, what: &str, size: &Size, need: &Size) -> String {
         let wanted = size.sub(need);
         let owner = |size: &Size| size.as_var().and_then(|v| self.owners.get(&v));
@@ -205,7 +204,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Asks that an array can have `size` elements.
+    /// Requires that an array can have `size` elements.
     pub(super) fn natural_size(&mut self, size: &Size, span: Span) {
         match self.judge(size, true) {
             Verdict::Proved | Verdict::Unknown => {}
@@ -227,8 +226,8 @@ impl Elaborator<'_> {
 
     // Equal sizes.
 
-    /// `var`, whose type must be `wanted` but for sizes that are equal without being the same
-    /// polynomial: then it is rebuilt at the sizes of `wanted`. `what` names both in words.
+    /// Returns `var` with the type `wanted`, which may only differ in sizes that are equal but not the same polynomial:
+    /// then the value is rebuilt at the sizes of `wanted`. `what` names both in messages.
     pub(super) fn fit(&mut self, var: VarId, wanted: &Type, what: (&str, &str), span: Span) -> Result<VarId, Stop> {
         if self.b.ty(var) == wanted {
             return Ok(var);
@@ -262,7 +261,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Asks that `a` and `b` are equal: the sizes of values in words, of whole types.
+    /// Requires that `a` and `b` are equal: sizes of values named in messages, of whole types.
     fn equal_sizes(
         &mut self,
         a: &Size,
@@ -301,7 +300,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether two sizes that differ by this are equal only where a dimension is 0: `n + m` and `n`.
+    /// Returns whether two sizes with this difference are only equal if a dimension is 0: `n + m` and `n`.
     fn is_degenerate(&self, difference: &Size) -> bool {
         let facts = Facts { loops: &self.loops, natural: &self.natural, known: &[] };
         facts.holds(difference) || facts.holds(&difference.neg())
@@ -318,8 +317,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Asks that no size in `ty` is made of variables made after there were `outer`: they are inside a
-    /// block that `ty` leaves.
+    /// Requires that no size in `ty` uses variables made after there were `outer`: these are inside a block that `ty`
+    /// leaves.
     pub(super) fn must_not_escape(&mut self, ty: &Type, outer: usize, span: Span) -> Result<(), Stop> {
         let inner: Option<Size> = ty.sizes().into_iter().find(|s| s.vars().iter().any(|v| v.index() >= outer));
         let Some(size) = inner else { return Ok(()) };
@@ -336,7 +335,7 @@ impl Elaborator<'_> {
         self.stop(span, "an array of such a size leaves this place", message)
     }
 
-    /// Asks that every size fits into 64 bits, and that the sizes of the function's result are known at entry.
+    /// Requires that every size fits into 64 bits, and that the sizes of the function's result are known at entry.
     pub(super) fn sizes_are_known(&mut self, def: DefId, result: VarId) -> Result<(), Stop> {
         let too_large = |var: &Var| var.ty.sizes().iter().any(Size::is_too_large);
         if let Some(var) = self.b.vars.as_slice().iter().find(|var| too_large(var)) {
@@ -388,7 +387,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Checks the sizes that are written against the type of `var`.
+    /// Checks written sizes against the type of `var`.
     pub(super) fn check_annotation(
         &mut self,
         annotation: &CoreType,
@@ -494,7 +493,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A size as written, evaluated.
+    /// Evaluates a written size.
     pub(super) fn written_size(&mut self, size: &CoreSize, env: Env) -> Result<Size, Stop> {
         Ok(match &size.kind {
             CoreSizeKind::Number(n) => Size::constant(*n),

@@ -1,4 +1,4 @@
-//! What elaboration computes with: data are variables of the IR, functions exist only here.
+//! Compile-time values: data are variables of the IR, functions only exist during elaboration.
 
 use crate::check::builtin::Builtin;
 use crate::check::core::{Core, CoreFun};
@@ -10,9 +10,9 @@ use std::rc::Rc;
 pub(super) enum Value<'p> {
     /// Not bound yet.
     Unbound,
-    /// Data: a variable of the function in the making.
+    /// Data: a variable of the function under construction.
     Data(VarId),
-    /// A function, with the arguments that it already has.
+    /// A function, with the arguments applied so far.
     Fun(Rc<Fun<'p>>),
     /// A generalised `let`: evaluated at each use, for the types of that use.
     Generalised(&'p Core, &'p [crate::check::table::TyId], Env),
@@ -22,39 +22,39 @@ pub(super) enum Value<'p> {
 pub(super) enum Fun<'p> {
     /// A function of the program.
     Closure {
-        /// Its text.
+        /// Its definition.
         fun: &'p CoreFun,
-        /// Where it was made.
+        /// Its environment.
         env: Env,
         /// Arguments so far, fewer than parameters.
         applied: Vec<Value<'p>>,
     },
-    /// A function of the language.
+    /// A built-in function.
     Builtin(Builtin, Vec<Value<'p>>),
-    /// In the rule of a `withDerivative`: the function itself.
+    /// The function itself, inside a rule of a `withDerivative`.
     Again {
-        /// What the rule calls it.
+        /// Its name in the rule.
         me: VarId,
-        /// The type of its argument.
+        /// Type of its argument.
         at: Type,
     },
 }
 
-/// Where an expression is evaluated: which frame holds its locals, and what its type variables are.
+/// Environment of an expression: the frame of its locals, and the instances of its type variables.
 #[derive(Clone, Copy)]
 pub(super) struct Env {
-    /// In the elaborator's frames.
+    /// Index of the elaborator's frames.
     pub(super) frame: usize,
-    /// In the elaborator's type frames.
+    /// Index of the elaborator's type frames.
     pub(super) types: usize,
 }
 
-/// The locals of one inlined function.
+/// Locals of one inlined function.
 pub(super) struct Frame<'p> {
-    /// The frame of the function around it.
+    /// Frame of the enclosing function.
     pub(super) parent: usize,
-    /// How many functions are around it.
+    /// Number of enclosing functions.
     pub(super) level: u32,
-    /// By slot.
+    /// Values by slot.
     pub(super) values: Vec<Value<'p>>,
 }

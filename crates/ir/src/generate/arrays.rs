@@ -1,13 +1,13 @@
-//! Random functions that move arrays about: states of loops that are permuted, passed on, replaced by
-//! rows of one another; arrays in branches, in arrays, in tuples. All sizes are `n`, so anything fits
-//! anywhere. [`updates`] makes states of loops that differ from the last ones in an element or a row, at places inside and
-//! outside of the array, or element by element, with reads of the old state before, in and after that.
+//! Random functions that move arrays: loop states that are permuted, passed on, replaced by rows of one another; arrays
+//! in branches, in arrays, in tuples. All sizes are `n`, so any array fits anywhere. [`updates`] makes loop states that
+//! differ from the previous ones in an element or a row, at indices inside and outside the array, or element by
+//! element, with reads of the old state before, in and after that.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
-/// What can be made.
+/// Kind of a value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Number,
@@ -21,21 +21,21 @@ struct Generator<'a, 'u> {
     b: Builder,
     u: &'a mut Unstructured<'u>,
     n: Size,
-    /// What is in scope.
+    /// Variables in scope.
     scope: Vec<(Kind, VarId)>,
     /// Indices below n in scope.
     indices: Vec<VarId>,
     fuel: u32,
-    /// Whether arrays with an element changed are made, and loops with elements.
+    /// Whether arrays with a changed element are made, and loops with elements.
     updates: bool,
 }
 
-/// A function with its arguments. Sizes are a parameter of 0 to 3, or the constant 2.
+/// Returns a function with its arguments. Sizes are a parameter of 0 to 3, or the constant 2.
 pub fn case(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
     function(u, fuel, false)
 }
 
-/// The same with loops that update their states.
+/// As [`case`], with loops that update their states.
 pub fn updates(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
     function(u, fuel, true)
 }
@@ -66,11 +66,11 @@ impl Generator<'_, '_> {
 
     fn old(&mut self, kind: Kind) -> Result<VarId> {
         let fit: Vec<VarId> = self.scope.iter().filter(|(k, _)| *k == kind).map(|(_, var)| *var).collect();
-        // Late ones are states of loops and values of this block.
+        // Late ones are loop states and values of this block.
         Ok(fit[fit.len() - 1 - self.u.int_in_range(0..=(fit.len() - 1).min(4))?])
     }
 
-    /// The block that `make` fills, with what is in scope restored after it.
+    /// Returns the block that `make` fills; restores the scope.
     fn block(&mut self, make: impl FnOnce(&mut Self) -> Result<VarId>) -> Result<Block> {
         let (scope, indices) = (self.scope.len(), self.indices.len());
         self.b.push_block();
@@ -122,7 +122,7 @@ impl Generator<'_, '_> {
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
 
-    /// An index, inside of the arrays or not.
+    /// Returns an index, inside the arrays or not.
     fn place(&mut self) -> Result<VarId> {
         if let (false, true) = (self.indices.is_empty(), self.u.ratio(3, 4)?) {
             let index = *self.u.choose(&self.indices)?;
@@ -136,7 +136,7 @@ impl Generator<'_, '_> {
                     self.b.size(size)
                 }
                 2 => {
-                    // Of data, so that nothing is known of it.
+                    // Data, so that nothing is known about it.
                     let two = self.b.int(2);
                     self.b.compute(Expr::op(Op::Mod, &[index, two]))
                 }
@@ -147,7 +147,7 @@ impl Generator<'_, '_> {
         Ok(self.b.int(constant))
     }
 
-    /// Anything, or what has to do with another element of an array that has elements.
+    /// Returns any value, or one that depends on another element of an array with elements.
     fn beside(&mut self, array: VarId, kind: Kind, depth: u32) -> Result<VarId> {
         if self.u.arbitrary()? {
             return self.make(kind, depth - 1);
@@ -163,7 +163,7 @@ impl Generator<'_, '_> {
         Ok(self.b.op(Op::Sub, &[other, mine]))
     }
 
-    /// An array of the scope with other elements at one place, or all changed one by one, or those at one side.
+    /// Returns an array in scope with other elements at one index, or all changed one by one, or those on one side.
     fn update(&mut self, kind: Kind, depth: u32) -> Result<VarId> {
         let old = self.old(kind)?;
         let at = self.place()?;
@@ -191,7 +191,7 @@ impl Generator<'_, '_> {
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
 
-    /// A row of a matrix, or an element of a vector; a sum where no index is at hand.
+    /// Returns a row of a matrix, or an element of a vector; a sum if there is no index.
     fn row(&mut self, kind: Kind, depth: u32) -> Result<VarId> {
         let from = match kind {
             Kind::Number => Kind::Vector,
@@ -222,7 +222,7 @@ impl Generator<'_, '_> {
         Ok(self.b.compute(Expr::If { condition, then, otherwise }))
     }
 
-    /// A fold or a while over a few values, one of which is wanted.
+    /// Returns a fold or a while over a few values, one of which is used.
     fn fold(&mut self, kind: Kind, depth: u32) -> Result<VarId> {
         let mut kinds = vec![kind];
         for _ in 0..self.u.int_in_range(0..=2)? {
@@ -250,7 +250,7 @@ impl Generator<'_, '_> {
             }
             let arrays: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Number).collect();
             if g.updates && !arrays.is_empty() {
-                // One after the other, each of what was made before.
+                // In sequence, each made from the previous ones.
                 for _ in 0..g.u.int_in_range(0..=3)? {
                     let kind = *g.u.choose(&arrays)?;
                     let step = if g.u.ratio(1, 4)? { g.branch(kind, depth)? } else { g.update(kind, depth)? };

@@ -1,6 +1,6 @@
-//! Random functions whose loops compare their indices: with numbers, sizes, other indices, integers that are data; in nests,
-//! under other conditions, in what loops carry. Elements are read at indices that are inside, at some that are brought inside,
-//! and at some that may not be.
+//! Random functions whose loops compare their indices: with numbers, sizes, other indices, integers that are data; in
+//! nests, under other conditions, in carried values. Elements are read at indices that are in range, at some that are
+//! clamped, and at some that may not be in range.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
@@ -11,16 +11,16 @@ struct Generator<'a, 'u> {
     u: &'a mut Unstructured<'u>,
     n: Size,
     vector: VarId,
-    /// Integers in scope: indices of loops, the data.
+    /// Integers in scope: loop indices, data.
     integers: Vec<VarId>,
     reals: Vec<VarId>,
     fuel: u32,
 }
 
-/// A function of a vector and two integers, with arguments: `n` up to `longest`.
+/// Returns a function of a vector and two integers, with arguments: `n` up to `longest`.
 ///
 /// # Errors
-/// When the source has nothing left.
+/// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>, fuel: u32, longest: i64) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("comparisons");
     let n = Size::var(b.size_param("n"));
@@ -33,7 +33,7 @@ pub fn case(u: &mut Unstructured<'_>, fuel: u32, longest: i64) -> Result<(Functi
     let result = g.b.tuple(&results);
     let extent = g.u.int_in_range(0..=longest)?;
     let mut data = || {
-        // At the ends of the range too: what is near to them overflows.
+        // Also at the ends of the range, near which arithmetic overflows.
         let ends = [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX];
         if g.u.ratio(1, 10)? { g.u.choose(&ends).copied() } else { g.u.int_in_range(-2..=longest + 1) }
     };
@@ -60,7 +60,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    /// An array of numbers, or of arrays.
+    /// Returns an array of numbers, or of arrays.
     fn array(&mut self, depth: u32) -> Result<VarId> {
         let size = self.extent()?;
         let index = self.b.fresh(Type::Int);
@@ -111,7 +111,7 @@ impl Generator<'_, '_> {
         Ok(var)
     }
 
-    /// A number and an integer that are carried; the number.
+    /// Returns a carried number, of a fold that also carries an integer.
     fn fold(&mut self, depth: u32) -> Result<VarId> {
         let init = [self.number(depth - 1)?, self.integer(1)?];
         let init = self.b.tuple(&init);
@@ -132,7 +132,7 @@ impl Generator<'_, '_> {
         Ok(self.b.component(whole, 0))
     }
 
-    /// Where to read.
+    /// Returns an index for a read.
     fn index(&mut self) -> Result<VarId> {
         let i = self.integer(2)?;
         if self.u.ratio(1, 8)? {
@@ -152,7 +152,7 @@ impl Generator<'_, '_> {
                 self.b.op(if pick == 2 { Op::Sub } else { Op::Add }, &[a, b])
             }
             _ => {
-                // The innermost ones most of all.
+                // Mostly the innermost ones.
                 let last = self.integers.len() - 1;
                 self.integers[last - self.u.int_in_range(0..=last.min(3))?]
             }

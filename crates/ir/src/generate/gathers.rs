@@ -1,18 +1,18 @@
-//! Random functions whose results are loops over reads at computed indices, with arguments: what sparse derivatives are
-//! made of.
+//! Random functions whose results are loops over reads at computed indices, with arguments: the form of sparse
+//! derivatives.
 //!
-//! Nested builds; reads of several arrays by integer arrays that repeat, at neighbours, under branches of integers and
-//! of doubles; sums over neighbours inside of other functions; intermediate arrays that are read again; arrays of
+//! Nested builds; reads of several arrays by integer arrays with repetitions, at neighbours, under branches on integers
+//! and on doubles; sums over neighbours inside other functions; intermediate arrays that are read again; arrays of
 //! tuples. Sizes are 0 to 4. Functions are smooth, and every index that is read is in range.
 
 use crate::{Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
-/// A function whose result is an array, or a tuple of arrays and doubles, with arguments.
+/// Returns a function whose result is an array, or a tuple of arrays and doubles, with arguments.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn rows(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     let mut g = Generator::new(u)?;
     let mut parts = Vec::new();
@@ -23,10 +23,10 @@ pub fn rows(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     g.finish(result)
 }
 
-/// A scalar function that is a sum of sums, with arguments.
+/// Returns a scalar function that is a sum of sums, with arguments.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn scalar(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     let mut g = Generator::new(u)?;
     g.fuel = 12;
@@ -53,7 +53,7 @@ pub fn scalar(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     g.finish(total)
 }
 
-/// What loops range over.
+/// Range of a loop.
 #[derive(Clone, Copy, PartialEq)]
 enum Range {
     P,
@@ -67,11 +67,11 @@ struct Generator<'a, 'u> {
     /// Extents: [`Range::P`], [`Range::Q`], [`Range::N`].
     extents: [i64; 3],
     sizes: [VarId; 3],
-    /// Counters in scope, and what they range over.
+    /// Counters in scope, with their ranges.
     counters: Vec<(VarId, Range)>,
     /// Doubles in scope.
     scalars: Vec<VarId>,
-    /// Arrays over `p` of doubles that were made.
+    /// Intermediate arrays of doubles over `p`.
     arrays: Vec<VarId>,
     x: VarId,
     pairs: VarId,
@@ -80,13 +80,13 @@ struct Generator<'a, 'u> {
     into_n: VarId,
     neighbours: VarId,
     fuel: u32,
-    /// What the arguments are made of.
+    /// Seed of the arguments.
     seed: u16,
 }
 
 impl<'a, 'u> Generator<'a, 'u> {
-    /// `x : [n]Double`, `pairs : [n](Double, [2]Double)`, `w : [p]Double`, `theta : [2]Double`,
-    /// `into_n : [p]Int`, `neighbours : [p][q]Int`.
+    /// Returns the generator with `x : [n]Double`, `pairs : [n](Double, [2]Double)`, `w : [p]Double`, `theta :
+    /// [2]Double`, `into_n : [p]Int`, `neighbours : [p][q]Int`.
     fn new(u: &'a mut Unstructured<'u>) -> Result<Self> {
         let seed = u.arbitrary()?;
         let extents = [u.int_in_range(0..=4)?, u.int_in_range(0..=3)?, u.int_in_range(1..=4)?];
@@ -122,7 +122,7 @@ impl<'a, 'u> Generator<'a, 'u> {
 
     fn finish(self, result: VarId) -> Result<(Function, Vec<Value<f64>>)> {
         let [p, q, n] = self.extents;
-        // Not from `u`, which may have run dry: then all reads would be of one place.
+        // Not from `u`, which may have run out: then all reads would be of one element.
         let mut next = super::numbers(self.seed);
         let mut reals =
             |n: i64| -> Vec<Value<f64>> { (0..n).map(|_| Value::Real((next(257) - 128) as f64 / 64.0)).collect() };
@@ -145,7 +145,7 @@ impl<'a, 'u> Generator<'a, 'u> {
         Size::var(self.sizes[range as usize])
     }
 
-    /// A block with a counter.
+    /// Returns a block with a counter.
     fn looped(&mut self, range: Range, body: impl FnOnce(&mut Self) -> Result<VarId>) -> Result<(VarId, crate::Block)> {
         let index = self.b.fresh(Type::Int);
         let scope = self.scalars.len();
@@ -162,7 +162,7 @@ impl<'a, 'u> Generator<'a, 'u> {
         self.u.choose(&[Range::P, Range::P, Range::P, Range::Q, Range::N]).copied()
     }
 
-    /// An array, or a double: a part of a result.
+    /// Returns an array, or a double: a part of a result.
     fn part(&mut self) -> Result<VarId> {
         if self.u.ratio(1, 3)? {
             // An array that rows read.
@@ -194,7 +194,7 @@ impl<'a, 'u> Generator<'a, 'u> {
         Ok(self.b.compute(Expr::Build { size: self.extent(range), index, body }))
     }
 
-    /// A double, by at most `depth` more operations in a row.
+    /// Returns a double, by at most `depth` more nested operations.
     fn scalar(&mut self, depth: u32) -> Result<VarId> {
         if depth == 0 || self.fuel == 0 {
             return self.read();
@@ -288,12 +288,12 @@ impl<'a, 'u> Generator<'a, 'u> {
         Ok(self.b.compute(Expr::If { condition, then, otherwise }))
     }
 
-    /// A double that is read from an argument or from an array that was made.
+    /// Returns a double that is read from an argument or an intermediate array.
     fn read(&mut self) -> Result<VarId> {
         let of =
             |g: &Self, range: Range| g.counters.iter().rev().find(|(_, r)| *r == range).map(|(counter, _)| *counter);
         let (of_p, of_q, of_n) = (of(self, Range::P), of(self, Range::Q), of(self, Range::N));
-        // An index into what has n elements.
+        // An index into an array of n elements.
         let mut at = of_n;
         if let (Some(p), true) = (of_p, at.is_none() || self.u.arbitrary()?) {
             at = Some(match of_q {
@@ -349,7 +349,7 @@ impl<'a, 'u> Generator<'a, 'u> {
         })
     }
 
-    /// The first or the last index below `p`; there is one in a loop over `p` only.
+    /// Returns the first or the last index below `p`; it only exists in a loop over `p`.
     fn end_of_p(&mut self) -> Result<VarId> {
         let last = self.extent(Range::P).sub(&Size::constant(1));
         Ok(if self.u.arbitrary()? { self.b.int(0) } else { self.b.size(last) })

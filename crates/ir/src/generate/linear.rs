@@ -1,4 +1,4 @@
-//! What reverse mode is made of: cotangents, sums of arrays, one-hot arrays, zeros, loops with elements and terms.
+//! Constructs of reverse mode: cotangents, sums of arrays, one-hot arrays, zeros, loops with elements and terms.
 
 use super::Generator;
 use crate::{Expr, Type, VarId};
@@ -6,7 +6,7 @@ use arbitrary::Result;
 use chainrule_ops::Op;
 
 impl Generator<'_, '_> {
-    // The value and the cotangents of a function of a `Double` first.
+    // The value and the cotangents of a function, of a `Double` first.
     pub(super) fn transposed(&mut self, depth: u32) -> Result<VarId> {
         let mut types = vec![Type::Double];
         let (more, result) = (self.ty(1)?, self.ty(1)?);

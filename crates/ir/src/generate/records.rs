@@ -1,15 +1,15 @@
-//! Random functions that read the fields of records, one after the other or where integers say, of which some say where the
-//! integer is: what lanes read from places that are apart, several numbers beside each other.
+//! Random functions that read the fields of records, in sequence or at integer indices, some of which are indirect:
+//! strided and gathered records, with several adjacent fields, for lanes.
 
 use crate::{Builder, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
-/// A function of records in order, of records by their numbers, and of the numbers, with arguments: up to `longest` of the
-/// first. Now and then a number is that of no record.
+/// Returns a function of records in order, of records by index, and of the indices, with arguments: up to `longest` of
+/// the first. Sometimes an index is out of range.
 ///
 /// # Errors
-/// When the source has nothing left.
+/// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Value<f64>>)> {
     let (width, far_width, n_numbers) = (u.int_in_range(1..=7)?, u.int_in_range(1..=9)?, u.int_in_range(1..=3)?);
     let (n, m) = (u.int_in_range(0..=longest)?, u.int_in_range(1..=5)?);
@@ -25,7 +25,7 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
     let mut failed = None;
     let results = b.build(count.clone(), |b, i| {
         let mut fields = |b: &mut Builder| -> Result<VarId> {
-            // Of the same record in order, or the other way round; or of one that a number names.
+            // Of the same record in order, or in reverse; or of one by index.
             let (record, width) = match u.int_in_range(0..=5)? {
                 0 | 1 => (b.get(near, i), width),
                 2 => {
@@ -64,7 +64,7 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
                     Err(why) => failed = Some(why),
                 }
             }
-            // What another result was made of is used again.
+            // Uses the operands of another result again.
             if let Some(before) = terms.last() {
                 term = b.op(Op::Add, &[term, *before]);
             }

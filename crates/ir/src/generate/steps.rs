@@ -1,5 +1,5 @@
-//! Random functions whose loops make the next state of a matrix in several steps, each of which changes rows of the one before
-//! at, above or below an index, or leaves it as it is, and reads rows nearby: what elimination is made of.
+//! Random functions whose loops make the next state of a matrix in several steps, each of which changes rows of the
+//! previous one at, above or below an index, or passes it on, and reads rows nearby: the form of elimination.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
@@ -8,21 +8,21 @@ use chainrule_ops::Op;
 struct Generator<'a, 'u> {
     b: Builder,
     u: &'a mut Unstructured<'u>,
-    /// How many rows and columns.
+    /// Number of rows and columns.
     n: Size,
-    /// The index of the loop, one more than it, and 0 or 1 in turn.
+    /// The loop index, one more than it, and 0 or 1 in turn.
     k: Size,
     lag: VarId,
-    /// The matrices that are there, the latest last.
+    /// Matrices so far, the latest last.
     made: Vec<VarId>,
-    /// An index of this element of a matrix alone.
+    /// An index specific to this element of a matrix.
     own: Option<VarId>,
 }
 
-/// Such a function, with arguments.
+/// Returns such a function, with arguments.
 ///
 /// # Errors
-/// When the source has nothing left.
+/// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("steps");
     let inner = Size::var(b.size_param("m"));
@@ -86,13 +86,13 @@ impl Generator<'_, '_> {
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
 
-    /// A matrix, the latest more often than not.
+    /// Returns a matrix, mostly the latest.
     fn old(&mut self) -> Result<VarId> {
         let back = if self.u.ratio(2, 3)? { 0 } else { self.u.int_in_range(0..=self.made.len() - 1)? };
         Ok(self.made[self.made.len() - 1 - back])
     }
 
-    /// The index of the loop or one beside it, which are inside; the first of each pair.
+    /// Returns the loop index or an adjacent one, which are in range; the first of each pair.
     fn place(&mut self) -> Result<VarId> {
         if let Some(own) = self.own
             && self.u.arbitrary()?
@@ -113,7 +113,7 @@ impl Generator<'_, '_> {
         Ok(self.b.get(array, at))
     }
 
-    /// A matrix made of those before.
+    /// Returns a matrix made from the previous ones.
     fn step(&mut self, weight: VarId, depth: u32) -> Result<VarId> {
         match self.u.int_in_range(0..=5)? {
             0 if depth > 0 => {
@@ -129,7 +129,7 @@ impl Generator<'_, '_> {
                 Ok(self.b.compute(Expr::If { condition, then, otherwise }))
             }
             1 => {
-                // Two rows change places.
+                // Two rows are swapped.
                 let old = self.old()?;
                 let (a, b) = (self.place()?, self.place()?);
                 let rows = [self.b.get(old, a), self.b.get(old, b)];
@@ -148,7 +148,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Rows at one side of an index, or at it, are changed by others; the rest stays, mostly what it was.
+    /// Returns a matrix in which rows at or on one side of an index are changed; the rest mostly stays.
     fn some_rows(&mut self, weight: VarId) -> Result<VarId> {
         let (old, at) = (self.old()?, self.place()?);
         let outside = if self.u.arbitrary()? { Some(self.row_nearby()?) } else { None };

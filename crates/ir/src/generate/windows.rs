@@ -1,11 +1,12 @@
-//! Random functions whose loops read a vector at their index and some way further: by data, by what an array of integers says,
-//! by what a loop inside carries or counts, forwards and backwards, from the vector and from what rounds before have made.
+//! Random functions whose loops read a vector at their index and at an offset: by data, by an array of integers, by a
+//! carried value or a count of an inner loop, forwards and backwards, from the vector and from results of previous
+//! rounds.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
-/// How far to both sides of its index a loop may read.
+/// Maximum offset of a read on both sides of a loop's index.
 const MARGIN: i64 = 24;
 
 struct Generator<'a, 'u> {
@@ -13,22 +14,23 @@ struct Generator<'a, 'u> {
     u: &'a mut Unstructured<'u>,
     n: Size,
     weights: VarId,
-    /// Vectors of `n` elements and a margin on both sides, so many in all.
+    /// Length of vectors of `n` elements with a margin on both sides.
     wide: Size,
     vectors: Vec<VarId>,
     offsets: VarId,
-    /// Integers that are the same for all elements.
+    /// Integers that are equal for all elements.
     shifts: Vec<VarId>,
     n_offsets: Size,
     outside: bool,
     fuel: u32,
 }
 
-/// A function of two vectors, of integers in an array and of two more, with arguments: results of up to `longest` elements. Where it
-/// may go `outside`, integers are so large now and then that an index is outside of its vector, or is none.
+/// Returns a function of two vectors, of an array of integers and of two more integers, with arguments: results of up
+/// to `longest` elements. If it may go `outside`, integers are sometimes so large that an index is out of range, or
+/// overflows.
 ///
 /// # Errors
-/// When the source has nothing left.
+/// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>, longest: i64, outside: bool) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("windows");
     let [wide, n, k] = ["m", "n", "k"].map(|name| Size::var(b.size_param(name)));
@@ -60,14 +62,14 @@ impl Generator<'_, '_> {
         Ok(self.b.pop_block(result))
     }
 
-    /// A vector of `n` elements.
+    /// Returns a vector of `n` elements.
     fn element_wise(&mut self) -> Result<VarId> {
         let index = self.b.fresh(Type::Int);
         let body = self.block(|g| g.number(index, 3))?;
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
 
-    /// A vector made anew of itself several times.
+    /// Returns a vector that is recomputed from itself several times.
     fn rounds(&mut self) -> Result<VarId> {
         let init = self.vectors[0];
         let state = self.b.fresh(self.b.ty(init).clone());
@@ -75,7 +77,7 @@ impl Generator<'_, '_> {
         let body = self.block(|g| {
             g.vectors.push(state);
             g.shifts.push(index);
-            // Of the margin nothing but zeros is left.
+            // The margin then only has zeros.
             let inside = g.element_wise()?;
             let (at, n, wide) = (g.b.fresh(Type::Int), g.n.clone(), g.wide.clone());
             g.vectors.pop();
@@ -119,7 +121,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    /// A number and an integer that are carried; the number.
+    /// Returns a carried number, of a fold that also carries an integer.
     fn fold(&mut self, i: VarId, depth: u32) -> Result<VarId> {
         let init = [self.b.real(0.25), self.shift(0)?];
         let init = self.b.tuple(&init);
@@ -130,7 +132,7 @@ impl Generator<'_, '_> {
             g.shifts.extend([index, k]);
             let y = g.number(i, depth - 1)?;
             let x = g.b.op(Op::Add, &[x, y]);
-            // Now and then another one for each element.
+            // Sometimes a different one for each element.
             let by = if g.u.ratio(1, 8)? { i } else { g.shift(0)? };
             let op = *g.u.choose(&[Op::Add, Op::Sub])?;
             let k = g.b.op(op, &[k, by]);
@@ -149,14 +151,14 @@ impl Generator<'_, '_> {
                 self.b.op(op, &[a, b])
             }
             _ => {
-                // The innermost ones most of all.
+                // Mostly the innermost ones.
                 let last = self.shifts.len() - 1;
                 self.shifts[last - self.u.int_in_range(0..=last.min(3))?]
             }
         })
     }
 
-    /// The element of a vector at the index `i` in its middle, or as far from the end, and further.
+    /// Returns the element of a vector at the index `i` in its middle, or mirrored, plus an offset.
     fn read(&mut self, i: VarId) -> Result<VarId> {
         let vector = *self.u.choose(&self.vectors)?;
         let mut by = self.shift(1)?;

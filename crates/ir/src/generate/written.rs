@@ -1,18 +1,18 @@
-//! Random programs in F~ as people write them, as text, with arguments that fit: definitions used several times, loops of all
-//! kinds, arrays taken at shifted, reversed and given indices, the library's linear algebra, derivatives inside.
+//! Random F~ programs as people write them, as text, with arguments that fit: definitions used several times, loops of
+//! all kinds, arrays read at shifted, reversed and given indices, the library's linear algebra, nested derivatives.
 //!
-//! Numbers stay tame: what a loop carries is halved at each step, matrices that are inverted are far from singular. A program has a
-//! value but where an array has no element that is asked for.
+//! Numbers stay moderate: loop-carried values are halved at each step, inverted matrices are far from singular. A
+//! program has a value unless an index is out of range.
 //!
-//! | module | writes |
+//! | module | content |
 //! | --- | --- |
 //! | `terms` | numbers, conditions, indices |
 //! | `arrays` | vectors, matrices, arrays of pairs, records |
-//! | `loops` | what loops carry and leave behind |
-//! | `derivatives` | derivatives inside of programs |
-//! | `stated` | functions that state their derivative |
+//! | `loops` | values of loops |
+//! | `derivatives` | derivatives inside programs |
+//! | `stated` | functions with their own derivative |
 //!
-//! What is written is an atom, so that it can stand anywhere. When the source runs dry it is the simplest thing.
+//! Written terms are atoms, so that they can occur anywhere. When the source runs out they are as simple as possible.
 
 mod arrays;
 mod derivatives;
@@ -24,24 +24,24 @@ use crate::Value;
 use arbitrary::{Result, Unstructured};
 use std::fmt::Write;
 
-/// What programs to write.
+/// Options of random programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The largest size of an argument.
+    /// Maximum size of an argument.
     pub longest: i64,
     /// Whether the result is a number.
     pub scalar: bool,
-    /// Whether programs have derivatives of any order where they have values: nothing branches on a number.
+    /// Whether programs have derivatives of any order wherever they have values: nothing branches on a number.
     pub smooth: bool,
     /// Whether arrays of indices are among the arguments.
     pub indices: bool,
-    /// How often derivatives stand in derivatives at most.
+    /// Maximum nesting of derivatives.
     pub orders: u32,
-    /// About how many terms the function that is run has at most; what it uses has fewer.
+    /// Approximate maximum number of terms of the main function; its definitions have fewer.
     pub fuel: u32,
-    /// The most work that loops in each other may be: 1 for one over a few elements, 2 for one over a size.
+    /// Maximum work of nested loops: 1 for a loop over a few elements, 2 for one over a size.
     pub work: u32,
-    /// Whether every other size is 0: then many programs have no value, and loops that do not run stand around reads.
+    /// Whether every other size is 0: then many programs have no value, and reads are inside loops that do not run.
     pub empty: bool,
 }
 
@@ -51,16 +51,16 @@ impl Default for Options {
     }
 }
 
-/// A program with arguments for its function `f`.
+/// A program, with arguments for its function `f`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Written {
     /// Its text.
     pub text: String,
-    /// As many as `f` has parameters.
+    /// Arguments, as many as `f` has parameters.
     pub args: Vec<Value<f64>>,
 }
 
-/// A size, or how often a loop runs.
+/// A size, or the count of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Extent {
     /// A size parameter.
@@ -68,14 +68,14 @@ enum Extent {
     /// One less than a size parameter.
     Before(&'static str),
     Constant(i64),
-    /// Half a size parameter, rounded down; of loops only.
+    /// Half a size parameter, rounded down; only for loops.
     Half(&'static str),
-    /// As far as the index of a loop around, of this extent; with it or without. Of loops only.
+    /// Up to the index of an outer loop of this extent, inclusive or not. Only for loops.
     UpTo(String, Box<Extent>, bool),
 }
 
 impl Extent {
-    /// As an argument.
+    /// Returns it as an argument.
     fn text(&self) -> String {
         match self {
             Self::Named(name) => (*name).to_owned(),
@@ -87,18 +87,18 @@ impl Extent {
         }
     }
 
-    /// As a dimension of a type.
+    /// Returns it as a dimension of a type.
     fn dimension(&self) -> String {
         format!("[{}]", self.text().trim_matches(['(', ')']))
     }
 
-    /// How much work a loop of it is.
+    /// Returns the work of a loop over it.
     fn work(&self) -> u32 {
         if matches!(self, Self::Constant(_)) { 1 } else { 2 }
     }
 }
 
-/// What a name stands for.
+/// Kind of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Kind {
     Number,
@@ -109,7 +109,7 @@ enum Kind {
     Pairs(Extent),
     /// `{ a : Double, w : [n]Double }`.
     Record(Extent),
-    /// An array of so many indices of arrays of the second extent.
+    /// An array of this length of indices into arrays of the second extent.
     Indices(Extent, Extent),
 }
 
@@ -125,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// How many loops a value of it is.
+    /// Returns the work of a loop over a value of it.
     fn work(&self) -> u32 {
         match self {
             Self::Number => 0,
@@ -134,7 +134,7 @@ impl Kind {
         }
     }
 
-    /// The kind with another extent in place of the size of a definition.
+    /// Returns the kind with another extent in place of the size of a definition.
     fn at(&self, other: &Extent) -> Self {
         let at = |n: &Extent| if *n == Extent::Named(DEFINED) { other.clone() } else { n.clone() };
         match self {
@@ -148,10 +148,10 @@ impl Kind {
     }
 }
 
-/// The size parameter of definitions, which stands for another size wherever they are used.
+/// Size parameter of definitions, which has another value at each use.
 const DEFINED: &str = "p";
 
-/// A function that the program defines.
+/// A function defined by the program.
 #[derive(Clone, Debug)]
 struct Definition {
     name: String,
@@ -166,18 +166,18 @@ struct Writer<'a, 'u> {
     fuel: u32,
     /// Names in scope.
     scope: Vec<(String, Kind)>,
-    /// Indices of loops in scope, with their extents.
+    /// Loop indices in scope, with their extents.
     indices: Vec<(String, Extent)>,
-    /// The sizes in scope.
+    /// Sizes in scope.
     sizes: Vec<&'static str>,
     definitions: Vec<Definition>,
-    /// How many names there are that were made here.
+    /// Number of generated names.
     names: u32,
-    /// The work of the loops around.
+    /// Work of the enclosing loops.
     work: u32,
-    /// The most that it has been.
+    /// Maximum of `work` so far.
     most: u32,
-    /// How many derivatives are around.
+    /// Number of enclosing derivatives.
     orders: u32,
     /// Whether [`CONDITIONED`] is used.
     conditioned: bool,
@@ -187,10 +187,10 @@ const CONDITIONED: &str = "let conditioned = fun (a : [n][n]Double) ->
   build n (fun i -> build n (fun j -> (if i == j then 3.0 else 0.0) + 0.1 * tanh a[i][j]))
 ";
 
-/// A random program.
+/// Returns a random program.
 ///
 /// # Errors
-/// When `u` cannot give what is asked.
+/// Fails if `u` runs out.
 pub fn program(u: &mut Unstructured<'_>, options: Options) -> Result<Written> {
     let mut w = Writer {
         u,
@@ -216,7 +216,7 @@ pub fn program(u: &mut Unstructured<'_>, options: Options) -> Result<Written> {
     Ok(Written { text: format!("{conditioned}{definitions}{body}"), args })
 }
 
-/// The parameters of a function, as text.
+/// Returns the parameters of a function, as text.
 fn signature(params: &[(String, Kind)]) -> String {
     params.iter().map(|(name, kind)| format!("({name} : {})", kind.ty())).collect::<Vec<_>>().join(" ")
 }
@@ -235,13 +235,13 @@ impl Writer<'_, '_> {
         self.u.choose(items).cloned()
     }
 
-    /// One of what there is, the last of it most of all.
+    /// Returns one of the items, mostly a late one.
     fn late<T: Clone>(&mut self, items: &[T]) -> Result<T> {
         let back = if self.u.ratio(3, 4)? { 2 } else { items.len() };
         Ok(items[items.len() - 1 - self.u.int_in_range(0..=back.min(items.len()) - 1)?].clone())
     }
 
-    /// What `make` writes, with what is in scope restored after it.
+    /// Returns the result of `make`; restores the scope.
     fn block<T>(&mut self, make: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (scope, indices) = (self.scope.len(), self.indices.len());
         let made = make(self);
@@ -250,12 +250,12 @@ impl Writer<'_, '_> {
         made
     }
 
-    /// Whether there is room for so much more work here.
+    /// Returns whether so much more work is permitted.
     fn room(&self, work: u32) -> bool {
         self.work + work <= self.options.work
     }
 
-    /// What `make` writes inside of so much work.
+    /// Returns the result of `make` inside so much work.
     fn inside<T>(&mut self, work: u32, make: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.work += work;
         self.most = self.most.max(self.work);
@@ -264,7 +264,7 @@ impl Writer<'_, '_> {
         made
     }
 
-    /// What `make` writes in a loop over an index, whose name comes with it.
+    /// Returns the result of `make` in a loop over an index, with the name of the index.
     fn over<T>(&mut self, extent: &Extent, make: impl FnOnce(&mut Self) -> Result<T>) -> Result<(String, T)> {
         let index = self.fresh("i");
         let made = self.inside(extent.work(), |w| {
@@ -274,7 +274,7 @@ impl Writer<'_, '_> {
         Ok((index, made))
     }
 
-    /// The size of an array.
+    /// Returns the size of an array.
     fn extent(&mut self) -> Result<Extent> {
         let sizes = self.sizes.clone();
         Ok(match self.u.int_in_range(0..=9)? {
@@ -284,7 +284,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// How often a loop runs that makes no array.
+    /// Returns the count of a loop that makes no array.
     fn count(&mut self) -> Result<Extent> {
         let (sizes, indices) = (self.sizes.clone(), self.indices.clone());
         Ok(match self.u.int_in_range(0..=9)? {
@@ -297,7 +297,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// The kind of a statement.
+    /// Returns the kind of a statement.
     fn kind(&mut self) -> Result<Kind> {
         Ok(match self.u.int_in_range(0..=11)? {
             0..=3 => Kind::Number,
@@ -308,7 +308,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// Anything of a kind.
+    /// Returns any term of a kind.
     fn term(&mut self, kind: &Kind, depth: u32) -> Result<String> {
         match kind {
             Kind::Number => self.number(depth),
@@ -323,7 +323,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Statements that name what they make, as lines.
+    /// Returns named statements, as lines.
     fn statements(&mut self, least: u32, most: u32) -> Result<String> {
         let mut lines = String::new();
         let count = self.u.int_in_range(least..=most)?;
@@ -340,7 +340,7 @@ impl Writer<'_, '_> {
         Ok(lines)
     }
 
-    /// A function of a vector, of any size, and of something else.
+    /// Returns a definition: a function of a vector of any size, and of another value.
     fn definition(&mut self) -> Result<String> {
         let p = Extent::Named(DEFINED);
         let (name, u, t) = (self.fresh("g"), self.fresh("u"), self.fresh("t"));
@@ -360,13 +360,13 @@ impl Writer<'_, '_> {
         Ok(text)
     }
 
-    /// A use of a definition whose result is such, if there is one.
+    /// Returns a use of a definition with a result of this kind, if there is one.
     fn call(&mut self, kind: &Kind, depth: u32) -> Result<Option<String>> {
         let extent = match kind {
             Kind::Vector(n) => n.clone(),
             _ => self.extent()?,
         };
-        // Of one element, what has one less has none, and that may be told before a program runs.
+        // With one element, an array with one less is empty, which may be reported at compile time.
         if extent == Extent::Constant(1) {
             return Ok(None);
         }
@@ -384,7 +384,7 @@ impl Writer<'_, '_> {
         Ok(Some(text + ")"))
     }
 
-    /// The parameters and the text of the function that is run.
+    /// Returns the parameters and the text of the main function.
     fn main(&mut self) -> Result<(Vec<(String, Kind)>, String)> {
         let (n, m) = (Extent::Named("n"), Extent::Named("m"));
         self.sizes = vec!["n", "m"];
@@ -423,7 +423,7 @@ impl Writer<'_, '_> {
         Ok((params, text))
     }
 
-    /// A number of all numbers of what a name stands for.
+    /// Returns a number that depends on all numbers of a name.
     fn total(&mut self, name: &str, kind: &Kind) -> Result<String> {
         Ok(match kind {
             Kind::Number => name.to_owned(),
@@ -437,7 +437,7 @@ impl Writer<'_, '_> {
 
     fn arguments(&mut self, params: &[(String, Kind)]) -> Result<Vec<Value<f64>>> {
         let longest = self.options.longest;
-        // None, one, and as many as lanes have or not are tried more often than others.
+        // Zero, one, and multiples and non-multiples of the lanes are more frequent than others.
         let is_empty = self.options.empty;
         let mut size = |least: i64| {
             if is_empty && self.u.arbitrary()? {
@@ -455,7 +455,7 @@ impl Writer<'_, '_> {
 }
 
 fn argument(kind: &Kind, size: &impl Fn(&Extent) -> i64, next: &mut impl FnMut(i64) -> i64) -> Value<f64> {
-    // Never at a place where something has no derivative.
+    // Never at a point without a derivative.
     let number = |next: &mut dyn FnMut(i64) -> i64| Value::Real(((next(4001) - 2000) as f64 + 0.25) / 1733.0);
     let vector = |n: i64, each: &mut dyn FnMut() -> Value<f64>| Value::Array((0..n).map(|_| each()).collect());
     match kind {
@@ -468,14 +468,14 @@ fn argument(kind: &Kind, size: &impl Fn(&Extent) -> i64, next: &mut impl FnMut(i
     }
 }
 
-/// Without parentheses around all of it.
+/// Returns the text without outer parentheses.
 fn bare(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
     let mut open = 0;
     for c in inner.chars() {
         match c {
             '(' | '[' | '{' => open += 1,
-            // Of two parts, or a pair.
+            // Two parts, or a pair.
             ')' | ',' if open == 0 => return text,
             ')' | ']' | '}' => open -= 1,
             _ => {}

@@ -1,7 +1,7 @@
-//! M~, the linear algebra of the dF~ paper (figure 4) and what people need beside it, written in F~.
+//! M~, the linear algebra of the dF~ paper (figure 4) with additions, written in F~.
 //!
-//! Every program sees it without an import, and may shadow its names. A module is read when a program mentions one of
-//! its names, so that a program pays for what it may use. Names that start with `_` are for the module alone.
+//! Every program sees it without an import, and may shadow its names. A module is read if a program mentions one of its
+//! names, so that a program only pays for modules that it may use. Names that start with `_` are private to the module.
 
 use rustc_hash::FxHashSet;
 use std::sync::OnceLock;
@@ -9,19 +9,19 @@ use std::sync::OnceLock;
 /// A module of the library.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its text.
+    /// Text.
     pub text: &'static str,
 }
 
-/// The modules of the library, in the order in which they see each other. The first is always read.
+/// Modules of the library; each sees the previous ones. The first is always read.
 pub const MODULES: [Module; 2] = [
     Module { name: "linalg", text: include_str!("linalg.ft") },
     Module { name: "matrices", text: include_str!("matrices.ft") },
 ];
 
-/// The names that each module gives to programs, in the order of the text.
+/// Returns the public names of each module, in the order of the text.
 pub fn names() -> &'static [Vec<&'static str>; MODULES.len()] {
     static NAMES: OnceLock<[Vec<&str>; MODULES.len()]> = OnceLock::new();
     NAMES.get_or_init(|| {
@@ -32,7 +32,7 @@ pub fn names() -> &'static [Vec<&'static str>; MODULES.len()] {
     })
 }
 
-/// Whether `text` may use what module `idx` defines: whether one of its names occurs in it as a word. Linear.
+/// Returns whether `text` may use definitions of module `idx`: whether one of its names occurs in it as a word. Linear.
 pub(crate) fn mentions(text: &str, idx: usize) -> bool {
     static SETS: OnceLock<[FxHashSet<&str>; MODULES.len()]> = OnceLock::new();
     let sets = SETS.get_or_init(|| names().each_ref().map(|names| names.iter().copied().collect()));

@@ -1,4 +1,4 @@
-//! What the tests of the frontend share: programs from a text, evaluated.
+//! Helpers of the frontend's tests: programs from a text, evaluated.
 #![allow(dead_code)] // each test file uses a part
 
 use chainrule_base::{Diagnostics, Sources};
@@ -8,14 +8,14 @@ use chainrule_ops::F64;
 /// Figure 4 of the dF~ paper.
 pub const FIGURE_4: &str = include_str!("../../../syntax/tests/figure4.ft");
 
-/// The program of one file.
+/// Returns the program of one file.
 pub fn load(text: &str) -> Result<Program, (Sources, Diagnostics)> {
     let mut sources = Sources::new();
     let root = sources.add("main.ft", text);
     Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}"))).map_err(|d| (sources, d))
 }
 
-/// The function `name` of a program that is right.
+/// Returns the function `name` of a valid program.
 pub fn function(text: &str, name: &str) -> Function {
     let program = load(text).unwrap_or_else(|(_, d)| panic!("{d}\n{text}"));
     let function = program.elaborate(name).unwrap_or_else(|d| panic!("{d}\n{text}"));
@@ -25,13 +25,13 @@ pub fn function(text: &str, name: &str) -> Function {
     function
 }
 
-/// What `name` gives.
+/// Returns the value of `name`.
 pub fn run(text: &str, name: &str, args: &[Value<f64>]) -> Value<f64> {
     let function = function(text, name);
     evaluate(&function, &mut F64, args).unwrap_or_else(|why| panic!("{why:?}\n{text}"))
 }
 
-/// What `f`, the last definition, gives.
+/// Returns the value of `f`, the last definition.
 pub fn f(text: &str, args: &[Value<f64>]) -> Value<f64> {
     run(text, "f", args)
 }

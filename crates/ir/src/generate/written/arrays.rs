@@ -4,7 +4,7 @@ use super::{Extent, Kind, Writer, bare};
 use arbitrary::Result;
 
 impl Writer<'_, '_> {
-    /// What there is of a kind: of a name, of a part of it. The last of it most of all.
+    /// Returns an existing value of a kind: a name, or a part of one. Mostly a late one.
     fn old(&mut self, kind: &Kind) -> Result<Option<String>> {
         let mut found = Vec::new();
         for (name, of) in &self.scope {
@@ -23,14 +23,14 @@ impl Writer<'_, '_> {
         Ok(if found.is_empty() { None } else { Some(self.late(&found)?) })
     }
 
-    /// The same where nothing new is to be written: always at the end, and else every other time.
+    /// As [`Self::old`] if nothing new should be written: always at the end, otherwise every other time.
     fn old_mostly(&mut self, kind: &Kind, depth: u32) -> Result<Option<String>> {
         let old = self.old(kind)?;
         let stays = old.is_some() && (depth == 0 || self.dry() || self.u.arbitrary()?);
         Ok(old.filter(|_| stays))
     }
 
-    /// What there is, or else an array of numbers that are there.
+    /// Returns an existing vector, or an array of existing numbers.
     fn old_vector(&mut self, n: &Extent) -> Result<String> {
         if let Some(old) = self.old(&Kind::Vector(n.clone()))? {
             return Ok(old);
@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A matrix times a vector.
+    /// Returns a matrix times a vector.
     fn product(&mut self, n: &Extent, depth: u32) -> Result<String> {
         let k = self.extent()?;
         if !self.room(n.work() + k.work()) {
@@ -152,7 +152,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// What solves a system of equations.
+    /// Returns the solution of a system of equations.
     fn solution(&mut self, n: &Extent, depth: u32) -> Result<String> {
         if !self.room(3 * n.work()) {
             return self.old_vector(n);

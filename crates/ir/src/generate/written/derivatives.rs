@@ -1,10 +1,10 @@
-//! Derivatives inside of programs.
+//! Derivatives inside programs.
 
 use super::{Extent, Kind, Writer, bare};
 use arbitrary::Result;
 
 impl Writer<'_, '_> {
-    /// What `make` writes inside of so many derivatives, each as much work as `work` says; nothing where that is too much.
+    /// Returns the result of `make` inside `orders` derivatives, each of so much `work`; `None` if that is too much.
     fn derived<T>(&mut self, orders: u32, work: u32, make: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         if self.orders + orders > self.options.orders || !self.room(work) {
             return Ok(None);
@@ -15,7 +15,7 @@ impl Writer<'_, '_> {
         made.map(Some)
     }
 
-    /// `fun (t : ...) -> ...`, of the one kind to the other.
+    /// Returns `fun (t : ...) -> ...`, from one kind to another.
     fn lambda(&mut self, from: &Kind, to: &Kind, depth: u32) -> Result<String> {
         let t = self.fresh(if *from == Kind::Number { "t" } else { "u" });
         self.block(|w| {

@@ -1,11 +1,10 @@
-//! What loops carry and leave behind. What is carried is halved at each step, and what is added to it stays small if it is made
-//! of what is carried.
+//! Values of loops. Carried values are halved at each step, and terms that depend on them stay small.
 
 use super::{Extent, Kind, Writer, bare};
 use arbitrary::Result;
 
 impl Writer<'_, '_> {
-    /// A number that a loop carries, alone or with others.
+    /// Returns a number that a loop carries, alone or with others.
     pub(super) fn number_of_loop(&mut self, depth: u32) -> Result<String> {
         let n = self.count()?;
         if !self.room(n.work() + 2) {
@@ -21,7 +20,7 @@ impl Writer<'_, '_> {
                 format!("(ifold (fun {s} {i} -> 0.5 * {s} + {next}) {first} {})", n.text())
             }
             3 => {
-                // Of nothing but what it was.
+                // Only depends on the carried value.
                 let (i, next) = self.over(&n, |w| {
                     w.scope.push((s.clone(), Kind::Number));
                     w.number(depth)
@@ -76,7 +75,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A while over a number and a count of its steps.
+    /// Returns a while over a number and a count of its steps.
     fn while_counted(&mut self, s: &str, first: &str, depth: u32) -> Result<String> {
         let k = self.fresh("k");
         let steps = self.u.int_in_range(0..=5)?;
@@ -91,11 +90,11 @@ impl Writer<'_, '_> {
         Ok(format!("(fst (while (fun ({s}, {k}) -> {condition}) (fun ({s}, {k}) -> {step}) ({first}, 0) 8))"))
     }
 
-    /// A vector that a loop carries, or of what a loop leaves behind.
+    /// Returns a vector that a loop carries, or the elements of a loop.
     pub(super) fn vector_of_loop(&mut self, n: &Extent, depth: u32) -> Result<String> {
         let which = self.u.int_in_range(0..=6)?;
         if which < 3 {
-            // What each step leaves behind.
+            // The elements of the steps.
             let (s, first) = (self.fresh("s"), self.number(depth)?);
             let (i, (next, element)) = self.over(n, |w| {
                 w.scope.push((s.clone(), Kind::Number));
@@ -128,7 +127,7 @@ impl Writer<'_, '_> {
         Ok(format!("(ifold (fun ({v} : {}) {i} -> {next}) {first} {})", kind.ty(), count.text()))
     }
 
-    /// A matrix that a loop carries, or whose rows are what the steps of one leave behind.
+    /// Returns a matrix that a loop carries, or whose rows are the elements of one.
     pub(super) fn matrix_of_loop(&mut self, r: &Extent, c: &Extent, depth: u32) -> Result<String> {
         let v = self.fresh("w");
         if self.u.arbitrary()? {
@@ -158,7 +157,7 @@ impl Writer<'_, '_> {
         Ok(format!("(ifold ({step}) {first} {})", count.text()))
     }
 
-    /// A record that a loop carries.
+    /// Returns a record that a loop carries.
     pub(super) fn record_of_loop(&mut self, n: &Extent, depth: u32) -> Result<String> {
         let count = self.count()?;
         let (s, kind) = (self.fresh("s"), Kind::Record(n.clone()));
@@ -176,12 +175,12 @@ impl Writer<'_, '_> {
     }
 }
 
-/// `next`, no larger than 1 if it is made of what is `carried`.
+/// Returns `next`, bounded by 1 if it depends on `carried`.
 fn tame(carried: &str, next: String) -> String {
     if next.contains(carried) { format!("(sin {next})") } else { next }
 }
 
-/// The same for a vector, and halved.
+/// As [`tame`] for a vector, and halved.
 fn tame_vector(carried: &str, next: &str) -> String {
     if next.contains(carried) {
         format!("vectorMap {next} (fun e -> 0.5 * sin e)")

@@ -1,13 +1,13 @@
-//! Functions that state their derivative.
+//! Functions with their own derivative.
 //!
-//! What they state is any linear map, the same in both modes, and seldom the derivative of the function: so whoever differentiates the
-//! function itself is found out.
+//! The stated derivative is any linear map, equal in both modes, and seldom the derivative of the function, so that a
+//! stage that differentiates the function itself is detected.
 
 use super::{Extent, Kind, Writer, bare};
 use arbitrary::Result;
 
 impl Writer<'_, '_> {
-    /// What `make` writes where only these names are in scope: such functions may use no number from around them.
+    /// Returns the result of `make` with only these names in scope: such functions may not use outer numbers.
     fn alone(&mut self, names: &[(&str, &Kind)], make: impl FnOnce(&mut Self) -> Result<String>) -> Result<String> {
         let scope = names.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).clone())).collect();
         let around = std::mem::replace(&mut self.scope, scope);
@@ -16,8 +16,8 @@ impl Writer<'_, '_> {
         Ok(bare(&made?).to_owned())
     }
 
-    /// A function from `from` to `to` that states its derivative, applied to `x`. `slope` writes what of the function, its
-    /// argument and its value the derivative is, `along` and `against` how it is applied to a direction.
+    /// Returns a function from `from` to `to` with a stated derivative, applied to `x`. `slope` writes the derivative
+    /// in terms of the function, its argument and its value, `along` and `against` its application to a direction.
     fn stated(
         &mut self,
         [from, to]: [&Kind; 2],
@@ -28,8 +28,8 @@ impl Writer<'_, '_> {
     ) -> Result<String> {
         let [f, t, y, d] = ["f", "t", "y", "d"].map(|letter| self.fresh(letter));
         let value = self.alone(&[(&t, from)], |w| w.term(to, depth))?;
-        // Of smooth functions Hessians are asked for, which are symmetric: that of a function of vectors with a derivative that is none is not, unless
-        // it is constant.
+        // Tests of smooth functions use Hessians, which must be symmetric: that of a function of vectors with an
+        // arbitrary stated derivative is not, unless it is constant.
         let is_constant = self.options.smooth && *from != Kind::Number;
         let of = if is_constant { vec![] } else { vec![(t.as_str(), from), (&y, to)] };
         let slope = self.alone(&of, |w| slope(w, &f, &t))?;
@@ -40,7 +40,7 @@ impl Writer<'_, '_> {
         ))
     }
 
-    /// Of a number.
+    /// Writes one of a number.
     pub(super) fn stated_number(&mut self, x: &str, depth: u32) -> Result<String> {
         let slope = |w: &mut Self, f: &str, t: &str| {
             let slope = w.number(depth)?;
@@ -51,7 +51,7 @@ impl Writer<'_, '_> {
         self.stated([&Kind::Number, &Kind::Number], x, depth, slope, [product, product])
     }
 
-    /// Of all elements of a vector.
+    /// Writes one of all elements of a vector.
     pub(super) fn stated_sum(&mut self, n: &Extent, x: &str, depth: u32) -> Result<String> {
         let kind = Kind::Vector(n.clone());
         let along = |slope: &str, d: &str| format!("vectorDot ({slope}) {d}");
@@ -59,7 +59,7 @@ impl Writer<'_, '_> {
         self.stated([&kind, &Kind::Number], x, depth, |w, _, _| w.vector(n, depth), [along, against])
     }
 
-    /// From vectors to vectors.
+    /// Writes one from vectors to vectors.
     pub(super) fn stated_vector(&mut self, n: &Extent, x: &str, depth: u32) -> Result<String> {
         let kind = Kind::Vector(n.clone());
         if self.room(2 * n.work()) && self.u.arbitrary()? {

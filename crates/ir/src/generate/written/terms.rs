@@ -44,7 +44,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A number that is there already.
+    /// Returns an existing number.
     fn leaf(&mut self) -> Result<String> {
         if self.scope.is_empty() || (!self.u.is_empty() && self.u.ratio(1, 10)?) {
             let indices = self.indices.clone();
@@ -69,7 +69,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// An index of an array of `into` elements.
+    /// Returns an index of an array of `into` elements.
     pub(super) fn index(&mut self, into: &Extent) -> Result<String> {
         let mut found = Vec::new();
         for (index, extent) in &self.indices {
@@ -90,12 +90,12 @@ impl Writer<'_, '_> {
             }
         }
         let given = !found.is_empty();
-        // The last element, or the first, is there where the loops around run.
+        // The last element, or the first, exists if the outer loops run.
         let is_end = self.options.empty && self.u.ratio(1, 3)?;
         if given && !is_end && self.u.ratio(5, 6)? {
             return self.choose(&found);
         }
-        // One that is given, or where something is greatest.
+        // A given index, or that of a maximum.
         let fits = |(_, kind): &&(String, Kind)| match kind {
             Kind::Indices(_, of) => of == into,
             Kind::Vector(n) => n == into && !self.options.smooth,
@@ -145,7 +145,7 @@ impl Writer<'_, '_> {
         Ok(format!("{} {op} {}", self.number(depth.min(1))?, self.number(depth.min(1))?))
     }
 
-    /// A function of one number, or of two.
+    /// Returns a function of one number, or of two.
     fn function(&mut self, depth: u32) -> Result<String> {
         let most = if self.options.smooth { 14 } else { 16 };
         let which = self.u.int_in_range(0..=most)?;
@@ -196,7 +196,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A number of all elements of vectors.
+    /// Returns a number that depends on all elements of vectors.
     fn of_vector(&mut self, depth: u32) -> Result<String> {
         let n = self.extent()?;
         if !self.room(n.work()) {
@@ -221,7 +221,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A number of all elements of matrices.
+    /// Returns a number that depends on all elements of matrices.
     fn of_matrix(&mut self, depth: u32) -> Result<String> {
         let (r, c) = (self.extent()?, self.extent()?);
         if !self.room(r.work() + c.work()) {
@@ -237,21 +237,21 @@ impl Writer<'_, '_> {
                 format!("(0.1 * vectorMatrixVector {v} {m} {})", self.vector(&c, depth.min(1))?)
             }
             4 if solved => format!("(logdet {})", self.conditioned(&r, depth)?),
-            // Of three rows at most: of many it is a large number.
+            // At most three rows: with many rows it is a large number.
             5 if solved => format!("(0.1 * det {})", self.conditioned(&Extent::Constant(3), depth)?),
             4 | 5 => self.leaf()?,
             _ => format!("(0.1 * matrixDot {} {})", self.matrix(&r, &c, depth)?, self.matrix(&r, &c, depth)?),
         })
     }
 
-    /// A matrix that is far from singular, whose symmetric part is positive definite.
+    /// Returns a matrix that is far from singular, with a positive definite symmetric part.
     pub(super) fn conditioned(&mut self, n: &Extent, depth: u32) -> Result<String> {
         self.conditioned = true;
         Ok(format!("(conditioned {})", self.matrix(n, n, depth)?))
     }
 }
 
-/// Whether an index below `extent` is one below `into`.
+/// Returns whether an index below `extent` is also below `into`.
 fn reaches(extent: &Extent, into: &Extent) -> bool {
     match (extent, into) {
         (Extent::UpTo(_, of, _), _) => reaches(of, into),
