@@ -1,16 +1,16 @@
-//! A function that chooses by its sizes is optimised as two.
+//! Splitting of a function that branches on its sizes into two functions, which are optimised separately.
 //!
-//! In: a function that is an `if` under a condition of sizes and integer arguments, with nothing around it, as Jacobians are
-//! whose way only sizes decide. Out: two functions, one for each branch, and the one that they are together again.
+//! In: a function whose body is an `if` with a condition on sizes and integer arguments, such as a Jacobian whose mode
+//! only depends on sizes. Out: two functions, one for each branch, and afterwards their join.
 //!
-//! What a program costs is one number, by which the optimiser takes a program or leaves it: of an `if` that of the dearer
-//! branch, which would decide for the other one too.
+//! The cost of a program is a single number, by which the optimiser accepts a program or rejects it. The number of an
+//! `if` is that of the costlier branch, which would decide for the other one too.
 
 use crate::live;
 use crate::report::Report;
 use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Stmt, Type};
 
-/// The function where the condition holds, and where it does not.
+/// Returns the function if the condition holds, and if it does not.
 pub(crate) fn split(function: &Function) -> Option<[Function; 2]> {
     let (last, before) = function.body.stmts.split_last()?;
     let Expr::If { then, otherwise, .. } = &last.expr else { return None };
@@ -26,13 +26,13 @@ pub(crate) fn split(function: &Function) -> Option<[Function; 2]> {
     }
     let branch = |block: &Block| {
         let stmts = before.iter().chain(&block.stmts).cloned().collect();
-        // The condition is there only for what else is made of its parts.
+        // The condition only remains for other uses of its parts.
         live::swept(Function { body: Block { stmts, result: block.result }, ..function.clone() })
     };
     Some([branch(then), branch(otherwise)])
 }
 
-/// `function`, which was [`split`], with what has become of its branches.
+/// Returns `function`, which was [`split`], with its optimised branches.
 pub(crate) fn joined(function: &Function, branches: [&Function; 2]) -> Function {
     let mut out = Builder::rewriting(function);
     let Some((Stmt { expr: Expr::If { condition, .. }, span, .. }, before)) = function.body.stmts.split_last() else {
@@ -49,7 +49,7 @@ pub(crate) fn joined(function: &Function, branches: [&Function; 2]) -> Function 
     out.finish(result)
 }
 
-/// What was done with both; costs are those of the dearer one.
+/// Joins two reports; costs are those of the costlier branch.
 pub(crate) fn both([then, otherwise]: [Report; 2]) -> Report {
     let dearer = |a: f64, b: f64| 1.0 + a.max(b);
     let stop = if then.after < otherwise.after { otherwise.stop } else { then.stop };

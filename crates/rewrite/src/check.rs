@@ -1,32 +1,31 @@
-//! Whether an optimised program computes the same, for tests and fuzzers: the reference evaluator on both
-//! sides.
+//! Checker of optimised programs, for tests and fuzzers: both programs are run by the reference evaluator.
 //!
-//! *Strict*: every double the same bit for bit, NaN counted as one number, at any arguments.
-//! *Algebraic*: both are evaluated in extended precision, where reordering sums changes next to nothing, and
-//! agree to [`TOLERANCE`] relative to the larger of the value and 1, or else to [`ROUNDINGS`] times what doubles
-//! lose in the program as it was (a literal that is computed beforehand is a double); and in doubles nothing
-//! fails. A program in which some number is infinite or NaN has no value as a program on real numbers, and is not compared.
+//! *Strict*: every double is equal bit for bit, counting all NaN as equal, at any arguments. *Algebraic*: both are
+//! evaluated in extended precision, where reordering sums changes next to nothing, and agree to [`TOLERANCE`] relative
+//! to the larger of the value and 1, or else to [`ROUNDINGS`] times the rounding error of the original program in
+//! doubles (a constant-folded literal is a double); and no double evaluation fails. A program with an infinite or NaN
+//! number has no value as a program on real numbers, and is not compared.
 //!
-//! A program that fails has no value to compare; a program that has a value must not fail when optimised.
+//! A program that fails has no value to compare; a program with a value must not fail after optimisation.
 
 use crate::engine::{Options, optimise_watched};
 use crate::report::Report;
 use chainrule_ir::{Function, Value, evaluate, verify};
 use chainrule_ops::{Algebra, F64, Op, Precise};
 
-/// How far values in extended precision may differ.
+/// Maximum relative difference of values in extended precision.
 pub const TOLERANCE: f64 = 1e-14;
 
-/// How much farther from the value than the program in doubles a program in extended precision may be.
+/// Maximum ratio of the error in extended precision to that of the original program in doubles.
 pub const ROUNDINGS: f64 = 16.0;
 
-/// The optimised function with the report, and whether there was a value to compare.
+/// The optimised function with the report, and whether a value was compared.
 pub type Checked = Result<(Function, Report, bool), String>;
 
-/// Optimises `function`; verifies what comes out of every pass; compares at `args`.
+/// Optimises `function`; verifies the output of every pass; compares at `args`.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A description of the fault.
 pub fn optimised(function: &Function, args: &[Value<f64>], options: &Options) -> Checked {
     verify(function).map_err(|found| format!("the function does not verify: {found:?}"))?;
     let mut broken = None;
@@ -46,10 +45,10 @@ pub fn optimised(function: &Function, args: &[Value<f64>], options: &Options) ->
     }
 }
 
-/// Whether `found` computes at `args` what `function` computes; `false` when that has no value there.
+/// Checks whether `found` computes at `args` the value of `function`; returns `false` if that has no value there.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A description of the fault.
 pub fn compare(function: &Function, found: &Function, args: &[Value<f64>], strict: bool) -> Result<bool, String> {
     if strict { strictly(function, found, args) } else { algebraically(function, found, args) }
 }
@@ -90,7 +89,7 @@ fn algebraically(function: &Function, found: &Function, args: &[Value<f64>]) -> 
     }
 }
 
-// `reals` is asked about the reals of `a`, `b` and `c`, place by place.
+// `reals` compares corresponding reals of `a`, `b` and `c`.
 fn same(a: &Value<f64>, b: &Value<f64>, c: &Value<f64>, reals: &impl Fn(f64, f64, f64) -> bool) -> bool {
     match (a, b, c) {
         (Value::Real(a), Value::Real(b), Value::Real(c)) => reals(*a, *b, *c),
@@ -102,7 +101,7 @@ fn same(a: &Value<f64>, b: &Value<f64>, c: &Value<f64>, reals: &impl Fn(f64, f64
     }
 }
 
-/// Numbers, with an eye on whether all of them are finite.
+/// Algebra that also records whether all numbers are finite.
 struct Finite<A> {
     numbers: A,
     finite: bool,

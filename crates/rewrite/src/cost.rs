@@ -1,8 +1,8 @@
-//! What a program costs: a polynomial in sizes, and one number that orders programs.
+//! The cost model: a polynomial in sizes, and a number that orders programs.
 //!
-//! An operator costs its weight in the operator table, an element that is read or written 1, a step of a
-//! loop 1; a branch costs the dearer side. [`symbolic`] gives the polynomial, in which an index of a loop is taken
-//! for its count. In the number ([`function`]) sizes that are not known are large ([`LARGE`]), indices too.
+//! An operator costs its weight in the operator table, an element that is read or written 1, an iteration of a loop 1;
+//! a branch costs its costlier side. [`symbolic`] returns the polynomial, in which a loop index is replaced by its
+//! count. In the number ([`function`]), unknown sizes are large ([`LARGE`]), and so are indices.
 //!
 //! | construct | cost |
 //! | --- | --- |
@@ -13,32 +13,33 @@
 //! | `build n f` | n * (f + 1 + words of an element) |
 //! | `sum n f` | n * (f + 1 + words of a term that is not made in place) + words of the sum |
 //! | `ifold`, `while` | steps * (body + 1) |
-//! | `if` | 1 + the dearer branch |
-//! | `loop` | count * (body + 1) + words of the sum, which is added in place |
-//! | `zero`, one-hot array | 0, 1: they are made in place; 8 in the body of a sum, where a number is added in place |
-//! | sum of two arrays | their words; in the body of a sum as what each adds in place |
+//! | `if` | 1 + the costlier branch |
+//! | `loop` | count * (body + 1) + words of the sum, which is accumulated in place |
+//! | `zero`, one-hot array | 0, 1: made in place; 8 in the body of a sum, where a number is accumulated in place |
+//! | sum of two arrays | their words; in the body of a sum, the cost of accumulating each |
 //! | a derivative | 3 times its body |
 
 use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
 use chainrule_ops as ops;
 
-/// What a size that is not known is taken for.
+/// Assumed value of an unknown size.
 pub const LARGE: f64 = 1000.0;
 
-/// How often a `while` is taken to step.
+/// Assumed number of iterations of a `while`.
 const WHILE_STEPS: f64 = 100.0;
 
-/// A number that is added in place: it is read, added and written, where other numbers of a loop run eight at a time.
+/// Cost of a number accumulated in place: it is read, added and written, while other numbers of a loop run eight at a
+/// time.
 const ADDED: f64 = 8.0;
 
-/// What costs are counted in.
+/// Unit of costs.
 trait Amount: Sized {
     fn number(number: f64) -> Self;
     fn size(size: &Size) -> Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn larger(self, other: Self) -> Self;
-    /// Outside of the loop over `count` with this index.
+    /// Returns the amount outside the loop over `count` with this index.
     fn outside(self, index: VarId, count: &Size) -> Self;
 }
 
@@ -99,7 +100,7 @@ impl Amount for Size {
     }
 }
 
-/// `size` as a number, unknown variables taken for [`LARGE`]; not negative.
+/// Returns `size` as a number, with [`LARGE`] for unknown variables; not negative.
 pub(crate) fn estimate(size: &Size) -> f64 {
     <f64 as Amount>::size(size)
 }
@@ -112,41 +113,42 @@ fn words<A: Amount>(ty: &Type) -> A {
     }
 }
 
-/// How many numbers a value of type `ty` is.
+/// Returns the number of numbers in a value of type `ty`.
 pub(crate) fn words_of(ty: &Type) -> f64 {
     words(ty)
 }
 
-/// The same as a polynomial.
+/// As [`words_of`], as a polynomial.
 pub(crate) fn size_of_words(ty: &Type) -> Size {
     words(ty)
 }
 
-/// The cost of one evaluation of `function`.
+/// Returns the cost of one evaluation of `function`.
 #[must_use]
 pub fn function(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
     block(&function.body, &ty)
 }
 
-/// The cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.
+/// Returns the cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.
 #[must_use]
 pub fn symbolic(function: &Function) -> Size {
     let ty = |var| function.ty(var);
     within(&function.body, &ty, false)
 }
 
-/// The cost of one evaluation of `block`; `ty` gives the types of variables.
+/// Returns the cost of one evaluation of `block`; `ty` returns the types of variables.
 pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
     within(block, ty, false)
 }
 
-/// The cost of one evaluation of `expr`.
+/// Returns the cost of one evaluation of `expr`.
 pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
     alone(expr, ty, false)
 }
 
-/// How many scalar operators one evaluation of `function` takes, a branch's dearer side: a polynomial in its sizes.
+/// Returns the number of scalar operators in one evaluation of `function`, with the costlier side of branches: a
+/// polynomial in its sizes.
 #[must_use]
 pub fn operations(function: &Function) -> Size {
     fn of(block: &Block) -> Size {
@@ -167,15 +169,16 @@ pub fn operations(function: &Function) -> Size {
     of(&function.body)
 }
 
-/// How many numbers one evaluation of `function` stores in arrays that it makes: elements of builds, sums of arrays,
-/// arrays written out. A row that is made in place of an element of a build counts once, a branch's larger side.
+/// Returns the number of numbers that one evaluation of `function` stores in arrays: elements of builds, sums of
+/// arrays, array literals. A row made in place of an element of a build counts once; the larger side of a branch
+/// counts.
 #[must_use]
 pub fn stored(function: &Function) -> Size {
     let ty = |var| function.ty(var);
     stored_in(&function.body, None, &ty)
 }
 
-// `made` is the variable that is made in place of what stands around the block, with all of a tuple.
+// `made` is the variable made in place of the value around the block, with all parts of a tuple.
 fn stored_in<'a>(block: &Block, made: Option<VarId>, ty: &impl Fn(VarId) -> &'a Type) -> Size {
     let in_place: Vec<VarId> = match made.and_then(|made| crate::walk::bound_in(block, made)) {
         Some(Expr::Tuple(fields)) => fields.clone(),
@@ -202,7 +205,7 @@ fn stored_in<'a>(block: &Block, made: Option<VarId>, ty: &impl Fn(VarId) -> &'a 
     sum
 }
 
-// The numbers of the array that `expr` itself makes.
+// Numbers of the array made by `expr` itself.
 fn kept<'a>(var: VarId, expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> Size {
     let arrays = |ty: &Type| match ty {
         Type::Array(..) => words(ty),
@@ -222,7 +225,7 @@ fn kept<'a>(var: VarId, expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> Size {
     }
 }
 
-/// How many loops there are in `function`.
+/// Returns the number of loops in `function`.
 #[must_use]
 pub fn loops(function: &Function) -> usize {
     fn of(block: &Block) -> usize {
@@ -235,7 +238,7 @@ pub fn loops(function: &Function) -> usize {
     of(&function.body)
 }
 
-// `summed`: whether this is in the body of a sum, so that sums in it are added in place.
+// `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| sum.plus(alone(&stmt.expr, ty, summed)))
 }
@@ -247,12 +250,12 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
     let one = || A::number(1.0);
     let none = || A::number(0.0);
     match expr {
-        // A zero costs nothing where it is added in place.
+        // A zero costs nothing if it is accumulated in place.
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero => none(),
-        // An array in it is made where it is wanted.
+        // An array in it is made in place.
         Expr::OneHot { value, .. } if *ty(*value) == Type::Double => A::number(if summed { ADDED } else { 1.0 }),
         Expr::OneHot { .. } => none(),
-        // In a sum each side is added in place (`added`).
+        // In a sum each side is accumulated in place (`added`).
         Expr::Plus(a, _) => started(ty(*a)),
         Expr::Op(op, _) => A::number(f64::from(ops::Op::row(*op).weight)),
         Expr::ToReal(_) => one(),
@@ -263,7 +266,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
         },
         Expr::Array(elements) => A::number(elements.len() as f64),
         Expr::Build { size, index, body } => {
-            // What a row costs to copy when it is only passed on, it does not cost when it is made in place.
+            // A row that is only passed on costs a copy, but not if it is made in place.
             let stored = if made_in(body) { one() } else { words(ty(body.result)) };
             A::size(size).times(of(body).plus(one()).plus(stored)).outside(*index, size)
         }
@@ -289,7 +292,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
     }
 }
 
-// What adding the result of `block` to a sum costs: what is sparse is added where it is not zero, what a loop makes
+// Cost of adding the result of `block` to a sum: a sparse result is added where it is not zero, the result of a loop
 // while it is made.
 fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> A {
     match crate::walk::bound_in(block, var) {
@@ -305,7 +308,7 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
             | Expr::Component(..),
         ) => A::number(0.0),
         Some(Expr::Plus(a, b)) => added::<A>(block, *a, ty).plus(added(block, *b, ty)),
-        // What a branch does not make is a zero, as a rule.
+        // A side of a branch that makes nothing is usually a zero.
         Some(Expr::If { then, otherwise, .. }) if *ty(var) != Type::Double => {
             let made = |block: &Block| match crate::walk::bound_in(block, block.result) {
                 Some(_) => added(block, block.result, ty),
@@ -317,7 +320,7 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
     }
 }
 
-// Whether the result of `block` is an array that a statement of it makes.
+// Whether the result of `block` is an array made by one of its statements.
 fn made_in(block: &Block) -> bool {
     crate::walk::bound_in(block, block.result).is_some_and(|expr| matches!(expr, Expr::Build { .. }))
 }

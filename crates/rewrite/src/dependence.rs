@@ -1,18 +1,18 @@
-//! Which parts of what statements make depend on which parts of something else.
+//! Dependence analysis, to the scalars in tuples and arrays.
 //!
-//! In: blocks in the order in which they run, with what is known of variables from outside. Out: for every variable, for each
-//! scalar in its type, a set of sources, a bit for each. Arrays are looked through: all their elements are one. A
-//! state of a loop depends on what it does after any number of steps, so blocks of loops are gone through until nothing changes.
+//! In: blocks in execution order, with facts about variables from outside. Out: for every scalar in the type of every
+//! variable, a bit set of sources. All elements of an array are one scalar. The state of a loop depends on its value
+//! after any number of iterations, so bodies of loops are analysed until a fixed point.
 //!
-//! Holds: what is not in the set has no influence on the value, and none on whether it can be computed but through what
-//! [`Dependence::decides_failure`] tells.
+//! Invariant: a source outside the set has no influence on the value, nor on whether it can be computed, except as
+//! returned by [`Dependence::decides_failure`].
 
 use crate::cost;
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Size, Stmt, Type, Var, VarId};
 use rustc_hash::FxHashMap;
 
-/// The sources of a value: of all of it, or by the fields of its tuple, in arrays or not.
+/// Sources of a value: of all of it, or of each field of its tuple, inside arrays or not.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Sources {
     All(u64),
@@ -20,7 +20,7 @@ pub(crate) enum Sources {
 }
 
 impl Sources {
-    /// Those of a value of type `ty` of which each scalar is a source of its own, from bit `next` on.
+    /// Returns the sources of a value of type `ty` whose scalars are separate sources, from bit `next` on.
     pub(crate) fn each(ty: &Type, next: &mut u32) -> Self {
         match ty {
             Type::Double | Type::Int | Type::Bool => {
@@ -32,7 +32,7 @@ impl Sources {
         }
     }
 
-    /// Those of anything in it.
+    /// Returns the union of the sources.
     pub(crate) fn any(&self) -> u64 {
         match self {
             Self::All(bits) => *bits,
@@ -40,7 +40,7 @@ impl Sources {
         }
     }
 
-    /// Whether everything in it has one of `bits`.
+    /// Returns whether every scalar has one of the sources `bits`.
     pub(crate) fn all_have(&self, bits: u64) -> bool {
         match self {
             Self::All(own) => own & bits != 0,
@@ -48,7 +48,7 @@ impl Sources {
         }
     }
 
-    /// Those of the field, of the field and so on, at `path`.
+    /// Returns the sources of the nested field at `path`.
     pub(crate) fn at(&self, path: &[usize]) -> Self {
         path.iter().fold(self.clone(), |sources, k| match sources {
             Self::All(bits) => Self::All(bits),
@@ -74,7 +74,7 @@ impl Sources {
     }
 }
 
-/// The sources of variables.
+/// Sources of variables.
 pub(crate) struct Dependence<'a> {
     vars: &'a Arena<VarId, Var>,
     of: FxHashMap<VarId, Sources>,
@@ -89,7 +89,7 @@ impl<'a> Dependence<'a> {
         self.of.insert(var, sources);
     }
 
-    /// Those of `var`: none of what is bound outside.
+    /// Returns the sources of `var`; none for variables bound outside.
     pub(crate) fn get(&self, var: VarId) -> Sources {
         match &self.vars[var].value {
             Some(size) => Sources::All(self.size(size)),
@@ -108,7 +108,7 @@ impl<'a> Dependence<'a> {
         size.vars().into_iter().fold(0, |bits, var| bits | self.of.get(&var).map_or(0, Sources::any))
     }
 
-    /// Learns of the statements of `block`. `None` where a derivative stands in it.
+    /// Analyses the statements of `block`. `None` if it contains a derivative.
     pub(crate) fn block(&mut self, block: &Block) -> Option<Sources> {
         for stmt in &block.stmts {
             self.stmt(stmt)?;
@@ -161,7 +161,7 @@ impl<'a> Dependence<'a> {
         Some(())
     }
 
-    /// The sources of a state after any number of steps; `step` tells those of the next one.
+    /// Returns the sources of a state after any number of iterations; `step` returns those of the next state.
     fn settled(
         &mut self,
         state: VarId,
@@ -169,7 +169,7 @@ impl<'a> Dependence<'a> {
         mut step: impl FnMut(&mut Self) -> Option<Sources>,
     ) -> Option<Sources> {
         let mut now = self.get(init);
-        // Sets only grow, and there are finitely many.
+        // Sets only grow, and are finite.
         loop {
             self.of.insert(state, now.clone());
             let next = now.clone().union(step(self)?);
@@ -180,7 +180,7 @@ impl<'a> Dependence<'a> {
         }
     }
 
-    /// Whether `stmt` may fail or not as one of `sources` decides: an index, a size, an integer that is computed, an end of a
+    /// Returns whether `sources` may decide if `stmt` fails: an index, a size, a computed integer, the end of a
     /// `while`.
     pub(crate) fn decides_failure(&self, stmt: &Stmt, sources: u64) -> bool {
         let depends = |var: &VarId| self.any(*var) & sources != 0;
@@ -199,7 +199,7 @@ impl<'a> Dependence<'a> {
         here || inside.any(|stmt| self.decides_failure(stmt, sources))
     }
 
-    /// What the operators in `block` cost that depend on none of `sources`.
+    /// Returns the cost of the operators in `block` that depend on none of `sources`.
     pub(crate) fn cost_without(&self, block: &Block, sources: u64) -> f64 {
         let one = |stmt: &Stmt| match &stmt.expr {
             Expr::Op(op, _) if self.any(stmt.var) & sources == 0 => f64::from(op.row().weight),

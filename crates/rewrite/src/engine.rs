@@ -1,14 +1,14 @@
-//! The strategy: passes in rounds, until nothing changes or a budget is spent.
+//! The strategy: passes in rounds, until a fixed point or a budget is reached.
 //!
-//! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
-//! were taken apart, everything is done once more with loops kept whole, at the same time where the program is long,
-//! and the cheaper program wins. The pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
-//! what was taken apart, and [`FACTOR`] comes again and again. What a pass makes dearer is remembered as it was before, and comes back unless it pays in the end.
+//! In: a function. Out: one of the same value and at most the same cost ([`crate::cost`]), and a [`Report`]. If loops
+//! were split, the pipeline also runs without splitting, in parallel for long programs, and the cheaper program is
+//! taken. The pipeline is lists: [`FIRST`], then [`ROUND`] repeatedly, [`KEEP`], [`ROUND`] again; [`LAST`] merges split
+//! loops, and [`FACTOR`] is repeated. If a pass increases the cost, the program before it is kept, and restored unless
+//! the increase pays off in the end.
 //!
-//! Each pass writes the function anew once (`rebuild`) after analyses of it ([`crate::live`],
-//! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
-//! ordered by hand: each makes a program smaller or brings it nearer to a normal form in which the others
-//! find it, and where a rule could make it larger, costs decide.
+//! Each pass rebuilds the function once (`rebuild`) after analyses of it ([`crate::live`], [`crate::fusion`]); every
+//! enabled rule is tried at every statement. Rules have no manual order: each makes a program smaller or brings it
+//! closer to a normal form in which other rules apply, and if a rule could make it larger, costs decide.
 
 use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
@@ -18,40 +18,40 @@ use chainrule_base::Span;
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many applications of rules and statements that they copy one function is given by default.
+/// Default budget of a function: rule applications and statements copied by them.
 pub const DEFAULT_BUDGET: u64 = 400_000;
-/// How many more for each of its statements.
+/// Additional budget for each statement.
 pub const BUDGET_PER_STATEMENT: u64 = 32;
-/// How deep loops are put together at most: those inside a loop only after it.
+/// Maximum nesting of merged loops: inner loops are merged after outer ones.
 pub const MAX_MERGES: usize = 8;
-/// The same for loops that make what others share.
+/// Maximum nesting of merged loops that compute shared values.
 pub const MAX_MERGES_OF_SHARED: usize = 2;
-/// How many rounds there are at most.
+/// Maximum number of rounds.
 pub const MAX_ROUNDS: usize = 10;
-/// A round that saves a smaller part of the cost saves little. What goes one link of a chain further with each round does.
+/// Minimum relative saving of a productive round. Chains that shrink by one link in each round save less.
 const LITTLE: f64 = 1e-3;
-/// How much work ([`Report::work`]) rounds that save little may take in all: as much as they like in short programs.
+/// Maximum total work ([`Report::work`]) of unproductive rounds; short programs never reach it.
 const MAX_FOR_LITTLE: u64 = 250_000;
-/// Functions with fewer statements are not worth a thread.
+/// Minimum number of statements of a function that is worth a thread.
 const MIN_FOR_THREAD: i64 = 200;
 
-/// What to do.
+/// Options of the optimiser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether only what is exact in IEEE 754 is done, NaN counted as one number. Otherwise doubles are
-    /// taken for real numbers: `0 * x` is 0, sums are reordered.
+    /// Whether only transformations that are exact in IEEE 754 are made, with all NaN equal. Otherwise doubles are
+    /// treated as real numbers: `0 * x` is 0, sums are reordered.
     pub strict: bool,
-    /// How many applications of rules are made and statements copied by them at most; then what is left is written
-    /// as it stands. As many again where loops are kept whole.
+    /// Maximum number of rule applications and of statements copied by them; afterwards the remaining program is
+    /// written unchanged. The same again for the run without loop splitting.
     pub budget: u64,
-    /// How many more for each statement of the function.
+    /// Additional budget for each statement of the function.
     pub per_statement: u64,
-    /// The names of passes, rules and steps of the engine that are left out ([`names`]).
+    /// Names of disabled passes, rules and steps of the engine ([`names`]).
     pub disabled: Vec<String>,
 }
 
 impl Options {
-    /// Whether the pass, rule or step of this name is left out.
+    /// Returns whether the pass, rule or step of this name is disabled.
     fn leaves_out(&self, name: &str) -> bool {
         self.disabled.iter().any(|disabled| disabled == name)
     }
@@ -67,27 +67,27 @@ impl Default for Options {
 pub struct Pass {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Description in one line.
     pub does: &'static str,
-    /// What it does with a function.
+    /// Runs the pass.
     run: fn(&Function, &mut Run),
 }
 
-/// What comes first: so that what can be hoisted is, before fusion asks how often it runs.
+/// First passes: hoisting precedes fusion, which depends on execution counts.
 pub const FIRST: &[Pass] = &[Pass {
     name: "simplify",
     does: "every rule at every statement, common subexpressions, hoisting; loops of tuples are taken apart",
     run: simplify,
 }];
 
-/// What is repeated until nothing changes.
+/// Passes that are repeated until a fixed point.
 pub const ROUND: &[Pass] = &[Pass {
     name: "repeat",
     does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
     run: fuse,
 }];
 
-/// What follows, and after it again [`ROUND`].
+/// Passes after the first rounds, followed by [`ROUND`] again.
 pub const KEEP: &[Pass] = &[
     Pass {
         name: "turn",
@@ -101,7 +101,7 @@ pub const KEEP: &[Pass] = &[
     },
 ];
 
-/// What comes at the end.
+/// Final passes.
 pub const LAST: &[Pass] = &[
     Pass { name: "settle", does: "as repeat, but nothing is taken apart any more", run: settle },
     Pass { name: "merge", does: "loops of one count that share work become one; then those in them", run: merge },
@@ -109,44 +109,44 @@ pub const LAST: &[Pass] = &[
     Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
 ];
 
-/// What is repeated after that until nothing changes: no one-hot array has still to vanish, and loops that share a sum as it
-/// stands are one.
+/// Passes that are repeated after the final ones until a fixed point: one-hot arrays have vanished by then, and loops
+/// that share a sum are merged.
 pub const FACTOR: &[Pass] =
     &[Pass { name: "factor", does: "common factors are taken out of sums, where there are any", run: factor }];
 
 /// [`Plan::dead`] and [`Plan::fields`] of a function.
 type Live = (FxHashSet<VarId>, FxHashMap<VarId, Vec<usize>>);
 
-/// What passes have in common.
+/// State shared by passes.
 #[derive(Default)]
 struct Run {
     options: Options,
-    /// Whether loops stay whole: no rule takes them apart.
+    /// Whether loops are never split.
     whole: bool,
-    /// Whether the first rounds have settled: then what uses what branches make moves into them, for all that is the same
-    /// outside has been found.
+    /// Whether the first rounds have reached their fixed point: users of arrays built in branches then move into the
+    /// branches, because everything equal outside has been found.
     late: bool,
     tally: Tally,
     result: Option<Function>,
-    /// What came before a pass that made it dearer, and what it costs: the cheapest.
+    /// Cheapest program before a pass that increased the cost, and its cost.
     cheapest: Option<(f64, Function)>,
-    /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
-    /// of them will not either.
+    /// Capabilities of passes that changed nothing since the last change: a pass with a subset of them would change
+    /// nothing either.
     in_vain: Vec<Todo>,
-    /// Of the function as it is now, if that is known: what nothing uses of it, and which fields are used.
+    /// Dead statements and live fields of the current function, if known.
     live: Option<Live>,
-    /// The work of rounds that saved little.
+    /// Work of unproductive rounds.
     for_little: u64,
     spare: Spare,
 }
 
 impl Run {
-    /// Whether a rule was applied that takes loops apart.
+    /// Returns whether a rule was applied that splits loops.
     fn has_split(&self) -> bool {
         rules::all().iter().enumerate().any(|(idx, rule)| rule.split && self.tally.applied[rules::counted(idx)] > 0)
     }
 
-    /// How often was applied what not every pass may do.
+    /// Returns the number of applications of rules that not every pass has.
     fn n_chosen(&self) -> u64 {
         let steps = [rules::TURN, rules::EXPAND, rules::MERGE, rules::SHARE, rules::BRANCHES]
             .into_iter()
@@ -155,13 +155,13 @@ impl Run {
     }
 }
 
-/// The passes, in order; those of a round repeat.
+/// Returns the passes in order; those of a round repeat.
 pub fn passes() -> impl Iterator<Item = &'static Pass> {
     [FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten()
 }
 
-/// Everything that can be left out ([`Options::disabled`]) and that reports count, each with a line that says what it
-/// is: passes, steps of the engine, rules.
+/// Returns everything that can be disabled ([`Options::disabled`]) and that reports count, each with a description:
+/// passes, steps of the engine, rules.
 #[must_use]
 pub fn names() -> Vec<(&'static str, &'static str)> {
     let passes = passes().map(|pass| (pass.name, pass.does));
@@ -169,32 +169,32 @@ pub fn names() -> Vec<(&'static str, &'static str)> {
     passes.chain(rules::ENGINE).chain(rules).collect()
 }
 
-/// Who is shown what comes out of every pass, with the name of the pass.
+/// Observer of the output of every pass, with the name of the pass.
 pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 
-/// `function` optimised, with what was done.
+/// Returns `function` optimised, and a report.
 ///
-/// Costs at most [`Options::budget`] applications and copies, and [`Options::per_statement`] for each statement; each of at most [`MAX_ROUNDS`] rounds is linear in
-/// the function for each level of nesting. Deterministic.
+/// Makes at most [`Options::budget`] applications and copies, plus [`Options::per_statement`] for each statement. Each
+/// of at most [`MAX_ROUNDS`] rounds is linear in the function for each level of nesting. Deterministic.
 #[must_use]
 pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
     optimise_recorded(function, options, false, None)
 }
 
-/// The function where the condition holds, and where it does not, of one that is an `if` under a condition of sizes and
-/// integer arguments: it is optimised as these two.
+/// Returns the two functions as which a function is optimised that is an `if` with a condition on sizes and integer
+/// arguments: for a true and for a false condition.
 #[must_use]
 pub fn branches(function: &Function) -> Option<[Function; 2]> {
     apart::split(function)
 }
 
-/// As [`optimise`], but always as one function; `watch` is shown what comes out of every pass, with the name of the pass.
+/// As [`optimise`], but always as a single function; `watch` observes the output of every pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
     optimise_recorded(function, options, false, Some(watch))
 }
 
-/// As [`optimise`]; the report tells besides what each pass saved ([`PassReport::measures`]) and for which places in the
-/// text each rule was applied ([`Report::places`]).
+/// As [`optimise`]; the report also has the savings of each pass ([`PassReport::measures`]), and the source spans of
+/// each rule's applications ([`Report::places`]).
 #[must_use]
 pub fn explain(function: &Function, options: &Options) -> (Function, Report) {
     optimise_recorded(function, options, true, None)
@@ -211,7 +211,7 @@ fn optimise_recorded(
     {
         let [(then, done), (otherwise, done_otherwise)] =
             branches.map(|branch| optimise_recorded(&branch, options, record, None));
-        // What both have become may be one thing.
+        // Both branches may have become equal.
         let same = alpha_equal(&then, &otherwise);
         let best = if same { then } else { apart::joined(function, [&then, &otherwise]) };
         let symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
@@ -238,16 +238,16 @@ fn optimise_recorded(
     (best, report)
 }
 
-/// What all passes have made of a function.
+/// Result of all passes.
 struct Try {
     found: Function,
     tally: Tally,
-    /// Whether loops were taken apart.
+    /// Whether loops were split.
     split: bool,
     report: Report,
 }
 
-/// What passes are given.
+/// Input of the passes.
 #[derive(Clone)]
 struct Start {
     options: Options,
@@ -257,7 +257,7 @@ struct Start {
 }
 
 impl Try {
-    /// All passes on `function`, which costs `before`; `split` is told as soon as the first ones have taken loops apart.
+    /// Runs all passes on `function`, whose cost is `before`; calls `split` as soon as the first ones have split loops.
     fn new(function: &Function, start: Start, before: f64, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
         let Start { options, whole, tally } = start;
         let mut run = Run { options, whole, tally, ..Run::default() };
@@ -268,9 +268,9 @@ impl Try {
     }
 }
 
-/// `function` with loops taken apart; where rules do that, or with loops kept whole if that is cheaper.
+/// Returns the cheaper of `function` with split loops, if rules split any, and without splitting.
 fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<'_>>) -> Try {
-    // Whoever is shown what passes make sees one after the other.
+    // An observer sees the passes in sequence.
     let is_worth_a_thread = watch.is_none() && walk::statements(&function.body) >= MIN_FOR_THREAD;
     let mut unwatched = |_: &str, _: &Function| {};
     let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
@@ -287,7 +287,7 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
         if !first.split {
             return first;
         }
-        // Was it worth while to take loops apart?
+        // Checks whether splitting pays.
         let second = match other.take() {
             Some(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             None => Try::new(function, whole(), before, watch, &mut || {}),
@@ -299,8 +299,7 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
     })
 }
 
-/// `function` written anew once with the rules `names` alone: to see and test what one rule does, whether it pays
-/// or not.
+/// Rebuilds `function` once with only the rules `names`: to test the effect of a rule, whether it pays or not.
 #[must_use]
 pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Report) {
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
@@ -315,7 +314,7 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     (found, report)
 }
 
-/// What `function` takes, in words.
+/// Returns the costs of `function`, as text.
 #[must_use]
 pub fn measure(function: &Function) -> Measure {
     Measure {
@@ -326,7 +325,7 @@ pub fn measure(function: &Function) -> Measure {
     }
 }
 
-/// A polynomial with the names of the sizes of `function`.
+/// Returns a polynomial with the names of the sizes of `function`.
 fn in_words(function: &Function, polynomial: &Size) -> String {
     let text = |var: VarId| match &function.vars[var].name {
         Some(name) => name.to_string(),
@@ -364,7 +363,7 @@ fn placed(places: Places) -> Vec<Applied> {
     all.into_iter().map(|(_, at)| at).collect()
 }
 
-// Of a rule or a step, by what it is counted under.
+// Name of a rule or a step by its counter.
 fn name(number: usize) -> &'static str {
     match rules::ENGINE.get(number) {
         Some((name, _)) => name,
@@ -372,7 +371,7 @@ fn name(number: usize) -> &'static str {
     }
 }
 
-/// All passes in order.
+/// Runs all passes in order.
 fn pipeline(
     function: &Function,
     run: &mut Run,
@@ -403,7 +402,7 @@ fn pipeline(
         rounds(FACTOR, &mut now, run, report, watch);
     }
     report.stop = stop;
-    // What passes have left unused counts in neither.
+    // Statements that passes have left dead count in neither.
     let now = live::swept(now);
     match run.cheapest.take().map(|(_, found)| live::swept(found)) {
         Some(found) if cost::function(&found) < cost::function(&now) => found,
@@ -434,12 +433,12 @@ fn rounds(passes: &[Pass], now: &mut Function, run: &mut Run, report: &mut Repor
     StopReason::Rounds
 }
 
-/// What the function costs after the passes so far.
+/// Returns the cost of the function after the last pass.
 fn last_cost(report: &Report) -> f64 {
     report.passes.last().map_or(report.before, |pass| pass.after)
 }
 
-// Whether anything changed.
+// Runs a pass; returns whether anything changed.
 fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> bool {
     if run.options.leaves_out(pass.name) {
         return false;
@@ -458,18 +457,18 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         if changed {
             after = cost::function(now);
         }
-        // What was given is there in any case.
+        // The input is kept in any case.
         let is_first = report.passes.is_empty();
         if after > before && !is_first && run.cheapest.as_ref().is_none_or(|(least, _)| before < *least) {
             run.cheapest = Some((before, last));
         }
     }
     let applied = run.tally.applied.iter().sum::<u64>() - applied;
-    // What every pass does (sharing what is equal, moving it out of loops) was done in vain, too, if nothing has changed.
+    // Without a change, the common part of all passes (common subexpressions, hoisting) found nothing either.
     if changed || run.n_chosen() > n_chosen {
         run.in_vain.clear();
     }
-    // What the pass has left unused goes with the next one.
+    // Dead statements left by the pass are removed by the next one.
     let measures = measured.map(|before| (before, measure(&live::swept(now.clone()))));
     report.passes.push(PassReport { name: pass.name, applied, before, after, measures });
     watch(pass.name, now);
@@ -509,7 +508,7 @@ fn factor(function: &Function, run: &mut Run) {
 fn share(function: &Function, run: &mut Run) {
     let before = run.tally.applied[rules::SHARE];
     pass(function, run, Todo { share: true, ..Todo::default() });
-    // A loop that makes what others take at their own index can be one of them.
+    // A loop whose elements others use at their own index can be merged with them.
     if run.tally.applied[rules::SHARE] > before && !run.options.leaves_out("merge") {
         merge_loops(function, run, MAX_MERGES_OF_SHARED);
     }
@@ -526,7 +525,7 @@ fn merge_loops(function: &Function, run: &mut Run, depth: usize) {
         let now = run.result.take();
         pass(now.as_ref().unwrap_or(function), run, merge);
         run.result = run.result.take().or(now);
-        // The next one does nothing where no loop can be put together: what is left over is for the passes that follow.
+        // Without a merge, the next pass does nothing; the following passes handle the rest.
         if run.tally.applied[rules::MERGE] == before {
             break;
         }
@@ -537,7 +536,7 @@ fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
     pass(function, run, Todo { split, fuse, ..Todo::default() });
 }
 
-/// What a pass may do.
+/// Capabilities of a pass.
 #[derive(Clone, Copy, Default)]
 struct Todo {
     split: bool,
@@ -550,7 +549,7 @@ struct Todo {
 }
 
 impl Todo {
-    /// Whether a pass that may do this may do no more than one that may do `other`.
+    /// Returns whether these capabilities are a subset of `other`.
     fn within(self, other: Self) -> bool {
         self.split <= other.split
             && self.fuse <= other.fuse
@@ -563,7 +562,7 @@ impl Todo {
 }
 
 fn pass(function: &Function, run: &mut Run, todo: Todo) {
-    // Only fusion asks whether it is late.
+    // Only fusion depends on `late`.
     let todo = Todo { late: run.late && todo.fuse, ..todo };
     let mut plan = Plan::default();
     if planned(function, run, todo, &mut plan) {
@@ -571,11 +570,12 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     }
 }
 
-/// Puts into `plan` what there is to do; whether there is anything, for the pass would be in vain otherwise.
+/// Puts into `plan` the requests of the analyses; returns whether there are any, since the pass would change nothing
+/// otherwise.
 fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> bool {
     let off = |name: &str| run.options.leaves_out(name);
     let Todo { split, fuse, expand, merge, share, late, factor } = todo;
-    // Only a loop in a loop computes something again and again.
+    // Only nested loops recompute values.
     let expands = expand && walk::has_nested_loops(&function.body, false);
     let is_in_vain = |todo: Todo| {
         let without = Todo { expand: expands, merge: false, share: false, ..todo };
@@ -612,7 +612,7 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     if fuse && !off("fuse") {
         fusion::analyse(function, plan, late && !off("branches"));
     }
-    // What else a late pass could do an early one did in vain.
+    // The other capabilities of a late pass were already tried by an early one.
     if late && plan.branches.is_empty() && is_in_vain(Todo { late: false, ..todo }) {
         run.in_vain.push(todo);
         return false;
@@ -620,7 +620,7 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     true
 }
 
-/// Writes `function` anew.
+/// Rebuilds `function`.
 fn carry_out(function: &Function, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
     let Todo { split, expand, .. } = todo;
     let off = |name: &str| run.options.leaves_out(name);
@@ -646,7 +646,7 @@ fn carry_out(function: &Function, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
     run.in_vain.push(todo);
 }
 
-// Where the steps of the engine that analyses ask for are made.
+// Finds the spans of the engine's steps requested by analyses.
 fn place_steps(block: &Block, around: Option<Span>, plan: &Plan<'_>, places: &mut Places) {
     for stmt in &block.stmts {
         let span = stmt.span.or(around);

@@ -1,26 +1,26 @@
-//! Which elements of builds are computed where they are used, by cost (figure 7c says only that they may).
+//! Fusion: elements of builds that are computed at their uses, by cost (figure 7c only says that they may be).
 //!
-//! In: a function, and what is dead in it. Out: the `get`s to be replaced by what they get. A build is taken
-//! apart only if every use of it is a `get`, and then at all of them, so that it vanishes: if computing the
-//! element at every `get`, as often as that runs, costs no more than computing the array, storing it and loading
-//! from it. With one `get` a step of one loop over the array that is always so: vertical fusion. With a `get` in
-//! a loop inside, elements would be computed again and again: the array stays, unless they cost nearly nothing.
-//! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes. What the elements of a row share is
-//! computed with each row that is taken then, so a matrix whose rows are dear to begin stays.
+//! In: a function, and its dead statements. Out: the `get`s to be replaced by the element's computation. A build is
+//! fused only if every use of it is a `get`, and then at all of them, so that it vanishes: if computing the element at
+//! every `get`, as often as it runs, costs no more than computing, storing and loading the array. With one `get` in
+//! each iteration of one loop over the array this always holds: vertical fusion. With a `get` in an inner loop,
+//! elements would be recomputed: the array stays, unless they cost nearly nothing. For a matrix, rows or single
+//! elements are fused, so a matrix that is only transposed vanishes. Values shared by the elements of a row are then
+//! computed for each row that is read, so a matrix with a costly row prefix stays.
 //!
-//! Of a chain of builds, each of which is cheap by itself and wanted twice, ever more would be copied: what takes more statements,
-//! with all that is computed in place in it, is copied only as long as a function has not had its share. Builds are decided in
-//! their order, so that what one takes elements of is decided before it.
+//! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
+//! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
+//! that the builds that an element reads are decided first.
 //!
-//! Two loops that become one take an element together that both take: an array that is taken at the own index of loops that all end in
-//! one loop is taken once. So a chain whose links reverse mode takes again on its way back vanishes as a whole, and not a
-//! link with each pass.
+//! Two loops that are merged share an element that both read: an array read at the own index of loops that all end in
+//! one loop is read once. So a chain whose links reverse mode reads again on its way back vanishes as a whole, and not
+//! one link in each pass.
 //!
-//! An array that branches make may vanish in each of them, where what uses it moves there: one loop or `get` beside it
-//! that takes its elements, and nothing else, so that each statement is doubled at most once (`MAX_DOUBLED`).
+//! An array built in branches may vanish in each of them if its user moves there: one loop or `get` in the same block
+//! that reads its elements, and nothing else, so that each statement is duplicated at most once (`MAX_DOUBLED`).
 //!
-//! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
-//! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
+//! A build that reads the element of another vanishing build at its own index is not written before it is used
+//! (`Plan::deferred`): a chain of builds is then written once, at its end, and not again for each of its links.
 
 use crate::cost;
 use crate::rebuild::Plan;
@@ -30,66 +30,66 @@ use chainrule_ir::{Block, Expr, Function, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// How many statements may be copied to more than one place.
+/// Maximum number of statements copied to more than one place.
 const MAX_COPIED: usize = 32;
-/// How many statements are copied at most where there are more than that with those that are computed in place in them, in all.
+/// Total budget of copied statements for elements that exceed this with their fused elements.
 const MAX_ALL_COPIED: usize = 32768;
-/// How many arrays that are taken several times end in one loop at least to vanish at once. Fewer vanish one with each pass,
-/// and rules find more between those.
+/// Minimum number of arrays with several reads, ending in one loop, that vanish in one pass. Fewer vanish one in each
+/// pass, and rules find more between those.
 const MIN_LINKS: usize = 8;
-/// How many statements an element may have to be moved at all: what bounds the time that chains of builds take.
+/// Maximum number of statements of a fused element, which bounds the time for chains of builds.
 const MAX_MOVED: usize = 512;
-/// How many statements what uses an array that branches make may have to stand in each of them.
+/// Maximum number of statements that are duplicated into the branches that build an array.
 const MAX_DOUBLED: usize = 64;
 
 #[derive(Clone, Default)]
 struct Array<'a> {
-    /// The number of loops around the build.
+    /// Number of loops around the build.
     loops: usize,
-    /// What the build takes for an element, how many there are, how many statements an element has.
+    /// Cost of an element, number of elements, number of statements of an element.
     built: Option<(f64, f64, usize)>,
-    /// Of a build of builds.
+    /// For a build of builds: its rows.
     rows: Option<Rows>,
-    /// The `get`s: the variable, the loops between the build and it, how often it runs for each build.
+    /// The `get`s: variable, number of loops between the build and it, executions for each build.
     gets: SmallVec<[Get; 2]>,
-    /// The loops right in whose bodies it is taken at their own index; as many as there are `gets` where all are such.
+    /// Loops that directly read it at their own index; as many as `gets` if all are such reads.
     takers: SmallVec<[VarId; 2]>,
-    /// The loop where all that takes it ends, and the one `get` that is left there, if that is worth its while.
+    /// Loop in which all reads end, and the single `get` left there, if that pays.
     root: Option<(VarId, Get)>,
     /// Whether it is used other than by a `get`.
     escapes: bool,
-    /// Of an array that branches make: of those that build it, as `built`.
+    /// For an array built in branches: `built` of each.
     branches: SmallVec<[(f64, f64, usize); 2]>,
-    /// The number of blocks around it.
+    /// Number of blocks around it.
     depth: usize,
-    /// The statement of its block in which it is used, if it is one.
+    /// The statement of its block in which it is used, if it is a single one.
     user: Option<User>,
-    /// Of a build: its index and its body.
+    /// For a build: its index and its body.
     body: Option<(VarId, &'a Block)>,
-    /// Of a build: the arrays from outside whose elements at its own index its body takes.
+    /// For a build: arrays from outside whose elements its body reads at its own index.
     links: SmallVec<[VarId; 4]>,
-    /// Of a build: the arrays from outside that its body takes elements or rows of.
+    /// For a build: arrays from outside whose elements or rows its body reads.
     takes: SmallVec<[VarId; 4]>,
-    /// Of a row: the array that it is a row of.
+    /// For a row: its array.
     row_of: Option<VarId>,
-    /// Whether it vanishes.
+    /// Decision.
     fate: Fate,
-    /// Whether it stands in a derivative, or is looked at by one, or at an index that is not proved.
+    /// Whether it must stay: it is inside a derivative, used by one, or read at an unproved index.
     kept: bool,
 }
 
-/// What becomes of an array.
+/// Decision about an array.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Fate {
     #[default]
     Stays,
-    /// Its elements are computed where they are taken: so many statements, with those that are computed in place in them.
+    /// Its elements are computed at their uses: number of statements, including their own fused elements.
     Elements(usize),
     /// The elements of its rows are.
     Rows(usize),
 }
 
-/// What uses an array: a statement, with how many there are in it.
+/// User of an array: a statement, with its number of statements.
 #[derive(Clone, Copy, PartialEq)]
 enum User {
     One(VarId, usize),
@@ -99,21 +99,21 @@ enum User {
 /// A build of builds, by its elements.
 #[derive(Clone, Copy)]
 struct Rows {
-    /// What is computed once a row, and how many rows there are.
+    /// Cost of a row's shared part, and number of rows.
     shared: (f64, f64),
-    /// As [`Array::built`] of the elements, but for what they share.
+    /// As [`Array::built`], for the elements without their shared part.
     elements: (f64, f64, usize),
 }
 
-/// What is known of the variables that are arrays.
+/// Facts about array variables.
 struct Arrays<'a> {
-    /// By variable, where it stands in `all`; 0 for what nothing is known of.
+    /// Index in `all` by variable; 0 if there are no facts.
     at: Vec<u32>,
     all: Vec<Array<'a>>,
 }
 
 impl<'a> Arrays<'a> {
-    /// Those that something is known of.
+    /// Iterates over the arrays with facts.
     fn iter(&self) -> impl Iterator<Item = (VarId, &Array<'a>)> {
         let known = self.at.iter().enumerate().filter(|(_, at)| **at > 0);
         known.map(|(var, at)| (VarId::new(var), &self.all[*at as usize]))
@@ -143,23 +143,23 @@ struct Uses<'a, 'p> {
     function: &'a Function,
     plan: &'p Plan<'a>,
     arrays: Arrays<'a>,
-    /// The statement at hand of each block that is open, with what it is bound to.
+    /// Current statement of each open block, with its expression.
     open: Vec<(VarId, &'a Expr)>,
-    /// How often each of the open loops runs.
+    /// Count of each open loop.
     loops: Vec<f64>,
-    /// The open builds, each with the number of loops up to its own.
+    /// Open builds, each with the number of loops up to its own.
     builds: Vec<(VarId, usize)>,
-    /// Builds, and masks of builds, each after all that it can take elements of.
+    /// Builds, and masks of builds, each after all that it can read.
     order: Vec<VarId>,
-    /// How many statements of [`MAX_ALL_COPIED`] are left.
+    /// Remaining budget of [`MAX_ALL_COPIED`].
     left: usize,
-    /// The loop whose body is the block at hand, and its index.
+    /// Loop of the current block, and its index.
     inside: Option<(VarId, VarId)>,
-    /// Inside how many derivatives this is.
+    /// Number of enclosing derivatives.
     opaque: u32,
 }
 
-/// Puts into `plan` the `get`s to fuse, and what is to move into `branches`, if anything is.
+/// Puts into `plan` the `get`s to fuse, and the statements to move into `branches`.
 pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches: bool) {
     let arrays = Arrays { at: vec![0; function.vars.len()], all: vec![Array::default()] };
     let (open, loops, builds, order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -192,22 +192,21 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches:
     }
 }
 
-/// A `get`: its variable, the loops between the array and it, how often it runs for each time the array is made.
+/// A `get`: its variable, the number of loops between the array and it, executions for each array.
 type Get = (VarId, usize, f64);
 
-/// Whether `gets` of elements that take so much, are so many, and have so many statements, are worth computing
-/// them in place.
+/// Returns whether computing elements of this cost, number and size at `gets` pays.
 fn pays(built: (f64, f64, usize), gets: &[Get]) -> bool {
     gain(built, gets).is_some_and(|gain| gain >= 0.0)
 }
 
-/// What is gained by it, if there are not too many statements.
+/// Returns the gain, if there are not too many statements.
 fn gain((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> Option<f64> {
     let limit = if gets.len() > 1 { MAX_COPIED } else { MAX_MOVED };
     if gets.is_empty() || stmts > limit {
         return None;
     }
-    // Stored once, loaded at each get; a step of the loop besides.
+    // Stored once, loaded at each `get`; and an iteration of the loop.
     Some(size * (element + 2.0) + runs(gets) - runs(gets) * element)
 }
 
@@ -216,7 +215,7 @@ fn runs(gets: &[Get]) -> f64 {
 }
 
 impl Array<'_> {
-    /// The statement that is to move into the branches that make this array.
+    /// Returns the statement to be moved into the branches that build this array.
     fn moved(&self) -> Option<VarId> {
         let Some(User::One(user, statements)) = self.user else { return None };
         let vanishes = |built: &(f64, f64, usize)| pays(*built, &self.gets);
@@ -226,7 +225,7 @@ impl Array<'_> {
 }
 
 impl Rows {
-    /// Whether `gets` of elements of the rows that `rows` take are worth computing them in place.
+    /// Returns whether computing elements at `gets` on rows read by `rows` pays.
     fn pay(self, rows: &[Get], gets: &[Get]) -> bool {
         let (shared, n) = self.shared;
         gain(self.elements, gets).is_some_and(|gain| runs(rows) * shared <= n * shared + gain)
@@ -234,9 +233,9 @@ impl Rows {
 }
 
 impl<'a> Uses<'a, '_> {
-    /// Finds the arrays that are taken once when loops have become one; what takes an array is looked at before it.
+    /// Finds the arrays that are read once after loops are merged; users are visited before arrays.
     fn unite(&mut self) {
-        // By loop: how many arrays that are taken several times end there.
+        // By loop: number of arrays with several reads that end there.
         let mut links: FxHashMap<VarId, usize> = FxHashMap::default();
         for var in self.order.iter().rev() {
             let array = &self.arrays[*var];
@@ -261,7 +260,7 @@ impl<'a> Uses<'a, '_> {
         }
     }
 
-    /// What becomes of each array.
+    /// Decides about each array.
     fn decide(&mut self) {
         for var in std::mem::take(&mut self.order) {
             let (fate, copied) = self.fate(&self.arrays[var]);
@@ -270,7 +269,7 @@ impl<'a> Uses<'a, '_> {
         }
     }
 
-    /// What becomes of `array`, and how many of the statements that are left are copied for it.
+    /// Returns the decision about `array`, and the part of the copy budget that it uses.
     fn fate(&self, array: &Array<'_>) -> (Fate, usize) {
         let (Some(built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
         let in_place = |taken: &VarId| match self.arrays[*taken].fate {
@@ -292,7 +291,7 @@ impl<'a> Uses<'a, '_> {
         if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
     }
 
-    /// Notes for the open builds that `var` is an element of `array`, or a row.
+    /// Records for the open builds that `var` is an element or a row of `array`.
     fn takes(&mut self, array: VarId, var: VarId) {
         let from = self.arrays[array].row_of.unwrap_or(array);
         let Array { built: Some(_), loops, .. } = self.arrays[from] else { return };
@@ -304,7 +303,7 @@ impl<'a> Uses<'a, '_> {
         }
     }
 
-    /// The `get`s of elements of the rows of `array`, if nothing else is done with a row.
+    /// Returns the `get`s of elements of the rows of `array`, if rows have no other use.
     fn elements(&self, array: &Array) -> Option<Vec<Get>> {
         let mut all = Vec::new();
         for (row, loops, runs) in &array.gets {
@@ -326,7 +325,7 @@ impl<'a> Uses<'a, '_> {
         }
     }
 
-    /// Notes that `var` is used other than by a `get`.
+    /// Records that `var` is used other than by a `get`.
     fn escapes(&mut self, var: VarId) {
         if self.is_array(var) {
             self.arrays[var].escapes = true;
@@ -337,7 +336,7 @@ impl<'a> Uses<'a, '_> {
         matches!(self.function.ty(var), Type::Array(..))
     }
 
-    /// Notes which statement beside `array` takes an element of it.
+    /// Records the statement in the block of `array` that reads an element of it.
     fn used(&mut self, array: VarId) {
         if self.arrays[array].branches.is_empty() {
             return;
@@ -357,7 +356,7 @@ impl<'a> Uses<'a, '_> {
                 if let Some((taker, own)) = self.inside
                     && own == *index
                 {
-                    // What is made in its body is written with it.
+                    // An array built in its body is written with it.
                     if self.arrays[*array].loops < self.loops.len() {
                         self.arrays[taker].links.push(*array);
                     }
@@ -399,11 +398,11 @@ impl<'a> Uses<'a, '_> {
             Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {
                 Some(cost::estimate(count))
             }
-            // What differentiates its body keeps it as it is; a `while` may run often.
+            // Derivatives keep their bodies unchanged; a `while` may have many iterations.
             Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
             _ => None,
         };
-        // A build in a branch, where the other side is zero: a mask, whose elements are masks.
+        // A build in a branch whose other side is zero: a mask, whose elements are masks.
         if let Expr::If { then, .. } = expr
             && let Some(build @ Expr::Build { size, body, .. }) = walk::bound_in(then, then.result)
         {
@@ -458,7 +457,7 @@ impl<'a> Uses<'a, '_> {
     }
 }
 
-/// How many statements a loop or a `get` that may move into branches has; nothing of others.
+/// Returns the number of statements of a loop or a `get` that may move into branches; `None` for others.
 fn movable(expr: &Expr) -> Option<usize> {
     let moves = matches!(
         expr,

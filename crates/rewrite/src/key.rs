@@ -1,9 +1,9 @@
-//! Keys of expressions: equal keys are expressions that are the same up to the names of what they bind.
+//! Keys of expressions: equal keys are expressions that are equal up to the names of bound variables.
 //!
-//! In: an expression over variables in scope. Out: a list of numbers. Bound variables are numbered in the
-//! order in which they are bound, free ones are themselves; operands of commutative operators are in one
-//! order. Linear in the expression. Common subexpressions across binders are found with it: two loops that
-//! differ in the names of their indices have one key.
+//! In: an expression over variables in scope. Out: a list of numbers. Bound variables are numbered in the order of
+//! their binding, free ones represent themselves; operands of commutative operators are sorted. Linear in the
+//! expression. Common subexpressions are found across binders: two loops that only differ in the names of their indices
+//! have equal keys.
 
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Size, Type, Var, VarId};
@@ -16,25 +16,25 @@ use std::ops::Range;
 /// The key of an expression.
 pub(crate) type Key = Box<[u64]>;
 
-/// The hash of a key.
+/// Returns the hash of a key.
 pub(crate) fn hash_of(key: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
     key.iter().for_each(|word| hasher.write_u64(*word));
     hasher.finish()
 }
 
-/// Numbers for keys, from 0, in the order in which they come. The keys stand one behind the other.
+/// Numbers of keys, from 0, in order of arrival. The keys are stored consecutively.
 #[derive(Default)]
 pub(crate) struct Numbers {
     words: Vec<u64>,
-    /// Where each key stands, by number, with its hash.
+    /// Hash and range of each key, by number.
     keys: Vec<(u64, Range<usize>)>,
-    /// By the hash of its key.
+    /// Index by the hash of the key.
     table: HashTable<usize>,
 }
 
 impl Numbers {
-    /// The number of `key`.
+    /// Returns the number of `key`.
     pub(crate) fn number(&mut self, key: &[u64]) -> u64 {
         let Self { words, keys, table } = self;
         let hash = hash_of(key);
@@ -52,21 +52,21 @@ impl Numbers {
 }
 
 const BOUND: u64 = 1 << 40;
-/// Numbers that are given from outside are smaller.
+/// Upper bound of numbers given from outside.
 const KNOWN: u64 = 1 << 33;
 
-/// What keys are written with; made once, so that a key takes no memory but its own.
+/// Writer of keys with reusable memory, so that a key takes no other memory.
 #[derive(Default)]
 pub(crate) struct Keys {
     out: Vec<u64>,
-    /// By variable what it is called, where that is not itself: [`BOUND`] and its number.
+    /// Name of each variable, if it is not itself: [`BOUND`] and its number.
     names: Vec<u64>,
-    /// The variables bound in the key that is being written.
+    /// Variables bound in the current key.
     bound: Vec<VarId>,
 }
 
 impl Keys {
-    /// The key of `expr`, whose variable has type `ty`; `vars` tells the types of others.
+    /// Returns the key of `expr`, whose variable has type `ty`; `vars` has the types of others.
     pub(crate) fn key(&mut self, vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> &[u64] {
         self.written(|writer| {
             writer.expr(expr, vars);
@@ -74,7 +74,7 @@ impl Keys {
         })
     }
 
-    /// The key of `block`, whose result has type `ty`.
+    /// Returns the key of `block`, whose result has type `ty`.
     pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &Block, ty: &Type) -> &[u64] {
         self.written(|writer| {
             writer.write_block(block, vars);
@@ -82,12 +82,12 @@ impl Keys {
         })
     }
 
-    /// From now on `var` is known by `number`: the same for variables that are worth the same.
+    /// Represents `var` by `number` from here on, which is equal for variables of equal value.
     pub(crate) fn know(&mut self, var: VarId, number: u64) {
         self.call(var, BOUND + number);
     }
 
-    /// `var` is known by itself again.
+    /// Represents `var` by itself again.
     pub(crate) fn forget(&mut self, var: VarId) {
         self.call(var, 0);
     }
@@ -138,7 +138,7 @@ impl Keys {
         if let Some(c) = size.as_constant() {
             return self.out.extend([0, c.cast_unsigned()]);
         }
-        // Terms are put in the order of the numbers: bound variables are not in that of their names.
+        // Terms are sorted by numbers, because bound variables are not in the order of their names.
         let mut terms: SmallVec<[SmallVec<[u64; 4]>; 4]> = size
             .terms()
             .map(|(monomial, c)| {
@@ -182,7 +182,7 @@ impl Keys {
         self.out.push(block.stmts.len() as u64);
         for stmt in &block.stmts {
             self.expr(&stmt.expr, vars);
-            // Their operands do not tell the sizes of these.
+            // Operands do not determine the sizes of these.
             if matches!(stmt.expr, Expr::Zero | Expr::OneHot { .. }) {
                 self.ty(&vars[stmt.var].ty);
             }

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Source: Shaikhha, Fitzgibbon, Vytiniotis, Peyton Jones and Koch, *Efficient differentiable programming in a
-//! functional array-processing language* (2018), section 4.1 and figure 7. What differs from the paper: its
-//! rules are corrected where they are unsound (`rules/README.md`), and their order is found, not given.
+//! functional array-processing language* (2018), section 4.1 and figure 7. Differences from the paper: unsound rules
+//! are corrected (`rules/README.md`), and the order of rules is searched, not given.
 //!
 //! | figure 7 | here |
 //! | --- | --- |
@@ -26,26 +26,25 @@
 //! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
 //! | (d) tuples | rules `component`, `same-tuple` |
 //! | (e) iteration | rules `fold-of-none`, `fold-once`, `sum-of-mask`, `unroll-fold` |
-//! | (f) conditionals | rules `if-same`, `if-one-hot`, `mask-product`, ...; `rebuild` decides branches, and moves into them what uses an array that they build |
-//! | (g) fission | rules `split-fold`, `split-build`, [`live`] |
+//! | (f) conditionals | rules `if-same`, `if-one-hot`, `mask-product`, ...; branches in `rebuild` |
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`engine`] | the strategy: passes in rounds |
 //! | [`rules`] | the rules, by construct |
-//! | `rebuild` | a function written anew: rules, common subexpressions, hoisting |
-//! | `turn` | loops over directions, inside of the loops in them |
-//! | `apart` | a function that chooses by its sizes, as two |
-//! | [`live`] | what is used, to the field |
-//! | [`fusion`] | which arrays vanish, by cost |
-//! | [`merge`] | which loops, and which branches, become one |
-//! | `products` | of which sums a common factor may be taken out |
-//! | [`cost`] | what a program costs |
-//! | `dependence` | what depends on what, to the scalar in arrays and tuples |
-//! | `ranges` | what is known of integers |
-//! | `key` | expressions equal up to names |
-//! | [`report`] | what was done |
-//! | [`check`] | whether a program still computes the same, for tests and fuzzers |
+//! | `rebuild` | rebuilding of a function: rules, common subexpressions, hoisting |
+//! | `turn` | direction sinking: loops over directions move inside others |
+//! | `apart` | splitting of a function that branches on its sizes |
+//! | [`live`] | liveness, to the field |
+//! | [`fusion`] | vertical fusion, by cost |
+//! | [`merge`] | horizontal fusion of loops and branches |
+//! | `products` | sums from which a common factor may be extracted |
+//! | [`cost`] | the cost model |
+//! | `dependence` | dependences, to the scalars in arrays and tuples |
+//! | `ranges` | ranges of integers |
+//! | `key` | expressions up to names |
+//! | [`report`] | report of the optimiser |
+//! | [`check`] | checker of optimised programs, for tests and fuzzers |
 
 mod apart;
 pub mod check;

@@ -1,12 +1,11 @@
-//! What is used, to the field of a tuple.
+//! Liveness, to the field of a tuple.
 //!
-//! In: a function. Out: the statements that nothing uses, and for each loop, branch and tuple whose value is a
-//! tuple the fields that something uses. A field of a state is used if the loop's result needs it, or another
-//! used field does: so a fold over a value and its tangent of which only the tangent is wanted computes the
-//! value only if the tangent needs it.
+//! In: a function. Out: dead statements, and the live fields of each loop, branch and tuple whose value is a tuple. A
+//! field of a state is live if the loop's result needs it, or another live field does: a fold over a value and its
+//! tangent of which only the tangent is used computes the value only if the tangent needs it.
 //!
-//! Backwards over each block; the body of a fold again for as long as its state gains fields. A statement
-//! that could only have failed goes with its unused result: there are no effects, only values.
+//! Each block is walked backwards, the body of a fold again as long as its state gains live fields. A statement whose
+//! only effect could be a failure is removed with its unused result: there are no effects, only values.
 
 use crate::rebuild::Plan;
 use crate::walk;
@@ -16,10 +15,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::ptr::from_ref;
 
-/// Which fields of a tuple.
+/// Live fields of a tuple.
 type Fields = SmallVec<[bool; 16]>;
 
-/// How much of a variable is used.
+/// Live part of a variable.
 #[derive(Clone, PartialEq, Debug)]
 enum Need {
     Nothing,
@@ -31,14 +30,14 @@ enum Need {
 struct Live<'a> {
     function: &'a Function,
     needs: Vec<Need>,
-    /// The need that each block was walked with last, by its address. What a block binds is used in it alone, so that another
-    /// walk with the same need would find the same.
+    /// Last need with which each block was walked, by its address. Variables bound in a block are only used in it, so
+    /// another walk with the same need would have the same result.
     walked: FxHashMap<*const Block, Need>,
-    /// Inside how many derivatives this is: their bodies stay as they are.
+    /// Number of enclosing derivatives, whose bodies stay unchanged.
     opaque: u32,
 }
 
-/// Puts into `plan` what is dead in `function`, and which fields are used.
+/// Puts into `plan` the dead statements of `function`, and the live fields.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
     let mut live =
         Live { function, needs: vec![Need::Nothing; function.vars.len()], walked: FxHashMap::default(), opaque: 0 };
@@ -46,10 +45,10 @@ pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
     live.report(&function.body, plan, &mut FxHashSet::default());
 }
 
-/// `function` without the statements that nothing uses.
+/// Returns `function` without dead statements.
 pub(crate) fn swept(mut function: Function) -> Function {
     let needs = vec![Need::Nothing; function.vars.len()];
-    // As in a derivative, everything is used whole.
+    // As in a derivative, all values are live as a whole.
     let mut live = Live { function: &function, needs, walked: FxHashMap::default(), opaque: 1 };
     live.block(&function.body, &Need::Whole);
     let needs = std::mem::take(&mut live.needs);
@@ -58,7 +57,7 @@ pub(crate) fn swept(mut function: Function) -> Function {
     Function { body, ..function }
 }
 
-// Whether there is nothing in a value of this type.
+// Whether a value of this type has no content.
 fn is_nothing(ty: &Type) -> bool {
     match ty {
         Type::Array(_, element) => is_nothing(element),
@@ -67,7 +66,7 @@ fn is_nothing(ty: &Type) -> bool {
     }
 }
 
-// Whether this is what is put in the place of what nothing uses, or as good.
+// Whether this is the placeholder of dead values, or equivalent to it.
 fn is_any(expr: &Expr) -> bool {
     match expr {
         Expr::Real(_) | Expr::Bool(_) | Expr::Zero => true,
@@ -167,7 +166,7 @@ impl Live<'_> {
                     if self.needs[state.index()] == before || (next && before != Need::Nothing) {
                         break;
                     }
-                    // It looks at the state, so every step makes it, all of it.
+                    // The condition reads the state, so every iteration makes all of it.
                     self.whole(*state);
                 }
                 if self.needs[state.index()] != Need::Nothing {
@@ -178,7 +177,7 @@ impl Live<'_> {
             }
             (Expr::Fold { count, state, init, body, .. }, _) => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
-                // What the steps after this one need of the state is what it has to leave.
+                // The next iterations' need of the state is the need of its next value.
                 self.need(*state, need);
                 loop {
                     let before = self.needs[state.index()].clone();
@@ -203,7 +202,7 @@ impl Live<'_> {
         }
     }
 
-    // Only statements that nothing uses at all; fields stay.
+    // Only removes dead statements; fields stay.
     fn sweep(&self, block: &mut Block) {
         block.stmts.retain(|stmt| self.needs[stmt.var.index()] != Need::Nothing);
         for stmt in block.stmts.iter_mut().filter(|stmt| !stmt.expr.is_leaf()) {
@@ -211,7 +210,7 @@ impl Live<'_> {
         }
     }
 
-    // `any`: the variables that are what stands where anything may.
+    // `any`: variables that are placeholders of dead values.
     fn report(&self, block: &Block, plan: &mut Plan<'_>, any: &mut FxHashSet<VarId>) {
         for stmt in &block.stmts {
             if is_any(&stmt.expr) {
@@ -232,13 +231,13 @@ impl Live<'_> {
                 let mut used = used.clone();
                 if let (Expr::Loop { state, .. }, Type::Tuple(parts, _)) = (&stmt.expr, self.function.ty(stmt.var)) {
                     used[0] = self.needs[state.index()] != Need::Nothing;
-                    // What is nothing already stays.
+                    // Fields without content stay.
                     used.iter_mut().zip(parts).for_each(|(used, part)| *used |= is_nothing(part));
                 }
                 if let Expr::Tuple(parts) = &stmt.expr {
                     let unused = || used.iter().zip(parts).filter(|(used, _)| !**used).map(|(_, part)| part);
                     if unused().all(|part| any.contains(part)) {
-                        // It is narrow already.
+                        // It is already narrow.
                         unused().for_each(|part| {
                             plan.dead.remove(part);
                         });

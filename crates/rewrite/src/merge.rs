@@ -1,24 +1,26 @@
-//! Which loops become one: horizontal fusion.
+//! Horizontal fusion: loops, and branches, that become one.
 //!
-//! In: a function, and what is dead in it. Out: the orders of its blocks in which loops that belong together are side by
-//! side, and the groups. Loops of one block belong together if they have the same count, none depends on another, and
-//! their bodies share something: a load, an operation. What they share is then computed once. A second array is written by
-//! adding to zero, so that its loop joins only where it shares more than that costs. A loop that takes nothing of an array but
-//! the element at its own index may also join the loop that makes the array, which stays: it takes the element when it is
-//! made. Branches of one block belong together as loops do, with their condition for a count.
+//! In: a function, and its dead statements. Out: new orders of its blocks in which members of a group are adjacent, and
+//! the groups. Loops of one block form a group if they have the same count, none depends on another, and their bodies
+//! share a load or an operation, which is then computed once. A second array is written by adding to zero, so its loop
+//! joins only if it shares more than that costs. A loop that only reads an array's element at its own index may also
+//! join the loop that makes the array, which stays: it reads the element when it is made. Branches of one block are
+//! grouped like loops, with their condition as count.
 //!
-//! What becomes of a group:
+//! Result of a group:
 //!
-//! | members | become |
+//! | members | result |
 //! | --- | --- |
 //! | sums | the sum of the tuples of their terms |
 //! | sums of numbers, folds | the fold over the tuple of their states |
-//! | builds whose elements alone are used | the build of the tuples of their elements |
+//! | builds of which only elements are used | the build of the tuples of their elements |
 //! | branches under one condition, whose values are numbers | the branch whose value is the tuple of theirs |
-//! | builds, loops and any of these | the general loop: the array that is dearest to add is its elements, the others are sums of one-hot arrays, which are written in place |
+//! | builds, loops and any of these | the general loop: one array and sums of one-hot arrays |
 //!
-//! A block's statements are sorted anew, every statement after what it needs, groups as one: a depth-first
-//! search with a stack of its own, in the old order where that is free. Linear but for what loops share, which
+//! The elements of the general loop are the most expensive array to add; the other arrays are written in place.
+//!
+//! A block's statements are sorted again, each after its operands and each group as one, by a depth-first search with
+//! an explicit stack that keeps the old order where possible. Linear, except for the search for shared work, which
 //! compares each loop with each group of its block.
 
 use crate::cost;
@@ -31,23 +33,23 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
-/// How many groups a block has at most.
+/// Maximum number of groups of a block.
 const MAX_GROUPS: usize = 64;
 
-/// How many loops become one at most where each takes what another one makes: more arrays than that do not fit side by side
-/// into the cache nearest to the processor.
+/// Maximum number of loops in a group in which each reads the array of another one: more arrays do not fit into the
+/// first-level cache.
 const MAX_PARTS: usize = 8;
 
-/// The statements of a block that a statement of it needs, ascending.
+/// Statements of a block that a statement of it depends on, ascending.
 type Needs = SmallVec<[usize; 6]>;
 
-/// A statement of a loop or a branch: in which of its blocks it stands, and a number, the same for the same work in another one.
+/// Work of a loop or a branch: one of its blocks, and a number that is equal for equal work.
 type Work = (usize, u64);
 
-/// Loops that become one: which statements of their block they are, and how.
+/// Groups: indices of the statements in their block, and how they are merged.
 type Groups = Vec<(Vec<usize>, How)>;
 
-/// What a loop can be put together with.
+/// Kind of a group member.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// A sum of numbers.
@@ -55,28 +57,28 @@ enum Kind {
     /// A sum of arrays.
     Terms,
     Fold,
-    /// A build that elements are taken of, and nothing else.
+    /// A build of which only elements are used.
     Elements,
-    /// Another build.
+    /// Any other build.
     Array,
     /// A general loop that makes no array.
     Running,
-    /// Another general loop.
+    /// Any other general loop.
     Loop,
-    /// A branch with numbers for a value.
+    /// A branch whose value is numbers.
     Branch,
 }
 
 impl Kind {
-    /// The kinds whose iterations are done in order, one going on with what another one left, as bits.
+    /// Kinds with a carried state, whose iterations run in order, as bits.
     const IN_ORDER: u8 = Self::Fold.bit() | Self::Running.bit() | Self::Loop.bit();
 
-    /// Whether a negative count is an error.
+    /// Returns whether a negative count is an error.
     fn is_array(self) -> bool {
         !matches!(self, Self::Sum | Self::Terms | Self::Fold | Self::Branch)
     }
 
-    /// Whether there is an array that its iterations make, one element each.
+    /// Returns whether iterations make an array, one element each.
     fn makes_array(self) -> bool {
         self.is_array() && self != Self::Running
     }
@@ -86,33 +88,33 @@ impl Kind {
     }
 }
 
-/// What those have in common that can become one.
+/// Common property of members of a group.
 #[derive(Clone, Copy, PartialEq)]
 enum Over<'a> {
     Count(&'a Size),
     Condition(VarId),
 }
 
-/// What can become one with others.
+/// A possible member of a group.
 struct Member<'a> {
     kind: Kind,
     over: Over<'a>,
-    /// Of a loop.
+    /// Index of a loop.
     index: Option<VarId>,
-    /// Of a loop its body, of a branch its sides.
+    /// Body of a loop, sides of a branch.
     blocks: SmallVec<[&'a Block; 2]>,
 }
 
 struct Group<'a> {
     over: Over<'a>,
     members: Vec<usize>,
-    /// Which kinds its members are of, as bits.
+    /// Kinds of the members, as bits.
     kinds: u8,
-    /// The member that is the array of the loop, and what an iteration pays where another one is in its place.
+    /// Member whose array is that of the loop, and the cost of an iteration if another one is in its place.
     array: Option<(usize, f64)>,
-    /// Cost per iteration of writing the arrays of the other members, in a group that is a general loop.
+    /// Cost of an iteration for writing the arrays of the other members, in a group that is a general loop.
     others: f64,
-    /// The groups that this one depends on, as bits.
+    /// Groups that this one depends on, as bits.
     after: u64,
 }
 
@@ -121,8 +123,8 @@ impl Group<'_> {
         self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit() | Kind::Branch.bit()) != 0
     }
 
-    /// What an iteration pays where a loop of this kind joins, which pays `adding` if its array is not that of the loop;
-    /// infinite if it cannot join.
+    /// Returns the cost of an iteration if a loop of this kind joins, which pays `adding` if its array is not that of
+    /// the loop; infinite if it cannot join.
     fn price(&self, kind: Kind, adding: f64) -> f64 {
         let has = |kind: Kind| self.kinds & kind.bit() != 0;
         let arrays = kind.is_array() || self.has_array();
@@ -132,7 +134,7 @@ impl Group<'_> {
             _ => true,
         };
         let is_elements = self.kinds == Kind::Elements.bit();
-        // Builds of elements become a build of tuples at no cost, but a general loop has one array only.
+        // Builds of elements become a build of tuples at no cost, but a general loop has only one array.
         let others = if is_elements { self.others } else { 0.0 };
         match self.array {
             _ if !may_join => f64::INFINITY,
@@ -142,7 +144,7 @@ impl Group<'_> {
         }
     }
 
-    /// Notes that the next member is of this kind.
+    /// Records the kind of the next member.
     fn join(&mut self, kind: Kind, adding: f64) {
         if kind.makes_array() {
             match self.array {
@@ -160,57 +162,56 @@ impl Group<'_> {
 struct Merge<'a, 'p> {
     function: &'p Function,
     plan: &'a mut Plan<'p>,
-    /// Arrays that are used other than by a `get`.
+    /// Whether each array is used other than by a `get`.
     escapes: Vec<bool>,
-    /// By variable: where it stands in the block that is looked at; [`ELSEWHERE`].
+    /// Position of each variable in the current block; or [`ELSEWHERE`].
     at: Vec<usize>,
-    /// Whether minus zero has to stay minus zero: then no array is written by adding to zero.
+    /// Whether negative zeros must be preserved: then no array is written by adding to zero.
     strict: bool,
     keys: Keys,
 }
 
-/// Not in this block.
+/// Position of a variable outside this block.
 const ELSEWHERE: usize = usize::MAX;
 
-/// What is cheaper is computed again rather than kept for the next loop.
+/// Minimum cost of a value that is stored for another loop rather than recomputed.
 const MIN_SHARED: f64 = 8.0;
-/// In how many loops, one right in the other, stands what is kept for others of the same counts.
+/// Maximum nesting of directly nested loops whose values are stored for loops of the same counts.
 const MAX_SHARED_DEPTH: usize = 2;
 
-/// The counts of loops in each other, the outermost first.
+/// Counts of nested loops, outermost first.
 type Counts<'e> = SmallVec<[&'e Size; MAX_SHARED_DEPTH]>;
 
-/// A statement in loops: which statement of the block the outermost is, the variable, and the count of the outermost.
+/// A statement in loops: index of the outermost loop in the block, variable, count of the outermost loop.
 type Inside<'e> = (usize, VarId, &'e Size);
 
-/// What is known of the loops of a block.
+/// Facts about the loops of a block.
 #[derive(Default)]
 struct Looked<'e> {
     numbers: Numbers,
     /// Counts, with a number for each.
     counts: BTreeMap<&'e Size, u64>,
-    /// Numbers that are worth an array: the counts of the loops around them, which number they have, and the variable.
+    /// Numbers worth an array: counts of the enclosing loops, number of the work, variable.
     costly: Vec<(Counts<'e>, u64, VarId)>,
 }
 
-/// A statement that other loops have, too.
+/// A statement whose value other loops also compute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
-    /// Of how many loops an array is made of it.
+    /// Number of loops whose values form the array.
     pub(crate) depth: usize,
-    /// Whether the first loops that compute it stand in each other the other way round: their order is that of the array.
+    /// Whether the first loops that compute it are nested in the opposite order; their order is that of the array.
     pub(crate) is_turned: bool,
 }
 
-/// Puts into `plan` the statements that loops of one block have in common though they cannot become
-/// one, and that cost more than keeping them in an array: loops of one count, and loops in each other of the same counts, in any
-/// order.
+/// Puts into `plan` the statements that loops of one block share though they cannot be merged, and that cost more than
+/// an array: loops of one count, and nested loops of the same counts in any order.
 pub(crate) fn shared<'p>(function: &'p Function, plan: &mut Plan<'p>) {
     let mut merge = Merge::new(function, plan, false);
     merge.shared(&function.body);
 }
 
-/// Puts into `plan` the groups of loops that belong together, and the orders of blocks in which they are side by side.
+/// Puts into `plan` the groups of loops to be merged, and the orders of blocks in which they are adjacent.
 pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, strict: bool) {
     let mut merge = Merge::new(function, plan, strict);
     merge.escaping(&function.body);
@@ -243,7 +244,7 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     fn shared(&mut self, block: &Block) {
         let mut looked = Looked::default();
-        // By counts, in any order, and number, the statements that compute it.
+        // Statements that compute each work, by counts in any order, and number.
         let mut found: BTreeMap<(Counts<'_>, u64), Vec<Inside<'_>>> = BTreeMap::new();
         for (at, stmt) in block.stmts.iter().enumerate() {
             if self.loop_of(stmt).is_none() || self.plan.dead.contains(&stmt.var) {
@@ -271,14 +272,15 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// Adds to `looked` the numbers in the loop `stmt`, and in loops right inside of it, that are worth an array. `around` are
-    /// the counts of the loops around it.
-    // As deep as MAX_SHARED_DEPTH.
+    /// Adds to `looked` the numbers in the loop `stmt`, and in loops directly inside it, that are worth an array.
+    /// `around` are the counts of the enclosing loops.
+    // Recursion is bounded by MAX_SHARED_DEPTH.
     fn costly<'e>(&mut self, stmt: &'e Stmt, around: &mut Counts<'e>, looked: &mut Looked<'e>) {
         let Some((_, count, index, body)) = self.loop_of(stmt) else { return };
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
-        // An index is called by its count, so that it has one name whichever loop is outside; of one count, by where it stands.
+        // An index is named by its count, so that its name does not depend on the loop order; equal counts are named by
+        // nesting.
         let inside = around.iter().filter(|other| **other == count).count() as u64;
         let n_counts = looked.counts.len() as u64;
         let count_number = *looked.counts.entry(count).or_insert(n_counts);
@@ -299,10 +301,10 @@ impl<'a, 'p> Merge<'a, 'p> {
         body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
     }
 
-    /// Puts the loops of each group side by side, in `block` and inside of it.
+    /// Makes the loops of each group adjacent, in `block` and inside it.
     fn block(&mut self, block: &'p Block) {
         for stmt in &block.stmts {
-            // Bodies of derivatives stay as they are.
+            // Bodies of derivatives stay unchanged.
             if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) {
                 stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
             }
@@ -320,7 +322,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// Whether two loops of `block` have one count, or two branches one condition: all others are alone.
+    /// Returns whether two loops of `block` have one count, or two branches one condition; others cannot be grouped.
     fn may_group(&self, block: &Block) -> bool {
         let mut all: SmallVec<[Over<'_>; 8]> = SmallVec::new();
         for stmt in &block.stmts {
@@ -372,8 +374,8 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some((kind, count, *index, body))
     }
 
-    /// The statements of `block` that are not dead, in their new order, and the groups among them; nothing where there
-    /// are none, for then the order is the old one.
+    /// Returns the live statements of `block` in their new order, and the groups among them; `None` if there are none,
+    /// since the order then does not change.
     fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Groups)> {
         let stmts = &block.stmts;
         let needs = self.needs(block);
@@ -387,7 +389,7 @@ impl<'a, 'p> Merge<'a, 'p> {
                 group_of[*member] = Some(number);
             }
         }
-        // Every statement after what it needs; the members of a group together.
+        // Every statement after its operands; the members of a group together.
         let mut state = vec![0_u8; stmts.len()];
         let mut order: Vec<usize> = Vec::with_capacity(stmts.len());
         for first in 0..stmts.len() {
@@ -438,7 +440,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some((order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect()))
     }
 
-    /// What each statement of `block` needs of it.
+    /// Returns the statements of `block` that each of its statements depends on.
     fn needs(&mut self, block: &Block) -> Vec<Needs> {
         let Self { function, at, .. } = self;
         block.stmts.iter().enumerate().for_each(|(here, stmt)| at[stmt.var.index()] = here);
@@ -446,7 +448,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let mut needs = Needs::new();
             let mut see = |var: VarId| {
                 let here = at[var.index()];
-                // Most are mentioned several times, one after the other.
+                // Most are mentioned several times in sequence.
                 if here != ELSEWHERE && needs.last() != Some(&here) {
                     needs.push(here);
                 }
@@ -466,24 +468,25 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs]) -> Vec<Group<'s>> {
         let stmts = &block.stmts;
-        // How many statements of the block use what each one makes.
+        // Number of users in the block of each statement.
         let mut users = vec![0_usize; stmts.len()];
         needs.iter().flatten().for_each(|need| users[*need] += 1);
-        // An array that one loop alone uses is not made, if that pays. Of many loops few would be in a group at all.
+        // An array used by a single loop is not made, if that pays. In blocks with many loops, few would be in a group
+        // at all.
         let n_loops = stmts.iter().filter(|stmt| self.loop_of(stmt).is_some()).count();
         let stays = |at: usize| n_loops <= MAX_GROUPS && (users[at] > 1 || stmts[at].var == block.result);
         let mut groups: Vec<Group<'s>> = Vec::new();
-        // The groups that each statement depends on, and the group that it is in.
+        // Groups that each statement depends on, and its own group.
         let mut after: Vec<u64> = vec![0; stmts.len()];
         let mut numbers = Numbers::default();
-        // By number of what members compute: the groups that do, as bits.
+        // Groups that compute each work, as bits.
         let mut computed: FxHashMap<Work, u64> = FxHashMap::default();
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (at, stmt) in stmts.iter().enumerate() {
             let grouped = || needs[at].iter().filter_map(|need| Some((*need, group_of[*need]?)));
             let direct = grouped().fold(0, |all, (_, number)| all | 1 << number);
             let indirect = needs[at].iter().fold(0, |all, need| all | after[*need]);
-            // What groups depend on may have grown since.
+            // Dependences of groups may have grown since.
             let closure = |depends: u64| {
                 let (mut all, mut rest) = (depends, depends);
                 while rest != 0 {
@@ -507,7 +510,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let shares = |group: usize| -> f64 {
                 shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()
             };
-            // What is taken of the arrays that loops of a group make, where that is their elements at the loop's own index.
+            // Cost of reading the arrays made by loops of a group, if it only reads elements at its own index.
             let taken = |wanted: usize| -> Option<f64> {
                 let mut made = grouped().filter(|(_, number)| *number == wanted);
                 made.try_fold(0.0, |all, (need, _)| {
@@ -523,7 +526,7 @@ impl<'a, 'p> Merge<'a, 'p> {
                 if direct & bit == 0 {
                     return depends & bit == 0 && shares(*number) > group.price(kind, adding);
                 }
-                // It may depend on the group for elements only.
+                // It may depend on the group only for elements.
                 let may_take = (kind.bit() | group.kinds) & Kind::IN_ORDER == 0
                     && group.members.len() < MAX_PARTS
                     && closure(direct & !bit | indirect) & bit == 0;
@@ -554,8 +557,8 @@ impl<'a, 'p> Merge<'a, 'p> {
         groups
     }
 
-    /// What it costs to read the elements that a loop takes of the array that `from` makes, where it takes nothing else of it but
-    /// the element at its own index.
+    /// Returns the cost of the elements that a loop reads of the array made by `from`, if it reads nothing else of it
+    /// than the element at its own index.
     fn taken(&self, from: &Stmt, member: &Member<'_>) -> Option<f64> {
         let (index, body) = (member.index?, *member.blocks.first()?);
         let Type::Array(_, element) = self.function.ty(from.var) else { return None };
@@ -564,8 +567,8 @@ impl<'a, 'p> Merge<'a, 'p> {
         (is_build && !is_long && !takes_more(body, from.var, index)).then(|| cost::words_of(element))
     }
 
-    /// What an iteration pays if the array that this loop makes is written by adding to zero, not by storing its elements: for
-    /// each number a zero, a load and an addition. Infinite where that gives something else.
+    /// Returns the cost of an iteration if the array that this loop makes is written by adding to zero instead of
+    /// storing: a zero, a load and an addition for each number. Infinite if that changes the value.
     fn adding(&self, var: VarId, kind: Kind) -> f64 {
         let ty = self.function.ty(var);
         match ty {
@@ -576,7 +579,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// What the blocks of a loop or a branch compute, and what each costs, ascending.
+    /// Returns the work of the blocks of a loop or a branch with its cost, ascending.
     fn work(&mut self, member: &Member<'_>, numbers: &mut Numbers) -> Vec<(Work, f64)> {
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
@@ -599,8 +602,8 @@ impl<'a, 'p> Merge<'a, 'p> {
     }
 }
 
-/// Whether `block` mentions `array` other than to take its element at `index`.
-// As deep as loops nest.
+/// Returns whether `block` uses `array` other than by its element at `index`.
+// Recursive on the nesting of loops.
 fn takes_more(block: &Block, array: VarId, index: VarId) -> bool {
     let more = |stmt: &Stmt| match &stmt.expr {
         Expr::Get { array: of, index: at, .. } => *of == array && *at != index,

@@ -1,8 +1,8 @@
-//! Which sums are the only use of the products that they add: a common factor of those may be taken out.
+//! Sums that are the only users of their products: a common factor may be extracted.
 //!
-//! In: a function, and what is dead in it. Out: the statements that add, or subtract, two products with a factor in common,
-//! or two quotients with one divisor, that nothing else uses. `x * y + x * z` as `x * (y + z)` takes an operation less only where neither product is wanted
-//! besides. Linear in the function.
+//! In: a function, and its dead statements. Out: the statements that add, or subtract, two products with a common
+//! factor, or two quotients with a common divisor, that have no other use. `x * y + x * z` as `x * (y + z)` saves an
+//! operation only if neither product has other uses. Linear in the function.
 
 use crate::rebuild::Plan;
 use chainrule_base::Id;
@@ -11,15 +11,15 @@ use chainrule_ops::Op;
 
 struct Uses<'a, 'p> {
     plan: &'a Plan<'p>,
-    /// How often each variable is used, by statements that are not dead.
+    /// Number of uses of each variable by live statements.
     times: Vec<u32>,
-    /// Of a product or a quotient, the operator and what it is of.
+    /// Operator and operands of each product or quotient.
     products: Vec<Option<(Op, [VarId; 2])>>,
-    /// The statements that add or subtract, with what they add.
+    /// Statements that add or subtract, with their operands.
     sums: Vec<(VarId, VarId, VarId)>,
 }
 
-/// Puts into `plan` the sums whose products nothing else uses.
+/// Puts into `plan` the sums whose products have no other use.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
     let n = function.vars.len();
     let mut uses = Uses { plan, times: vec![0; n], products: vec![None; n], sums: Vec::new() };

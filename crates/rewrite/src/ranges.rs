@@ -1,10 +1,10 @@
-//! What is known of integers: which are natural numbers, and which lie below a size.
+//! Ranges of integers: natural numbers, and integers below a size.
 //!
-//! Size parameters and loop indices are natural numbers; an index is below the count of its loop, a
-//! remainder by a positive constant below that constant; inside a loop over `n` there is an index, so
-//! `n >= 1`; whatever is the size of an array is natural. That decides whether a polynomial is negative
-//! nowhere, by a sufficient test: what is required at entry is not negative; variables with negative coefficients are replaced by the largest that
-//! they can be, and what is left has no negative coefficient.
+//! Size parameters and loop indices are natural numbers. An index is below the count of its loop, a remainder by a
+//! positive constant below that constant. Inside a loop over `n` there is an index, so `n >= 1`; every array size is
+//! natural. These facts decide whether a polynomial is nonnegative, by a sufficient test: requirements at entry are
+//! nonnegative; variables with negative coefficients are replaced by their maximum, and the result has no negative
+//! coefficient.
 
 use chainrule_ir::{Size, VarId};
 use rustc_hash::FxHashMap;
@@ -13,55 +13,56 @@ use std::collections::BTreeMap;
 /// Maximum degree of a polynomial that is written out at sizes of one and more: of degree `k` that has `2^k` terms.
 const MAX_DEGREE: usize = 8;
 
-/// How many variables one question replaces at most.
+/// Maximum number of variables replaced in a query.
 const MAX_REPLACED: usize = 8;
 
-/// The largest coefficient of what is subtracted from an index.
+/// Maximum coefficient of a size subtracted from an index.
 const MAX_SHIFT: u64 = 1 << 31;
 
 /// Facts about the integers in scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// By variable that is known to be natural: the size it is below, if that is known.
+    /// Natural variables, each with a size that it is below, if known.
     natural: FxHashMap<VarId, Option<Size>>,
-    /// Variables that are at least one, as often as loops over them are open.
+    /// Variables that are at least one, as many times as loops over them are open.
     positive: Vec<VarId>,
-    /// How many of those, at the front, are so everywhere.
+    /// Number of leading entries that are positive everywhere.
     everywhere: usize,
-    /// What is required at entry not to be negative, without the constant term, and that: of what differs by it, the least.
+    /// Sizes required to be nonnegative at entry: polynomial without constant term, and the least constant.
     required: BTreeMap<Size, i64>,
 }
 
 impl Ranges {
-    /// `var` is a natural number, below `bound` if there is one.
+    /// Records that `var` is a natural number, below `bound` if given.
     pub(crate) fn natural(&mut self, var: VarId, bound: Option<Size>) {
         self.natural.insert(var, bound);
     }
 
-    /// A loop over `count` is entered. Every call is undone by one of [`Self::leave`].
+    /// Enters a loop over `count`. Each call is undone by [`Self::leave`].
     pub(crate) fn enter(&mut self, count: &Size) {
-        // A count that is no variable says nothing that is used.
+        // A count that is no variable adds no useful fact.
         self.positive.push(count.as_var().unwrap_or(chainrule_base::Id::new(u32::MAX as usize)));
     }
 
-    /// The loop entered last is left.
+    /// Leaves the loop entered last.
     pub(crate) fn leave(&mut self) {
         self.positive.pop();
     }
 
-    /// `var` is at least one everywhere.
+    /// Records that `var` is at least one everywhere.
     pub(crate) fn positive(&mut self, var: VarId) {
         self.positive.insert(0, var);
         self.everywhere += 1;
     }
 
-    /// `size` is not negative, for that is required at entry.
+    /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
         let (size, c) = size.split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
-    /// Whether an index less `size` fits into 64 bits: `size` is not far below 0, for what it is less by is below a size.
+    /// Returns whether an index minus `size` fits into 64 bits: `size` is not far below 0, because it is a bounded
+    /// distance below a size.
     pub(crate) fn can_be_subtracted(&self, size: &Size) -> bool {
         let is_bounded = |v: &VarId| matches!(self.natural.get(v), Some(Some(_)));
         let is_natural = |v: &VarId| self.natural.contains_key(v);
@@ -71,13 +72,12 @@ impl Ranges {
         })
     }
 
-    /// Whether `size >= 0` whatever the variables are.
+    /// Returns whether `size >= 0` for all values of the variables.
     pub(crate) fn not_negative(&self, size: &Size) -> bool {
         self.decide(size, &self.positive, &[])
     }
 
-    /// As [`Self::not_negative`], outside of all but the first `loops` of the open loops, but where `more` are
-    /// at least one.
+    /// As [`Self::not_negative`], outside all but the first `loops` of the open loops, if `more` are at least one.
     pub(crate) fn not_negative_outside(&self, size: &Size, loops: usize, more: &[VarId]) -> bool {
         let known = self.positive.get(..self.everywhere + loops).unwrap_or(&self.positive);
         self.decide(size, known, more)
@@ -102,7 +102,7 @@ impl Ranges {
         self.is_natural(&shifted)
     }
 
-    /// Whether `size >= 0` where what is required is.
+    /// Returns whether `size >= 0` follows from a requirement.
     fn follows(&self, size: &Size) -> bool {
         let rest = |known: &Size, c: i64| size.sub(known).sub(&Size::constant(c));
         self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
@@ -112,7 +112,7 @@ impl Ranges {
         size.terms().all(|(monomial, c)| c >= 0 && monomial.iter().all(|v| self.natural.contains_key(v)))
     }
 
-    // `size` with the innermost variable that has a negative coefficient replaced by its maximum.
+    // `size` with the innermost variable with a negative coefficient replaced by its maximum.
     fn replaced(&self, size: &Size) -> Option<Size> {
         size.vars().into_iter().rev().find_map(|v| {
             let bound = self.natural.get(&v)?.as_ref()?;
@@ -124,23 +124,23 @@ impl Ranges {
         })
     }
 
-    /// Whether `0 <= index < size`.
+    /// Returns whether `0 <= index < size`.
     pub(crate) fn in_range(&self, index: &Size, size: &Size) -> bool {
         self.not_negative(index) && self.not_negative(&size.sub(index).sub(&Size::constant(1)))
     }
 
-    /// As [`Self::in_range`], where `more` are at least one.
+    /// As [`Self::in_range`], if `more` are at least one.
     pub(crate) fn in_range_where(&self, index: &Size, size: &Size, more: &[VarId]) -> bool {
         self.in_range_outside(index, size, self.positive.len() - self.everywhere, more)
     }
 
-    /// As [`Self::in_range`], where [`Self::not_negative_outside`] decides.
+    /// As [`Self::in_range`], decided by [`Self::not_negative_outside`].
     pub(crate) fn in_range_outside(&self, index: &Size, size: &Size, loops: usize, more: &[VarId]) -> bool {
         let below = size.sub(index).sub(&Size::constant(1));
         self.not_negative_outside(index, loops, more) && self.not_negative_outside(&below, loops, more)
     }
 
-    /// Whether `a < b`, as far as that can be told.
+    /// Returns whether `a < b`, if known.
     pub(crate) fn less(&self, a: &Size, b: &Size) -> Option<bool> {
         if self.not_negative(&b.sub(a).sub(&Size::constant(1))) {
             Some(true)
@@ -151,7 +151,7 @@ impl Ranges {
         }
     }
 
-    /// Whether `a` and `b` are equal, as far as that can be told.
+    /// Returns whether `a` and `b` are equal, if known.
     pub(crate) fn equal(&self, a: &Size, b: &Size) -> Option<bool> {
         let one = Size::constant(1);
         let difference = a.sub(b);

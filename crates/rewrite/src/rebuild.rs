@@ -1,21 +1,21 @@
-//! The engine: a function written anew, statement by statement, with every rule tried at every statement.
+//! The engine: rebuilds a function statement by statement, trying every rule at every statement.
 //!
-//! In: a function. Out: a function of the same parameters and value. Statements are visited in order, their
-//! operands replaced by what became of them, and [`Rebuild::emit`] writes each one:
+//! In: a function. Out: a function with the same parameters and value. Statements are visited in order, with their
+//! operands replaced by the rebuilt ones, and [`Rebuild::emit`] writes each one:
 //!
-//! 1. a rule of its construct that applies says what to write in its place ([`crate::rules`]);
-//! 2. else, if the same expression stands in scope, up to names, it is that variable (common
-//!    subexpressions, across binders: [`crate::key`]);
-//! 3. else it is written into the outermost block where all that it mentions is in scope (hoisting).
+//! 1. if a rule of its construct applies, its replacement is written ([`crate::rules`]);
+//! 2. otherwise, if an equal expression, up to names, is in scope, that variable is used (common subexpressions, across
+//!    binders: [`crate::key`]);
+//! 3. otherwise it is written into the outermost block in which all its operands are in scope (hoisting).
 //!
-//! So operands are in normal form before their users, and a rule that copies a block writes it through
-//! the same door. Chains are walked as lists; only nesting recurses, and rules within rules to
-//! [`MAX_NESTED`]. Linear for each level of nesting, but for what rules copy, which a budget bounds.
+//! So operands are in normal form before their users, and a rule that copies a block writes it through the same
+//! function. Chains are walked as lists; only nesting is recursive, and rules within rules up to [`MAX_NESTED`]. Linear
+//! for each level of nesting, except for copies by rules, which a budget bounds.
 //!
-//! What holds:
-//! - A statement that may fail is not moved out of a loop that may not run; nothing but what is free is
-//!   moved out of a branch. So no failure is added. A failure whose value nothing uses may go.
-//! - Bodies of derivatives ([`Expr::Jvp`]) are copied as they stand: their operators have derivatives too.
+//! Invariants:
+//! - A statement that may fail is not moved out of a loop that may not run; only free statements are moved out of a
+//!   branch. So no failure is added. A failure with an unused value may vanish.
+//! - Bodies of derivatives ([`Expr::Jvp`]) are copied unchanged: their operators have derivatives too.
 
 mod branches;
 mod expand;
@@ -43,31 +43,31 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How deep rules apply inside rules.
+/// Maximum nesting of rules inside rules.
 pub const MAX_NESTED: u32 = 48;
 
-/// What became of variables.
+/// Renaming of variables.
 pub(crate) struct Env<'s> {
-    /// By variable of the function that is read.
+    /// By variable of the source function.
     all: Vec<VarId>,
-    /// Of a block of the new function that is copied: what is replaced.
+    /// For a block of the new function that is copied: replaced variables.
     some: FxHashMap<VarId, VarId>,
-    /// The variables of the function that is read; `None` when a block of the new function is copied.
+    /// Variables of the source function; `None` if a block of the new function is copied.
     source: Option<&'s Arena<VarId, Var>>,
 }
 
 impl<'s> Env<'s> {
-    /// For blocks of the function that is being written: what is not replaced stays.
+    /// Returns the renaming for blocks of the new function: other variables stay.
     pub(crate) fn copying(replaced: &[(VarId, VarId)]) -> Env<'static> {
         Env { all: Vec::new(), some: replaced.iter().copied().collect(), source: None }
     }
 
-    /// For the function that is read.
+    /// Returns the renaming for the source function.
     fn reading(vars: &'s Arena<VarId, Var>) -> Self {
         Env { all: vars.ids().collect(), some: FxHashMap::default(), source: Some(vars) }
     }
 
-    /// `old` is replaced by `new` from now on.
+    /// Replaces `old` by `new` from here on.
     pub(crate) fn insert(&mut self, old: VarId, new: VarId) {
         if self.source.is_some() {
             self.all[old.index()] = new;
@@ -76,7 +76,7 @@ impl<'s> Env<'s> {
         }
     }
 
-    /// What `var` is replaced by: itself, unless something was said.
+    /// Returns the replacement of `var`: by default itself.
     pub(crate) fn get(&self, var: VarId) -> VarId {
         let found = if self.source.is_some() { self.all.get(var.index()) } else { self.some.get(&var) };
         found.copied().unwrap_or(var)
@@ -85,145 +85,144 @@ impl<'s> Env<'s> {
 
 #[derive(Clone, Debug, Default)]
 struct Def {
-    /// Nothing for parameters, indices and states, nor for what stands in blocks that are closed: that has moved into
-    /// the block ([`Rebuild::bound_in`]).
+    /// `None` for parameters, indices and states, and for statements of closed blocks, which have moved into the block
+    /// ([`Rebuild::bound_in`]).
     expr: Option<Rc<Expr>>,
-    /// The number of the open block that it is bound in.
+    /// Number of the open block that binds it.
     level: usize,
-    /// Where it stands in its block, once that is closed.
+    /// Position in its block, once that is closed.
     at: u32,
-    /// Of a build: what an element costs. Of others: nothing.
+    /// Cost of an element of a build; 0 for others.
     element_cost: f64,
-    /// The open blocks, by number, whose index it depends on, and those whose state; past [`MAX_LEVEL`] as one.
+    /// Open blocks whose index, and whose state, it depends on, by number; beyond [`MAX_LEVEL`] as one.
     indices: u64,
     states: u64,
-    /// Everything that the expression mentions.
+    /// All variables in the expression.
     mentions: Mentions,
 }
 
-/// The largest level that is told apart from others.
+/// Maximum level that is distinguished from others.
 const MAX_LEVEL: usize = 63;
 
 fn bit(level: usize) -> u64 {
     1 << level.min(MAX_LEVEL)
 }
 
-/// What an analysis of the function that is read asks for.
+/// Requests of the analyses of the source function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan<'a> {
-    /// Variables bound to a `get` of a build whose element is to be computed in place, with the number of
-    /// loops between the build and the `get`.
+    /// Variables bound to a `get` of a build whose element is to be computed in place, with the number of loops between
+    /// the build and the `get`.
     pub(crate) fuse: FxHashMap<VarId, usize>,
-    /// Builds that are taken apart at their only `get` and take elements of such builds at their own index: their
-    /// indices and bodies, which are written there.
+    /// Builds that are fused at their only `get` and read elements of such builds at their own index: their indices and
+    /// bodies, which are written there.
     pub(crate) deferred: FxHashMap<VarId, (VarId, &'a Block)>,
-    /// Loops and branches with a tuple for a value: the fields that something uses.
+    /// Live fields of loops and branches whose value is a tuple.
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
-    /// Statements of loops that are to be kept in an array, for other loops.
+    /// Statements of loops whose values are stored in an array for other loops.
     pub(crate) share: FxHashMap<VarId, Shared>,
-    /// Statements that alone use arrays that branches make, with these: they are to move into the branches.
+    /// Statements that are the only users of arrays built in branches, with these arrays: they move into the branches.
     pub(crate) branches: FxHashMap<VarId, Vec<VarId>>,
-    /// Sums of products that nothing else uses.
+    /// Sums of products without other uses.
     pub(crate) factor: FxHashSet<VarId>,
-    /// Statements that nothing uses.
+    /// Dead statements.
     pub(crate) dead: FxHashSet<VarId>,
-    /// Loops, or branches, that become one, by the first of them; they are written side by side.
+    /// Loops, or branches, to be merged, by the first of them; they are adjacent.
     pub(crate) merge: FxHashMap<VarId, Together<'a>>,
-    /// The others.
+    /// Other members of merged groups.
     pub(crate) merged: FxHashSet<VarId>,
-    /// The order in which the statements of a block are written, dead ones left out, where that is not the one in which they
-    /// stand.
+    /// Order in which the live statements of a block are written, if it changes.
     pub(crate) order: FxHashMap<*const Block, Vec<usize>>,
 }
 
-/// How loops or branches become one.
+/// How loops or branches are merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
-    /// As the sum of the tuples of their terms.
+    /// Into the sum of the tuples of their terms.
     Sum,
-    /// As the fold over the tuple of their states.
+    /// Into the fold over the tuple of their states.
     Fold,
-    /// As the build of the tuples of their elements.
+    /// Into the build of the tuples of their elements.
     Elements,
-    /// As the branch of the tuple of their values.
+    /// Into the branch of the tuple of their values.
     Branches,
-    /// As the general loop, whose array is that of the member of this number.
+    /// Into the general loop, whose array is that of the member of this number.
     Loop { array: Option<usize> },
 }
 
-/// How often what is counted was applied for statements of a place in the text.
+/// Number of applications by counter and source span.
 pub(crate) type Places = FxHashMap<(usize, Option<Span>), u64>;
 
-/// What all passes count.
+/// Counters of all passes.
 #[derive(Clone, Default)]
 pub(crate) struct Tally {
-    /// How often each rule and step was applied.
+    /// Number of applications of each rule and step.
     pub(crate) applied: Vec<u64>,
-    /// How many applications and copied statements are left.
+    /// Remaining budget of applications and copied statements.
     pub(crate) left: u64,
-    /// How many statements were written, and how many uses of variables looked at.
+    /// Number of written statements and visited uses of variables.
     pub(crate) work: u64,
-    /// Where each was applied, if that is asked for.
+    /// Applications by source span, if requested.
     pub(crate) places: Option<Places>,
 }
 
-/// Loops or branches that become one.
+/// Loops or branches to be merged.
 #[derive(Clone, Debug)]
 pub(crate) struct Together<'a> {
     pub(crate) how: How,
-    /// In order.
+    /// Members in order.
     pub(crate) stmts: Vec<&'a Stmt>,
 }
 
-/// A function being written.
+/// A function under construction.
 pub(crate) struct Rebuild<'a> {
     pub(crate) vars: Arena<VarId, Var>,
     pub(crate) keys: Keys,
-    /// For the keys of what `keys` are compared with.
+    /// Keys for comparison with those of `keys`.
     others: Keys,
     defs: Vec<Def>,
     spare: Spare,
     open: Vec<Open>,
-    /// Memory of blocks that are closed.
+    /// Reusable memory of closed blocks.
     closed: Vec<Open>,
     pub(crate) ranges: Ranges,
     pub(crate) settings: &'a Settings,
     plan: &'a Plan<'a>,
-    /// By variable of the function that is read, what of `plan` is about it.
+    /// Requests of `plan` about each variable of the source function.
     marks: Vec<Mark>,
-    /// Of deferred builds, and of builds that become one loop with others, while they are written: the element.
+    /// Element of each deferred build, and of each build merged with others, while they are written.
     elements: FxHashMap<VarId, VarId>,
-    /// Of builds that have become one with others: that one, and which part of its elements theirs are.
+    /// For builds merged with others: the merged build, and the component of its elements.
     parts: FxHashMap<VarId, (VarId, usize)>,
-    /// How often each rule was applied.
+    /// Number of applications of each rule.
     applied: Vec<u64>,
-    /// And for which places, where that is asked for.
+    /// Applications by source span, if requested.
     places: Option<&'a mut Places>,
-    /// How many applications and copied statements are left.
+    /// Remaining budget of applications and copied statements.
     pub(crate) left: u64,
-    /// How many statements were written, and how many statements and variables in them looked at besides.
+    /// Number of written statements and visited statements and variables.
     work: Cell<u64>,
     nested: u32,
     opaque: u32,
     /// Truth values known here, innermost last.
     known: Vec<(VarId, bool)>,
-    /// Of the `get` that is being written: how many loops stand between it and its build, if it is to be fused.
+    /// For the current `get`: number of loops between it and its build, if it is to be fused.
     fuse: Option<usize>,
-    /// Whether what is being written is a sum of products that nothing else uses.
+    /// Whether the current statement is a sum of products without other uses.
     factor: bool,
-    /// Whether the build that is being written puts together what a rule has taken apart.
+    /// Whether the current build combines arrays that a rule has split.
     pub(crate) zipping: bool,
-    /// Of how many of the loops around it an array is made of what is being written, for the loops beside them.
+    /// Number of enclosing loops whose values of the current statement are stored for other loops.
     share: Option<Shared>,
-    /// Whether an array is being made of what a loop computes again and again.
+    /// Whether an array is made of values that a loop recomputes.
     expanding: bool,
     span: Option<Span>,
 }
 
-/// Memory for expressions that none is in: what one pass leaves the next one takes.
+/// Reusable memory for expressions, passed from one pass to the next.
 pub(crate) type Spare = Vec<Rc<Expr>>;
 
-/// `function` written anew.
+/// Returns `function` rebuilt.
 pub(crate) fn rebuild(
     function: &Function,
     settings: &Settings,
@@ -260,7 +259,7 @@ pub(crate) fn rebuild(
         span: None,
     };
     let mut env = Env::reading(&function.vars);
-    // Parameters come in any order: a size may be an Int parameter that stands further right.
+    // Parameters come in any order: a size may be an Int parameter further right.
     for var in function.sizes.iter().chain(&function.params) {
         let new = rb.vars.push(function.vars[*var].clone());
         rb.defs.push(Def::default());
@@ -285,7 +284,7 @@ pub(crate) fn rebuild(
         .map(|requirement| {
             let mut requirement = requirement.clone();
             requirement.size = rb.rename_size(&requirement.size, &env);
-            // `n - 1 >= 0`
+            // `n - 1 >= 0`.
             let terms: Vec<(&[VarId], i64)> = requirement.size.terms().collect();
             if let ([([], ..=-1), ([var], 1)], false) = (&terms[..], requirement.exactly_zero) {
                 rb.ranges.natural(*var, None);
@@ -306,7 +305,7 @@ pub(crate) fn rebuild(
 
 /// Writing.
 impl Rebuild<'_> {
-    /// Writes `expr` of type `ty`, or what a rule has in its place.
+    /// Writes `expr` of type `ty`, or its replacement by a rule.
     pub(crate) fn emit(&mut self, expr: Expr, ty: Type) -> VarId {
         if self.opaque > 0 {
             let uses = self.uses(&expr);
@@ -335,7 +334,7 @@ impl Rebuild<'_> {
         self.place(expr, ty, share)
     }
 
-    /// As [`Self::emit`], with the type that [`type_of`] says.
+    /// As [`Self::emit`], with the type returned by [`type_of`].
     pub(crate) fn compute(&mut self, expr: Expr) -> VarId {
         let ty = type_of(&expr, &self.vars).unwrap_or(Type::Double);
         self.emit(expr, ty)
@@ -362,7 +361,7 @@ impl Rebuild<'_> {
     }
 
     fn place(&mut self, mut expr: Expr, ty: Type, share: Option<Shared>) -> VarId {
-        // Operands that may be swapped stand in the order of their making.
+        // Operands of commutative operators are sorted by their definition.
         if let Expr::Op(op, args) = &mut expr
             && op.is_commutative()
         {
@@ -435,7 +434,7 @@ impl Rebuild<'_> {
         var
     }
 
-    /// `expr` where there is room for it.
+    /// Stores `expr` in reusable memory.
     fn kept(&mut self, expr: Expr) -> Rc<Expr> {
         if let Some(mut spare) = self.spare.pop()
             && let Some(room) = Rc::get_mut(&mut spare)
@@ -446,7 +445,7 @@ impl Rebuild<'_> {
         Rc::new(expr)
     }
 
-    /// What has this number was applied here once more.
+    /// Counts an application.
     fn count(&mut self, number: usize) {
         self.applied[number] += 1;
         if let Some(places) = &mut self.places {
@@ -458,12 +457,12 @@ impl Rebuild<'_> {
         self.work.set(self.work.get() + more);
     }
 
-    /// What `expr`, whose own blocks are closed, uses of the open blocks.
+    /// Returns the uses of open blocks in `expr`, whose own blocks are closed.
     fn uses(&self, expr: &Expr) -> Uses {
         let mut mentions = Mentions::default();
         self.mentions(expr, &mut mentions);
         let n_open = self.open.len();
-        // What is bound inside is bound in blocks that are closed.
+        // Variables bound inside are bound in closed blocks.
         let open = if n_open > MAX_LEVEL { u64::MAX } else { bit(n_open) - 1 };
         let level = if n_open > MAX_LEVEL {
             let mut level = 0;
@@ -478,7 +477,7 @@ impl Rebuild<'_> {
         Uses { indices: mentions.indices & open, states: mentions.states & open, level, mentions }
     }
 
-    /// Adds what `expr` mentions to `all`. Of its blocks, which are closed, the statements know.
+    /// Adds the variables in `expr` to `all`. Those of its closed blocks are stored with the statements.
     fn mentions(&self, expr: &Expr, all: &mut Mentions) {
         let see = |var: VarId, all: &mut Mentions| {
             self.worked(1);
@@ -506,8 +505,8 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The block that a statement goes to: the outermost that has all that it mentions in scope and that it
-    /// may be moved to.
+    /// Returns the block for a statement: the outermost one in which all its operands are in scope and to which it may
+    /// be moved.
     fn target(&self, expr: &Expr, ty: &Type, uses: &Uses) -> usize {
         let top = self.open.len().saturating_sub(1);
         let mut needed = uses.level;
@@ -535,7 +534,7 @@ impl Rebuild<'_> {
         level
     }
 
-    /// A variable that a loop, a branch or a derivative binds.
+    /// Binds a variable of a loop, a branch or a derivative.
     fn bind(&mut self, ty: Type) -> VarId {
         let var = self.vars.push(Var { ty, name: None, span: self.span, value: None });
         let level = self.open.len().saturating_sub(1);
@@ -543,7 +542,7 @@ impl Rebuild<'_> {
         var
     }
 
-    /// A loop over `count`: its index, and the block that `body` writes.
+    /// Writes a loop over `count`; returns its index, and the block that `body` writes.
     pub(crate) fn loop_(&mut self, count: &Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> (VarId, Block) {
         let runs = self.ranges.not_negative(&count.sub(&Size::constant(1)));
         self.enter(Kind::Loop { runs });
@@ -558,19 +557,19 @@ impl Rebuild<'_> {
         (index, self.leave(result))
     }
 
-    /// `build size (fun index -> body)`.
+    /// Writes `build size (fun index -> body)`.
     pub(crate) fn build(&mut self, size: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         let (index, body) = self.loop_(&size, body);
         self.compute(Expr::Build { size, index, body })
     }
 
-    /// `sum count (fun index -> body)`.
+    /// Writes `sum count (fun index -> body)`.
     pub(crate) fn sum(&mut self, count: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         let (index, body) = self.loop_(&count, body);
         self.compute(Expr::Sum { count, index, body })
     }
 
-    /// `ifold (fun state index -> body) init count`.
+    /// Writes `ifold (fun state index -> body) init count`.
     pub(crate) fn fold(
         &mut self,
         count: Size,
@@ -588,7 +587,8 @@ impl Rebuild<'_> {
         self.emit(Expr::Fold { count, index, state, init, body }, ty)
     }
 
-    /// What `body` makes in a step of a loop over `count` with a state of type `ty`; the loop is not written.
+    /// Returns the result of `body` in an iteration of a loop over `count` with a state of type `ty`; the loop is not
+    /// written.
     pub(crate) fn trial(
         &mut self,
         count: &Size,
@@ -604,7 +604,7 @@ impl Rebuild<'_> {
         made
     }
 
-    /// The general loop from `init`.
+    /// Writes the general loop from `init`.
     pub(crate) fn general(
         &mut self,
         count: Size,
@@ -622,7 +622,7 @@ impl Rebuild<'_> {
         self.compute(Expr::Loop { count, index, state, init, body })
     }
 
-    /// A block that may not run, in which `condition` is known to be `value`.
+    /// Writes a block that may not run, in which `condition` is known to be `value`.
     pub(crate) fn branch(&mut self, condition: VarId, value: bool, body: impl FnOnce(&mut Self) -> VarId) -> Block {
         let n_known = self.known.len();
         self.assume(condition, value);
@@ -632,7 +632,7 @@ impl Rebuild<'_> {
         self.leave(result)
     }
 
-    /// `if condition then ... else ...` with branches of type `ty`.
+    /// Writes `if condition then ... else ...` with branches of type `ty`.
     pub(crate) fn if_(
         &mut self,
         condition: VarId,
@@ -651,7 +651,7 @@ impl Rebuild<'_> {
         }
     }
 
-    // What follows from `condition` being `value`; recursive on connectives, to a small depth.
+    // Records the consequences of `condition` being `value`; recursive on connectives, to a small depth.
     fn assume(&mut self, condition: VarId, value: bool) {
         let mut todo = vec![(condition, value)];
         for _ in 0..16 {
@@ -667,12 +667,12 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The zero of the linear type `ty`.
+    /// Writes the zero of the linear type `ty`.
     pub(crate) fn zero(&mut self, ty: &Type) -> VarId {
         self.any_value(ty)
     }
 
-    /// The sum of two values of one linear type.
+    /// Writes the sum of two values of one linear type.
     pub(crate) fn plus(&mut self, a: VarId, b: VarId) -> VarId {
         match self.ty(a) {
             Type::Double => self.op(ops::Op::Add, &[a, b]),
@@ -680,12 +680,12 @@ impl Rebuild<'_> {
         }
     }
 
-    /// `array[index]`, where the index is known to be in range.
+    /// Writes `array[index]` for an index that is known to be in range.
     pub(crate) fn get(&mut self, array: VarId, index: VarId) -> VarId {
         self.compute(Expr::Get { array, index, proved: true })
     }
 
-    /// A value of type `ty`; which does not matter. Zero where there is a zero.
+    /// Writes an arbitrary value of type `ty`; zero if the type has a zero.
     pub(crate) fn any_value(&mut self, ty: &Type) -> VarId {
         match ty {
             Type::Double => self.real(0.0),
@@ -713,28 +713,28 @@ impl ops::Algebra for Rebuild<'_> {
     }
 }
 
-/// What the variables that an expression mentions depend on, those in its blocks included, by the numbers of blocks; past
-/// [`MAX_LEVEL`] as one.
+/// Dependences of the variables in an expression, including its blocks, by the numbers of blocks; beyond [`MAX_LEVEL`]
+/// as one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mentions {
     indices: u64,
     states: u64,
-    /// The blocks that bind them.
+    /// Blocks that bind them.
     levels: u64,
 }
 
-/// What an expression uses of the open blocks.
+/// Uses of open blocks in an expression.
 struct Uses {
-    /// Those whose index it depends on, as [`Def::indices`].
+    /// Blocks whose index it depends on, as [`Def::indices`].
     indices: u64,
-    /// Those whose state it depends on.
+    /// Blocks whose state it depends on.
     states: u64,
-    /// The innermost that binds a variable of it.
+    /// Innermost block that binds a variable of it.
     level: usize,
     mentions: Mentions,
 }
 
-// What costs nothing wherever it stands.
+// Whether it costs nothing in any block.
 fn is_free(expr: &Expr) -> bool {
     matches!(expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero)
 }

@@ -1,9 +1,9 @@
-//! What the optimiser did, for `--explain`.
+//! Report of the optimiser, for `--explain`.
 
 use chainrule_base::Span;
 use std::fmt;
 
-/// Why the rounds ended.
+/// Reason why the rounds ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum StopReason {
     /// Nothing was left to do.
@@ -11,11 +11,11 @@ pub enum StopReason {
     Settled,
     /// The budget is spent.
     Budget,
-    /// The largest number of rounds was made.
+    /// The maximum number of rounds was made.
     Rounds,
-    /// Rounds saved too little for what they took.
+    /// Rounds saved too little for their work.
     Little,
-    /// What came out costs more than what went in, which stays.
+    /// The result costs more than the input, which is kept.
     NotCheaper,
 }
 
@@ -31,69 +31,68 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// What a program takes, by the optimiser's cost model: polynomials in its sizes, as the text says them (`4*n*n + 3*n`).
+/// Costs of a program by the cost model: polynomials in its sizes, as text (`4*n*n + 3*n`).
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Measure {
-    /// The cost ([`crate::cost::symbolic`]): what orders programs.
+    /// Cost that orders programs ([`crate::cost::symbolic`]).
     pub cost: String,
     /// Scalar operators ([`crate::cost::operations`]).
     pub operations: String,
-    /// Numbers stored in arrays that it makes ([`crate::cost::stored`]).
+    /// Numbers stored in arrays ([`crate::cost::stored`]).
     pub stored: String,
-    /// How many loops there are.
+    /// Number of loops.
     pub loops: usize,
 }
 
-/// How often a rule or a step of the engine was applied for statements of one place.
+/// Number of applications of a rule or a step for statements of one source span.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Applied {
-    /// The rule or step.
+    /// Rule or step.
     pub name: &'static str,
-    /// The place, where there is one.
+    /// Source span, if any.
     pub span: Option<Span>,
-    /// How often.
+    /// Number of applications.
     pub times: u64,
 }
 
-/// One run of a pass.
+/// A run of a pass.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PassReport {
-    /// The pass.
+    /// Name of the pass.
     pub name: &'static str,
-    /// How many rules and steps of the engine were applied.
+    /// Number of applications of rules and steps.
     pub applied: u64,
-    /// The cost before.
+    /// Cost before.
     pub before: f64,
-    /// The cost after.
+    /// Cost after.
     pub after: f64,
-    /// What the function takes before and after, where that was asked for ([`crate::engine::explain`]).
+    /// Costs of the function before and after, if requested ([`crate::engine::explain`]).
     pub measures: Option<(Measure, Measure)>,
 }
 
-/// What was applied, and what it saved.
+/// Applications and savings.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Report {
-    /// By rule or step of the engine, in the order of the table: how often. Those that were not applied are
-    /// left out.
+    /// Number of applications by rule or step, in the order of the table, without zeros.
     pub applied: Vec<(&'static str, u64)>,
-    /// The same by place in the text, where that was asked for ([`crate::engine::explain`]).
+    /// Applications by source span, if requested ([`crate::engine::explain`]).
     pub places: Vec<Applied>,
-    /// In order.
+    /// Runs of passes in order.
     pub passes: Vec<PassReport>,
-    /// The cost before ([`crate::cost`]).
+    /// Cost before ([`crate::cost`]).
     pub before: f64,
-    /// The cost after.
+    /// Cost after.
     pub after: f64,
-    /// Both costs as polynomials in the sizes of the function, as the text says them: `4*n*n + 3*n`.
+    /// Both costs as polynomials in the sizes of the function, as text: `4*n*n + 3*n`.
     pub symbolic: (String, String),
-    /// Why it ended.
+    /// Reason why the rounds ended.
     pub stop: StopReason,
-    /// What it took: how many statements all passes wrote, and how many uses of variables they looked at to do so.
+    /// Work: number of statements written by all passes, and of uses of variables visited.
     pub work: u64,
 }
 
 impl Report {
-    /// How often the rule or step `name` was applied.
+    /// Returns the number of applications of the rule or step `name`.
     #[must_use]
     pub fn times(&self, name: &str) -> u64 {
         self.applied.iter().find(|(rule, _)| *rule == name).map_or(0, |(_, times)| *times)

@@ -1,6 +1,6 @@
-//! The rules, filed by the construct that they start from, each under its equation.
+//! The rules, filed by the construct that they match, each under its equation.
 //!
-//! Laws for rules and the counterexamples that taught them are in `rules/README.md`.
+//! Laws for rules, and counterexamples, are in `rules/README.md`.
 
 mod branch;
 mod build;
@@ -27,23 +27,23 @@ use chainrule_ir::{Expr, Type, VarId};
 use chainrule_ops::{Op, ROWS};
 use std::sync::LazyLock;
 
-/// A rule: a name, an equation, when it holds, and the function that applies it.
+/// A rule: a name, an equation, its conditions, and the function that applies it.
 pub struct Rule {
-    /// Its name: what reports say and options switch off.
+    /// Name in reports and options.
     pub name: &'static str,
-    /// From what to what.
+    /// Equation from left to right.
     pub law: &'static str,
     /// Side conditions.
     pub when: &'static str,
-    /// Whether it holds for real numbers only, not for every IEEE 754 double bit for bit.
+    /// Whether it only holds for real numbers, not for every IEEE 754 double bit for bit.
     pub algebraic: bool,
-    /// Whether it takes loops apart, so that parts can be simplified; what is left is put together at the end.
+    /// Whether it splits loops, so that parts can be simplified; remaining parts are merged at the end.
     pub split: bool,
     pub(crate) on: On,
     pub(crate) apply: fn(&mut Rebuild<'_>, &Expr, &Type) -> Option<VarId>,
 }
 
-/// The construct a rule starts from.
+/// Construct that a rule matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
     /// Any operator.
@@ -63,31 +63,31 @@ pub(crate) enum On {
     Loop,
 }
 
-/// How many kinds of statements there are that rules start from: the constructs that are no operator, and the operators.
+/// Number of kinds of statements that rules match: constructs other than operators, and the operators.
 const KINDS: usize = 11;
 
-/// What is counted besides rules: common subexpressions ...
+/// Counters besides rules: common subexpressions ...
 pub(crate) const COMMON: usize = 0;
 /// ... statements moved out of loops ...
 pub(crate) const HOIST: usize = 1;
-/// ... loops and branches of which fewer fields are computed ...
+/// ... loops and branches reduced to their live fields ...
 pub(crate) const FIELDS: usize = 2;
-/// ... statements that nothing uses ...
+/// ... dead statements ...
 pub(crate) const DEAD: usize = 3;
-/// ... numbers kept in arrays that a loop would compute again and again ...
+/// ... array expansions of recomputed values ...
 pub(crate) const EXPAND: usize = 4;
-/// ... loops put together ...
+/// ... merged loops ...
 pub(crate) const MERGE: usize = 5;
-/// ... branches taken ...
+/// ... decided branches ...
 pub(crate) const DECIDE: usize = 6;
-/// ... numbers kept in arrays that loops beside each other would compute ...
+/// ... values of one loop stored for another ...
 pub(crate) const SHARE: usize = 7;
-/// ... statements moved into the branches that make the arrays that they use ...
+/// ... users moved into the branches that build their arrays ...
 pub(crate) const BRANCHES: usize = 8;
-/// ... loops over directions that went inside of other loops.
+/// ... direction sinkings.
 pub(crate) const TURN: usize = 9;
 
-/// The names of what is counted besides rules, each with a line that says what it is.
+/// Names of the counters besides rules, each with a description.
 pub const ENGINE: [(&str, &str); 10] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
@@ -130,7 +130,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
 });
 
 impl On {
-    /// Whether a statement of this kind is what the rule starts from.
+    /// Returns whether the rule matches statements of this kind.
     fn is_kind(self, kind: usize) -> bool {
         let constructs = [
             Self::Get,
@@ -153,7 +153,7 @@ impl On {
     }
 }
 
-/// The number of the kind of `expr`; nothing where no rule starts from it.
+/// Returns the number of the kind of `expr`; `None` if no rule matches it.
 #[inline]
 fn kind_of(expr: &Expr) -> Option<usize> {
     Some(match expr {
@@ -173,14 +173,14 @@ fn kind_of(expr: &Expr) -> Option<usize> {
     })
 }
 
-/// The number of the rule `fuse`.
+/// Returns the number of the rule `fuse`.
 pub(crate) fn fuse() -> usize {
     static FUSE: LazyLock<usize> =
         LazyLock::new(|| TABLE.iter().position(|rule| rule.name == "fuse").unwrap_or_default());
     *FUSE
 }
 
-/// All rules, in the order in which those of one construct are tried.
+/// Returns all rules, in the order in which those of one construct are tried.
 #[must_use]
 pub fn all() -> &'static [&'static Rule] {
     &TABLE
@@ -188,13 +188,12 @@ pub fn all() -> &'static [&'static Rule] {
 
 /// The rules that a pass tries.
 pub(crate) struct Enabled {
-    /// By kind of statement: each with the number that its applications are counted under, in the order in which they are
-    /// tried.
+    /// Rules by kind of statement, each with its counter, in the order in which they are tried.
     by_kind: Vec<Vec<(usize, &'static Rule)>>,
 }
 
 impl Enabled {
-    /// Those that `is_enabled`.
+    /// Returns the rules that `is_enabled`.
     pub(crate) fn new(is_enabled: impl Fn(&Rule) -> bool) -> Self {
         let mut by_kind = vec![Vec::new(); KINDS + ROWS.len()];
         for (idx, rule) in TABLE.iter().enumerate().filter(|(_, rule)| is_enabled(rule)) {
@@ -204,33 +203,33 @@ impl Enabled {
         Self { by_kind }
     }
 
-    /// The rules for `expr`.
+    /// Returns the rules for `expr`.
     #[inline]
     pub(crate) fn of(&self, expr: &Expr) -> &[(usize, &'static Rule)] {
         kind_of(expr).map_or(&[], |kind| &self.by_kind[kind])
     }
 }
 
-/// Whether `var` is zero where a condition does not hold.
+/// Returns whether `var` is zero if a condition does not hold.
 pub(crate) fn is_mask(rb: &Rebuild<'_>, var: VarId) -> bool {
     mask::as_mask(rb, var).is_some()
 }
 
-/// The number that applications of rule `idx` are counted under.
+/// Returns the counter of rule `idx`.
 pub(crate) fn counted(idx: usize) -> usize {
     ENGINE.len() + idx
 }
 
-/// What a pass may do.
+/// Capabilities of a pass.
 pub(crate) struct Settings {
-    /// Its rules.
+    /// Rules.
     pub(crate) rules: Enabled,
     /// Whether common subexpressions are shared.
     pub(crate) common: bool,
     /// Whether statements are moved out of loops.
     pub(crate) hoist: bool,
-    /// Whether arrays are made of what a loop computes again and again.
+    /// Whether arrays are made of values that a loop recomputes.
     pub(crate) expand: bool,
-    /// Whether `+ 0.0` must stay where it changes the sign of a zero.
+    /// Whether `+ 0.0` must stay if it changes the sign of a zero.
     pub(crate) strict: bool,
 }

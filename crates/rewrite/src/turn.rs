@@ -1,8 +1,8 @@
-//! A loop over directions goes inside of the loops that it stands around.
+//! Direction sinking: a loop over directions moves inside the loops that it contains.
 //!
-//! In: a function with `x = build k (fun d -> ...)` that makes an array for each of `k` directions, of which only columns are
-//! taken: `build n (fun i -> build k (fun d -> x[d][i]))`, the Jacobian by `k` inputs in forward mode. Out: the same, where
-//! the loops in `x` stand outside, and loops over the directions in them:
+//! In: a function with `x = build k (fun d -> ...)` that makes an array for each of `k` directions, of which only
+//! columns are read: `build n (fun i -> build k (fun d -> x[d][i]))`, the Jacobian by `k` inputs in forward mode. Out:
+//! an equal function in which the loops in `x` are outside, and contain loops over the directions:
 //!
 //! ```text
 //! build k (fun d -> let a = build n (fun i -> f i d) in build m (fun j -> g (a[at[j]]) d))
@@ -15,14 +15,14 @@
 //! y = build m (fun j -> build k (fun d -> g (a[at[j]][d]) d))
 //! ```
 //!
-//! and fusion takes `y` for what was made of the columns. Numbers of all directions lie beside each other in memory, so that
-//! vectors of them are loaded where an index is data, and what does not depend on the direction is computed once.
+//! Fusion then replaces the columns by `y`. The numbers of all directions are adjacent in memory, so that vectors of
+//! them are loaded even at indices that are data, and values that do not depend on the direction are computed once.
 //!
-//! Every number is computed as before. A statement runs where it ran before, and for the same directions or for all of
-//! them at once; there is at least one, so no failure is added. Builds and branches are turned around, no other loops: those
-//! go from step to step for each direction by itself ([`crate::rules`] has `fold-of-builds` for them).
+//! Every number is computed as before. A statement runs if it ran before, for the same directions or for all of them;
+//! there is at least one, so no failure is added. Builds and branches are interchanged, no other loops, which carry a
+//! state for each direction ([`crate::rules`] has `fold-of-builds` for them).
 //!
-//! Cost: linear in the body for each value that several directions need in an array, of bodies of at most [`MAX_STATEMENTS`].
+//! Linear in the body for each value that several directions need in an array, in bodies of at most [`MAX_STATEMENTS`].
 
 use crate::dependence::{Dependence, Sources};
 use crate::{cost, walk};
@@ -33,20 +33,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// With fewer directions, loops over them fill no vector.
+/// Minimum number of directions; loops over fewer fill no vector.
 const MIN_DIRECTIONS: i64 = 8;
 
-/// Longer bodies stay as they are.
+/// Maximum number of statements of a body.
 const MAX_STATEMENTS: i64 = 4_000;
 
-/// So many loops of a function are turned around.
+/// Maximum number of interchanged loops of a function.
 const MAX_LOOPS: usize = 16;
 
-/// The source that stands for the direction.
+/// Source of the direction.
 const DIRECTION: u64 = 1;
 
-/// `function` with the loops over directions of which only columns are taken inside of the loops in them, and how many
-/// there were; nothing where there is none.
+/// Returns `function` with direction loops sunk whose results are only read by columns, and their number; `None` if
+/// there are none.
 pub(crate) fn turned(function: &Function) -> Option<(Function, usize)> {
     let (mut found, mut times) = (None, 0);
     while times < MAX_LOOPS {
@@ -57,7 +57,7 @@ pub(crate) fn turned(function: &Function) -> Option<(Function, usize)> {
     found.map(|found| (found, times))
 }
 
-/// `function` with the loop at statement `at` turned around.
+/// Returns `function` with the loop at statement `at` sunk.
 fn turn(function: &Function, at: usize) -> Option<Function> {
     let stmt = &function.body.stmts[at];
     let Expr::Build { size, index, body } = &stmt.expr else { return None };
@@ -92,7 +92,7 @@ fn turn(function: &Function, at: usize) -> Option<Function> {
     function.body.stmts[..at].iter().for_each(|stmt| turn.out.push(stmt.clone()));
     turn.out.set_span(stmt.span);
     let result = turn.block(body, None)?;
-    // A loop that stayed as it was would be all that there is.
+    // If no loop was interchanged, nothing is gained.
     if !turn.has_turned(&body.stmts) {
         return None;
     }
@@ -106,7 +106,7 @@ fn turn(function: &Function, at: usize) -> Option<Function> {
     Some(out.finish(result))
 }
 
-/// Whether operators stand in `block`, or what goes from step to step: what only moves numbers is turned around already.
+/// Returns whether `block` contains operators or carried states: pure moves of numbers are already in the right order.
 fn computes(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
         let itself = matches!(stmt.expr, Expr::Op(..) | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. });
@@ -114,10 +114,10 @@ fn computes(block: &Block) -> bool {
     })
 }
 
-/// Whether all that `stmt` takes of `array` is single numbers, in innermost loops over the first index, which has `count`
-/// values.
+/// Returns whether `stmt` only reads single numbers of `array`, in innermost loops over the first index, which has
+/// `count` values.
 fn takes_columns(function: &Function, stmt: &Stmt, array: VarId, count: &Size) -> bool {
-    // What stands in `block`, the body of a build with this index if it makes numbers; `depth` loops stand around.
+    // Checks `block`, the body of a build with this index if it makes numbers, inside `depth` loops.
     fn inside(function: &Function, block: &Block, of: Option<VarId>, depth: usize, wanted: (VarId, &Size)) -> bool {
         let (array, count) = wanted;
         let one = |stmt: &Stmt| {
@@ -142,12 +142,13 @@ fn takes_columns(function: &Function, stmt: &Stmt, array: VarId, count: &Size) -
     inside(function, &alone, None, 0, (array, count))
 }
 
-/// Of a product of sizes the number of factors, of a sum the largest.
+/// Returns the number of factors of a product of sizes, and the maximum for a sum.
 fn degree(size: &Size) -> usize {
     size.terms().map(|(monomial, _)| monomial.len()).max().unwrap_or(0)
 }
 
-/// The value for direction `d`, of type `ty`, of what has all directions in place of each number that depends on them.
+/// Writes the value for direction `d`, of type `ty`, of a value with all directions in place of each number that
+/// depends on them.
 fn of_direction(out: &mut Builder, each: VarId, ty: &Type, sources: &Sources, d: VarId) -> VarId {
     match ty {
         _ if sources.any() & DIRECTION == 0 => each,
@@ -168,11 +169,11 @@ fn of_direction(out: &mut Builder, each: VarId, ty: &Type, sources: &Sources, d:
     }
 }
 
-/// Writes the number that the steps lead to, for a direction, or for none.
+/// Writer of the number at a path, for a direction, or for none.
 type Number<'a> = &'a dyn Fn(&mut Builder, Option<VarId>, &[Step]) -> VarId;
 
-/// The other way around: the value of type `ty` with all directions in place of each number that depends on them, each of
-/// which `number` writes; `path` leads here.
+/// Inverse of [`of_direction`]: writes the value of type `ty` with all directions in place of each number that depends
+/// on them, each written by `number`; `path` is the current path.
 fn of_all(
     out: &mut Builder,
     directions: &Size,
@@ -201,7 +202,7 @@ fn of_all(
     }
 }
 
-/// The tuple of `parts`, or the record where its fields have names.
+/// Writes the tuple of `parts`, or the record if its fields have names.
 fn record(out: &mut Builder, names: Option<&Arc<[Name]>>, parts: &[VarId]) -> VarId {
     match names {
         Some(names) => out.record(names.clone(), parts),
@@ -209,7 +210,7 @@ fn record(out: &mut Builder, names: Option<&Arc<[Name]>>, parts: &[VarId]) -> Va
     }
 }
 
-/// What `path` leads to in `value`.
+/// Writes the part of `value` at `path`.
 fn follow(out: &mut Builder, value: VarId, path: &[Step]) -> VarId {
     path.iter().fold(value, |value, step| match *step {
         Step::Element(i) => out.get_proved(value, i),
@@ -217,7 +218,7 @@ fn follow(out: &mut Builder, value: VarId, path: &[Step]) -> VarId {
     })
 }
 
-/// Whether each number of a value of type `ty` depends on the direction either way.
+/// Returns whether the same numbers of a value of type `ty` depend on the direction in both.
 fn is_same(ty: &Type, one: &Sources, other: &Sources) -> bool {
     match ty {
         Type::Array(_, element) => is_same(element, one, other),
@@ -228,9 +229,9 @@ fn is_same(ty: &Type, one: &Sources, other: &Sources) -> bool {
     }
 }
 
-/// Adds to `whole` the variables used in `stmts` other than by taking an element or a field of them, and those that such a
-/// variable is an element or a field of.
-// Uses come after what they use, so they are visited first.
+/// Adds to `whole` the variables used in `stmts` other than by reading an element or a field, and those of which such a
+/// variable is an element or a field.
+// Uses come after definitions, so they are visited first.
 fn used_whole(function: &Function, stmts: &[Stmt], whole: &mut FxHashSet<VarId>) {
     for stmt in stmts.iter().rev() {
         for block in stmt.expr.blocks() {
@@ -250,32 +251,32 @@ fn used_whole(function: &Function, stmts: &[Stmt], whole: &mut FxHashSet<VarId>)
     }
 }
 
-/// Where a number is in a value.
+/// A step of a path to a number in a value.
 #[derive(Clone, Copy)]
 enum Step {
     Element(VarId),
     Field(usize),
 }
 
-/// A loop being turned around.
+/// A loop being sunk.
 struct Turn<'f> {
     function: &'f Function,
     out: Builder,
     directions: Size,
     direction: VarId,
-    /// The [`degree`] of what a direction makes: nothing that is kept for all of them is of a higher one.
+    /// [`degree`] of a direction's result: no value of higher degree is stored for all directions.
     degree: usize,
-    /// Which numbers in variables of the old body depend on the direction.
+    /// Numbers in variables of the old body that depend on the direction.
     sources: Dependence<'f>,
-    /// The direction, what is late, and what is in `each`.
+    /// The direction, deferred variables, and variables in `each`.
     pending: FxHashSet<VarId>,
-    /// What became of the others.
+    /// New names of the others.
     alike: Renaming,
-    /// Values with all directions in place of each number that depends on them, where they are in scope.
+    /// Values with all directions in place of each number that depends on them, in scope.
     each: FxHashMap<VarId, VarId>,
-    /// What was put there, to be taken out at the end of the block.
+    /// Entries to be removed at the end of the block.
     changed: Vec<VarId>,
-    /// Statements around, in order, that are written where they are wanted.
+    /// Deferred statements of enclosing blocks, in order, which are written at their uses.
     late: Vec<&'f Stmt>,
 }
 
@@ -292,7 +293,7 @@ impl<'f> Turn<'f> {
         size.vars().iter().any(|var| self.pending.contains(var))
     }
 
-    /// Only numbers are kept for all directions, no more of them than there are of the result.
+    /// Checks that only numbers are stored for all directions, no more than those of the result.
     fn fits(&self, ty: &Type) -> Option<()> {
         (ty.is_linear() && degree(&cost::size_of_words(ty)) <= self.degree).then_some(())
     }
@@ -302,8 +303,7 @@ impl<'f> Turn<'f> {
         stmts.iter().any(turned)
     }
 
-    /// Writes `block`; its result for all directions, where the numbers that depend on them are those of `wanted`, if that is
-    /// said.
+    /// Writes `block`; returns its result for all directions, with the varying numbers of `wanted`, if given.
     fn block(&mut self, block: &'f Block, wanted: Option<&Sources>) -> Option<VarId> {
         for stmt in &block.stmts {
             self.stmt(stmt)?;
@@ -320,7 +320,7 @@ impl<'f> Turn<'f> {
         }))
     }
 
-    /// As [`Self::block`], as a block of its own.
+    /// As [`Self::block`], into a nested block.
     fn nested(&mut self, block: &'f Block, wanted: &Sources) -> Option<Block> {
         let (n_late, n_changed) = (self.late.len(), self.changed.len());
         self.out.push_block();
@@ -389,8 +389,8 @@ impl<'f> Turn<'f> {
         self.changed.push(var);
     }
 
-    /// Writes here, for all directions, what `expr` needs of the statements that were left for later. Integers and truth values
-    /// are written where they are wanted.
+    /// Writes, for all directions, the deferred statements that `expr` needs. Integers and truth values are written at
+    /// their uses.
     fn settle(&mut self, expr: &Expr) -> Option<()> {
         let mut wanted = Vec::new();
         walk::mentioned(expr, &mut |var| wanted.push(var));
@@ -402,7 +402,7 @@ impl<'f> Turn<'f> {
         });
         let (numbers, arrays): (Vec<VarId>, Vec<VarId>) =
             wanted.into_iter().partition(|var| *self.function.ty(*var) == Type::Double);
-        // Together: they may share work.
+        // Together, because they may share work.
         let (own, alike): (Vec<VarId>, Vec<VarId>) = numbers.into_iter().partition(|var| self.depends(*var));
         if !alike.is_empty() {
             let all = self.for_none(&alike);
@@ -422,16 +422,15 @@ impl<'f> Turn<'f> {
         own.iter().chain(&arrays).try_for_each(|var| self.all_of(*var).map(|_| ()))
     }
 
-    /// Writes `vars`, which are the same for all directions, as for the first one.
+    /// Writes `vars`, which are equal for all directions, for the first one.
     fn for_none(&mut self, vars: &[VarId]) -> Vec<VarId> {
         let first = self.out.int(0);
         let stmts = self.late_for(vars);
         self.write(stmts, vars, first, Renaming::new())
     }
 
-    /// An array of what `vars` are for each direction; of tuples, if they are several.
-    ///
-    /// Where nothing but whether the direction is one of a few numbers decides, what is so for all others is written once.
+    /// Writes an array of the values of `vars` for each direction; of tuples, if there are several. If the values only
+    /// depend on whether the direction is one of a few numbers, the common value of all others is written once.
     fn for_each(&mut self, vars: &[VarId]) -> VarId {
         let stmts = self.late_for(vars);
         let masks = self.masks(&stmts);
@@ -467,8 +466,8 @@ impl<'f> Turn<'f> {
         if let [one] = values { *one } else { self.out.tuple(values) }
     }
 
-    /// The comparisons of the direction with a number, and with which, if `stmts` depend on the direction by nothing else, go
-    /// from step to step, and the numbers are less than half of the directions.
+    /// Returns the comparisons of the direction with a number, and that number, if `stmts` otherwise do not depend on
+    /// the direction or carry states, and the numbers are fewer than half of the directions.
     fn masks(&self, stmts: &[Stmt]) -> BTreeMap<VarId, VarId> {
         let mut masks = BTreeMap::new();
         for stmt in stmts {
@@ -493,7 +492,7 @@ impl<'f> Turn<'f> {
         if few && steps && by_nothing_else { masks } else { BTreeMap::new() }
     }
 
-    /// `var` with all directions in place of each number that depends on them.
+    /// Writes `var` with all directions in place of each number that depends on them.
     fn all_of(&mut self, var: VarId) -> Option<VarId> {
         if let Some(all) = self.each.get(&var) {
             return Some(*all);
@@ -521,7 +520,7 @@ impl<'f> Turn<'f> {
         Some(all)
     }
 
-    /// What was left for later of what `vars` need, in order.
+    /// Returns the deferred statements that `vars` need, in order.
     fn late_for(&self, vars: &[VarId]) -> Vec<Stmt> {
         let mut wanted: FxHashSet<VarId> = vars.iter().copied().collect();
         let mut stmts: Vec<Stmt> = Vec::new();
@@ -538,13 +537,13 @@ impl<'f> Turn<'f> {
         stmts
     }
 
-    /// Writes here `stmts`, which are what was left for later of what `vars` need, for direction `d`, and with variables
-    /// replaced as `renaming` says; what became of `vars`.
+    /// Writes `stmts`, the deferred statements that `vars` need, for direction `d`, with variables replaced by
+    /// `renaming`; returns the new `vars`.
     fn write(&mut self, mut stmts: Vec<Stmt>, vars: &[VarId], d: VarId, mut renaming: Renaming) -> Vec<VarId> {
         let mut whole: FxHashSet<VarId> = vars.iter().copied().collect();
         used_whole(self.function, &stmts, &mut whole);
         self.take_directly(&mut stmts, &mut self.each.clone(), &whole, d);
-        // What is still wanted as a whole, for the one direction.
+        // Variables that are still needed as a whole, for one direction.
         let block = Block { stmts, result: d };
         let mut wanted: Vec<VarId> = vars.to_vec();
         walk::mentioned_in(&block, &mut |var| wanted.push(var));
@@ -564,8 +563,8 @@ impl<'f> Turn<'f> {
         vars.iter().map(|var| renaming.get(*var)).collect()
     }
 
-    /// Has `stmts` take elements, for direction `d`, out of what has all directions, `each`, instead of out of a copy for that
-    /// one; but for what is used `whole`.
+    /// Makes `stmts` read elements for direction `d` from the value with all directions, `each`, instead of from a copy
+    /// for that direction; except for variables used as a `whole`.
     fn take_directly(
         &mut self,
         stmts: &mut Vec<Stmt>,

@@ -1,8 +1,8 @@
-//! Walking expressions: everything that is mentioned, slices of blocks.
+//! Walks over expressions: mentioned variables, slices of blocks.
 
 use chainrule_ir::{Block, Expr, Stmt, VarId};
 
-/// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
+/// Calls `see` for every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
     expr.for_each_operand(see);
     if expr.is_leaf() {
@@ -22,17 +22,18 @@ pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
     see(block.result);
 }
 
-/// The expression that `block` binds `var` to, if it binds it.
+/// Returns the expression to which `block` binds `var`, if any.
 pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
     block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
 }
 
-/// Whether this is a derivative that is not worked out, or a function with one of its own: what is in it stays as it stands.
+/// Returns whether this is an unexpanded derivative, or a function with its own derivative: its content stays
+/// unchanged.
 pub(crate) fn is_opaque(expr: &Expr) -> bool {
     matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_))
 }
 
-/// Whether a loop stands in another one in `block`, or a loop at all where that `is_inside` of one.
+/// Returns whether `block` has nested loops, or any loop if it `is_inside` one.
 pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
     block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(|stmt| {
         let is_loop =
@@ -42,7 +43,7 @@ pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
     })
 }
 
-/// How many statements `block` has, those of blocks in it included.
+/// Returns the number of statements of `block`, including those of nested blocks.
 pub(crate) fn statements(block: &Block) -> i64 {
     let one = |stmt: &Stmt| match stmt.expr.is_leaf() {
         true => 1,
@@ -51,7 +52,7 @@ pub(crate) fn statements(block: &Block) -> i64 {
     block.stmts.iter().map(one).sum()
 }
 
-/// Whether `block` uses `tuple` other than by taking a field of it.
+/// Returns whether `block` uses `tuple` other than by reading a field of it.
 pub(crate) fn uses_whole(block: &Block, tuple: VarId) -> bool {
     block.result == tuple
         || block.stmts.iter().any(|stmt| {

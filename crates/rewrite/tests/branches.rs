@@ -1,5 +1,5 @@
-//! Functions that choose by their sizes: each branch becomes what it would become alone. Arrays that branches make: what
-//! uses them moves into the branches.
+//! Functions that branch on their sizes: each branch is optimised as if it were alone. Arrays built in branches: their
+//! users move into the branches.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn optimised(f: &Function) -> (Function, Report) {
     (g, report)
 }
 
-/// The branches of a function that is an `if`.
+/// Returns the branches of a function that is an `if`.
 fn branches(f: &Function) -> Option<[&Block; 2]> {
     match &f.body.stmts.last()?.expr {
         Expr::If { then, otherwise, .. } => Some([then, otherwise]),
@@ -30,7 +30,7 @@ fn branches(f: &Function) -> Option<[&Block; 2]> {
 
 #[test]
 fn a_branch_becomes_what_it_becomes_alone() {
-    // Taken for one function, it would stay as it was: the columns, dearer, do not become cheaper.
+    // As one function, it would not change: the costlier columns do not become cheaper.
     let text = "let f = fun (x : [n]Double) (a : [m][n]Double) (s : Card) ->
       ifold (fun (y : [m]Double) k -> vectorMap (vectorAdd y (matrixVectorMul a x)) sin) (vectorZeros m) s";
     let open = jacobian(text, Mode::Auto);
@@ -42,7 +42,7 @@ fn a_branch_becomes_what_it_becomes_alone() {
         assert!(alpha_equal(&found, alone), "{}\n{}", print(&found), print(alone));
     }
     assert_eq!(report.work, rows.1.work + columns.1.work);
-    // An account is of the same run.
+    // The report belongs to the same run.
     let (explained, account) = explain(&open, &Options::default());
     assert_eq!((&explained, &account.applied), (&both, &report.applied));
     assert_eq!(
@@ -81,7 +81,7 @@ fn conditions_of_doubles_and_numbers_stay_in_one_function() {
     }
 }
 
-/// What a function stores, and how often a loop moved into branches.
+/// Returns the stored numbers of a function, and how often a loop moved into branches.
 fn moved(text: &str) -> (String, u64, Function) {
     let (found, report) = optimised(&function(text));
     (engine::measure(&found).stored, report.times("branches"), found)
@@ -99,7 +99,7 @@ fn an_array_made_in_branches_and_used_by_one_loop_is_not_made() {
         let Ok(Value::Real(value)) = evaluate(&found, &mut F64, &args) else { panic!("no number") };
         assert!((value - expected).abs() < 1e-14, "{value} for {expected}");
     }
-    // Two loops use it, which do not become one; or the result of the program; or more than is worth doubling.
+    // Two loops that cannot be merged use it; or the result of the program; or it is too large to be duplicated.
     let twice =
         format!("let f = {params}\n {array}\n let s = vectorSum a\n sum n (fun i -> a[i] * s * sin (a[i] * s))");
     let itself = format!("let f = {params}\n {array}\n (a, vectorSum a)");
@@ -113,7 +113,7 @@ fn an_array_made_in_branches_and_used_by_one_loop_is_not_made() {
 
 #[test]
 fn in_branches_nothing_fails_that_was_not_taken() {
-    // In the branch an element is taken that there may not be.
+    // The branch reads an element that may not exist.
     let text = "let f = fun (x : [n]Double) (k : Int) (t : Double) ->
         let a = if t > 0.0 then build n (fun i -> x[k] * x[i]) else x
         sum n (fun i -> a[i] * x[i])";

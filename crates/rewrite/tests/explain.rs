@@ -1,4 +1,4 @@
-//! What reports tell: the record of a run is of that run, and says where and what for.
+//! Reports: they belong to their run, and contain spans and savings.
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::Sources;
@@ -50,7 +50,7 @@ fn places_add_up_to_what_was_applied() {
     }
     let applied: BTreeMap<&str, u64> = report.applied.iter().copied().collect();
     assert_eq!(by_name, applied);
-    // The cotangents of the elements of z are an array; what else is applied is for the library's lines.
+    // The cotangents of the elements of z are an array; other applications are on the library's lines.
     let own = |name: &str| -> Vec<usize> {
         let of = report.places.iter().filter(|place| place.name == name).filter_map(|place| place.span);
         of.filter(|span| sources.file(span.file).name == "main.ft").map(|span| sources.line_column(span).0).collect()

@@ -1,4 +1,4 @@
-//! Failures: none is added, in loops that do not run, in branches that are not taken; those whose value is used stay.
+//! Failures: none is added, in loops that do not run, in branches that are not taken; those of used values stay.
 
 use chainrule_base::Kind;
 use chainrule_ir::{Builder, Function, Size, Type, Value, VarId, evaluate, print};
@@ -24,8 +24,8 @@ fn program(body: impl FnOnce(&mut Made) -> VarId) -> Function {
     made.b.finish(result)
 }
 
-/// What `f` and `f` optimised give for a vector of `n` elements, the index `i` and the condition `c`: a value, or the
-/// kind of failure.
+/// Returns the results of `f` and of the optimised `f` for a vector of `n` elements, the index `i` and the condition
+/// `c`: a value, or the kind of failure.
 fn both(f: &Function, n: usize, i: i64, c: bool) -> [Result<Value<f64>, Kind>; 2] {
     let args = [vec![1.5; n].into(), Value::Int(i), Value::Bool(c)];
     [false, true].map(|optimised| {
@@ -74,7 +74,7 @@ fn a_remainder_that_has_a_value_proves_no_index() {
             b.get_proved(three, one)
         })
     });
-    // The remainder by 0, and not an element that was proved by it.
+    // The remainder by 0, and no element that was proved by it.
     assert_eq!(agree(&f, 0, 0, true), Err(Kind::Error));
     assert_eq!(agree(&f, 2, 0, true), Ok(vec![1.5; 2].into()));
 }
@@ -166,7 +166,7 @@ fn a_number_that_an_outer_loop_computes_again_is_not_kept_before_its_index_is_kn
 
 #[test]
 fn integers_that_are_natural_only_where_a_loop_runs_are_not_outside_of_it() {
-    // An array of so many elements: what it needs of the loop around is that n >= 1.
+    // An array of this length: it only needs n >= 1 from the enclosing loop.
     for op in [Op::Quot, Op::Max, Op::Min] {
         let f = program(|p| {
             let (v, i, n) = (p.v, p.i, p.n.clone());

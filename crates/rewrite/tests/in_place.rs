@@ -1,4 +1,4 @@
-//! Builds whose elements are computed where they are taken, in programs as people write them.
+//! Builds whose elements are computed at their uses, in realistic programs.
 
 mod support;
 
@@ -9,8 +9,8 @@ use support::function;
 
 #[test]
 fn an_element_that_nothing_needs_is_not_what_is_taken_at_another_index() {
-    // Of `v` an element is taken at the own index of a loop, where nothing needs it once values and derivatives are apart; and
-    // one at another index in another loop.
+    // An element of `v` is read at the own index of a loop, where nothing needs it once values and derivatives are
+    // separated; and one at another index in another loop.
     let f = function(
         "let f = fun (x : [n]Double) ->
            let v = ifold (fun (s : [n]Double) i -> vectorSMul x 0.5) x 4

@@ -1,5 +1,5 @@
-//! Folds for each of several directions: what `fold-of-builds` makes of them has their value, bit for bit, and it is not applied
-//! where it may not be, or does not pay.
+//! Folds for each of several directions: `fold-of-builds` preserves their value bit for bit, and is not applied if it
+//! may not be, or does not pay.
 
 use arbitrary::{Result, Unstructured};
 use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, print};
@@ -33,7 +33,7 @@ struct Make<'u, 'd> {
     d: VarId,
     int: VarId,
     form: Form,
-    /// The direction, and what of the body around the step depends on it.
+    /// The direction, and variables of the body around the iteration that depend on it.
     direction: VarId,
     row: VarId,
     scale: VarId,
@@ -44,7 +44,7 @@ impl Make<'_, '_> {
         Ok(self.u.int_in_range(0..=n - 1)? == 0)
     }
 
-    /// Scalar `leaf` of `state` at `index`.
+    /// Writes scalar `leaf` of `state` at `index`.
     fn leaf(&mut self, state: VarId, leaf: usize, index: VarId) -> VarId {
         let b = &mut self.b;
         match self.form {
@@ -65,7 +65,7 @@ impl Make<'_, '_> {
         }
     }
 
-    /// A state whose scalars `leaf` makes at an index.
+    /// Writes a state whose scalars `leaf` makes at an index.
     fn state(&mut self, mut leaf: impl FnMut(&mut Self, usize, VarId) -> Result<VarId>) -> Result<VarId> {
         let mut array = |this: &mut Self, leaves: &[usize]| -> Result<VarId> {
             let index = this.b.fresh(Type::Int);
@@ -90,7 +90,7 @@ impl Make<'_, '_> {
         }
     }
 
-    /// A number at `index` of an array of `n`: the array, or as it is backwards.
+    /// Returns an index of an array of `n`: `index`, or its mirror image.
     fn place(&mut self, index: VarId) -> Result<VarId> {
         if matches!(self.form, Form::Tuple) || self.one_in(2)? {
             return Ok(index);
@@ -104,7 +104,7 @@ impl Make<'_, '_> {
         Ok(self.b.size(backwards))
     }
 
-    /// A number that depends on scalars of `state` up to `most`, and where `directed` on the direction.
+    /// Writes a number that depends on scalars of `state` up to `most`, and on the direction if `directed`.
     fn number(
         &mut self,
         depth: u8,
@@ -127,7 +127,7 @@ impl Make<'_, '_> {
                     self.b.op(Op::Select, &[equal, one, two])
                 }
                 3 if inside => {
-                    // Checked now and then.
+                    // Sometimes checked.
                     if self.one_in(8)? {
                         self.b.get(self.w, self.int)
                     } else {
@@ -170,7 +170,7 @@ fn function(u: &mut Unstructured<'_>) -> Result<Function> {
     let mut p = Make { b, u, n: n.clone(), x, w, d, int, form, direction, row, scale };
     let tuple = matches!(form, Form::Tuple);
     let init = p.state(|p, leaf, index| {
-        // Now and then what is alike for all directions is not, and the other way round.
+        // Sometimes a common part depends on the direction, or conversely.
         let directed = (leaf == 2) != p.one_in(8)?;
         Ok(match (directed, tuple) {
             (true, true) => p.scale,
@@ -251,7 +251,7 @@ fn random_folds_in_builds_keep_their_value() {
         let Ok(f) = function(&mut u) else { return Ok(()) };
         let Ok(args) = arguments(&mut u, &f) else { return Ok(()) };
         let fail = |what: String| TestCaseError::fail(format!("{what}\n{}\n{args:?}", print(&f)));
-        // The rule alone, whose result has in it all that the other rules take out again.
+        // Only the rule, whose result still has everything that other rules remove.
         let (found, report) = apply(&f, &[RULE, "component"], true);
         chainrule_ir::verify(&found).map_err(|what| fail(format!("{what:?}\n{}", print(&found))))?;
         let compared = check::compare(&f, &found, &args, true).map_err(fail)?;
@@ -272,8 +272,8 @@ fn random_folds_in_builds_keep_their_value() {
     );
 }
 
-/// `build k (fun d -> (ifold (fun (y, t) i -> step y t i d) init n).1)`, of `v` and `w` of [n] and `e` of [k]; how often the rule
-/// is applied.
+/// Returns how often the rule is applied to `build k (fun d -> (ifold (fun (y, t) i -> step y t i d) init n).1)`, for
+/// `v` and `w` of [n] and `e` of [k].
 fn times(
     k: Option<i64>,
     init: impl FnOnce(&mut Builder, [VarId; 3], VarId) -> [VarId; 2],
@@ -315,15 +315,15 @@ fn dear(b: &mut Builder, _: [VarId; 3], [y, t, ..]: [VarId; 4]) -> [VarId; 2] {
 #[test]
 fn it_applies_where_it_may() {
     assert_eq!(times(None, alike, dear), 1);
-    // Few directions, whatever their states take.
+    // Few directions, whatever their states cost.
     assert_eq!(times(Some(8), numbered, dear), 1);
 }
 
 #[test]
 fn it_does_not_apply_where_nothing_is_alike() {
-    // The first state depends on the direction.
+    // The initial state depends on the direction.
     assert_eq!(times(None, |b, [_, _, e], d| [b.get_proved(e, d), b.get_proved(e, d)], dear), 0);
-    // The next one does: on the direction, or on what does.
+    // The next one does: directly, or through another value.
     let directed = |b: &mut Builder, of: [VarId; 3], [y, t, i, d]: [VarId; 4]| {
         let [next, moved] = dear(b, of, [y, t, i, d]);
         let d = b.to_real(d);
@@ -344,8 +344,8 @@ fn it_does_not_apply_where_it_does_not_pay() {
     assert_eq!(times(None, alike, cheap), 0);
 }
 
-/// `build k (fun d -> sum over ys of what becomes of an array of pairs)`: the number of directions, and whether the element of the
-/// result is the array of tangents, or a number.
+/// Returns how often the rule is applied to `build k (fun d -> sum over ys of an array of pairs)`: the number of
+/// directions, and whether the element of the result is the array of tangents, or a number.
 fn of_arrays(k: Option<i64>, whole: bool) -> u64 {
     let mut b = Builder::new("f");
     let (n, m) = (b.size_param("n"), b.size_param("k"));
@@ -388,7 +388,7 @@ fn memory_for_all_directions_is_that_of_the_result_or_of_few() {
 
 #[test]
 fn it_does_not_apply_where_a_failure_would_be_added() {
-    // An element that is checked: none is read where there is no direction.
+    // A checked element: none is read if there is no direction.
     let checked = |b: &mut Builder, of: [VarId; 3], [y, t, i, d]: [VarId; 4]| {
         let [next, moved] = dear(b, of, [y, t, i, d]);
         let at = b.get_proved(of[1], i);
@@ -396,9 +396,9 @@ fn it_does_not_apply_where_a_failure_would_be_added() {
         [b.op(Op::Add, &[next, x]), moved]
     };
     assert_eq!(times(None, alike, checked), 0);
-    // With a direction at least it may be.
+    // With at least one direction it may be read.
     assert_eq!(times(Some(8), numbered, checked), 1);
-    // An index that depends on the direction alone: no element is read for what is alike.
+    // An index that only depends on the direction: no element is read for the common part.
     let indexed = |b: &mut Builder, of: [VarId; 3], [y, t, i, d]: [VarId; 4]| {
         let [next, moved] = dear(b, of, [y, t, i, d]);
         let x = b.get(of[0], d);

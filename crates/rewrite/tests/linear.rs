@@ -1,5 +1,5 @@
-//! Random sums of arrays that are, or nearly are, linear in a number of each step: what `sum-of-linear` makes of them has
-//! their value.
+//! Random sums of arrays that are, or nearly are, linear in a number of each iteration: `sum-of-linear` preserves their
+//! value.
 
 use arbitrary::{Result, Unstructured};
 use chainrule_ir::{Builder, Function, Size, Sizes, Type, Value, VarId, print};
@@ -9,22 +9,22 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::Cell;
 
-/// A term in the making.
+/// A term under construction.
 struct Make<'u, 'd> {
     b: Builder,
     u: &'u mut Unstructured<'d>,
-    /// The dimension of all arrays, and the number of steps.
+    /// Dimension of all arrays, and number of iterations.
     m: Size,
     /// [m]Double, [m][m]Double, [n]Double.
     w: VarId,
     q: VarId,
     x: VarId,
-    /// Whether there are as many steps as elements.
+    /// Whether there are as many iterations as elements.
     as_many: bool,
-    /// The index of the step, and those of the loops of the term.
+    /// Index of the iteration, and those of the loops of the term.
     step: VarId,
     indices: Vec<VarId>,
-    /// The number, once there is one, and in how many loops it stands.
+    /// The number, once there is one, and its number of loops.
     number: Option<(VarId, usize)>,
 }
 
@@ -37,7 +37,7 @@ impl Make<'_, '_> {
         Ok(*self.u.choose(&self.indices)?)
     }
 
-    /// What the steps have in common; now and then it depends on the step.
+    /// Returns an invariant; sometimes it depends on the iteration.
     fn free(&mut self) -> Result<VarId> {
         let i = self.index()?;
         Ok(match self.u.int_in_range(0..=6)? {
@@ -57,7 +57,7 @@ impl Make<'_, '_> {
         })
     }
 
-    /// A number that depends on the step: the same as elsewhere, or one of its own.
+    /// Returns a number that depends on the iteration: an existing one, or a new one.
     fn number(&mut self) -> Result<VarId> {
         if let Some((number, depth)) = self.number
             && depth <= self.indices.len()
@@ -99,7 +99,7 @@ impl Make<'_, '_> {
         })
     }
 
-    /// In a loop of `count`, all of which are at most `m`.
+    /// Writes a loop over `count`, which is at most `m`.
     fn inside(&mut self, count: Size, sum: bool, body: impl FnOnce(&mut Self) -> Result<VarId>) -> Result<VarId> {
         let index = self.b.fresh(Type::Int);
         self.b.push_block();
@@ -121,7 +121,7 @@ impl Make<'_, '_> {
     /// [m]Double.
     fn array(&mut self, fuel: u32) -> Result<VarId> {
         let m = self.m.clone();
-        // Now and then the number is one of this block.
+        // Sometimes the number is one of this block.
         if self.number.is_none() && self.one_in(2)? {
             let depth = self.indices.len();
             self.number = Some((self.number()?, depth));
@@ -129,7 +129,7 @@ impl Make<'_, '_> {
         Ok(match self.u.int_in_range(0..=if fuel == 0 { 1 } else { 5 })? {
             0 => self.inside(m, false, |make| make.scalar(fuel.saturating_sub(1)))?,
             1 | 2 => {
-                // A triangle, where there is a loop around.
+                // A triangle, inside another loop.
                 let count = match self.indices.last().copied() {
                     Some(i) if self.one_in(2)? => Size::var(i).add(&Size::constant(1)),
                     _ if self.as_many && self.one_in(6)? => Size::var(self.step),
@@ -187,7 +187,7 @@ fn arguments(u: &mut Unstructured<'_>, f: &Function) -> Result<Vec<Value<f64>>> 
     for size in &f.sizes {
         sizes.insert(*size, u.int_in_range(0..=4)?);
     }
-    // No zero of them is -0.0 and none is infinite: the others of these rules' tests see to those.
+    // No zero is -0.0 and none is infinite: other tests of these rules cover those.
     let mut number = || -> Result<f64> { Ok(f64::from(u.int_in_range(-16..=16)?) / 8.0) };
     fn value(ty: &Type, sizes: &Sizes, number: &mut dyn FnMut() -> Result<f64>) -> Result<Value<f64>> {
         Ok(match ty {

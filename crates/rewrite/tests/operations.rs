@@ -1,4 +1,4 @@
-//! Derivatives of loops that are dear to begin: what is computed once for many elements stays computed once.
+//! Derivatives of loops with a costly prefix: values computed once for many elements stay computed once.
 
 mod support;
 
@@ -24,13 +24,13 @@ const TRANSPOSED: &str = "let f = fun (x : [8]Double) (n : Card) ->
         build 8 (fun j -> y[j] * x[j])) in
     build 8 (fun j -> build 8 (fun i -> r[i][j]))";
 
-/// What a polynomial is where all sizes are `size`.
+/// Returns the value of a polynomial if all sizes are `size`.
 fn at(polynomial: &str, size: f64) -> f64 {
     let factor = |word: &str| word.parse().unwrap_or(size);
     polynomial.split(" + ").map(|term| term.split('*').map(factor).product::<f64>()).sum()
 }
 
-/// In no pass do derivatives by `by` take more than `most` times the operations that they take as they are derived.
+/// Checks that no pass increases the operations of derivatives by `by` beyond `most` times those derived.
 fn stay(text: &str, by: &str, part: Part, mode: Mode, most: f64) {
     let request = Request { parts: vec![part], by: vec![by.into()], mode, checkpoints: None };
     let derived = derive(&function(text), &request).unwrap_or_else(|e| panic!("{e}"));
@@ -75,7 +75,7 @@ fn rows_that_are_dear_to_begin_are_not_begun_for_each_element() {
 
 #[test]
 fn a_recurrence_that_no_outer_step_changes_is_computed_once() {
-    // Of two numbers of a state that do not look at each other one is the same for each row.
+    // Of two independent numbers of a state, one is equal for each row.
     let f = function(
         "let f = fun (x : [n]Double) (y : [m][n]Double) ->
             build m (fun j ->
@@ -103,10 +103,10 @@ fn what_takes_an_array_at_its_own_index_joins_the_loop_that_makes_it() {
     };
     assert_eq!(loops(&softmax("e[i]")), 2);
     assert_eq!(loops(&softmax("if i < 3 then e[i] else v[i]")), 2);
-    // All are made before one is taken at another index.
+    // All are made before one is read at another index.
     assert_eq!(loops(&softmax("e[n - 1 - i] * e[i]")), 3);
     assert_eq!(loops(&softmax("e[0] * e[i]")), 3);
-    // A step of a solver: slopes, and where they lead to.
+    // A step of a solver: slopes, and the points that they lead to.
     let step = "let f = fun (y : [n]Double) (h : Double) ->
         let k = build n (fun i -> sin y[n - 1 - i])
         let ahead = build n (fun i -> y[i] + h * k[i])
@@ -114,7 +114,7 @@ fn what_takes_an_array_at_its_own_index_joins_the_loop_that_makes_it() {
     assert_eq!(loops(step), 2);
 }
 
-/// What the optimiser makes of a gradient by `x`.
+/// Returns the optimised gradient by `x`.
 fn gradient(text: &str) -> chainrule_ir::Function {
     let request = Request { parts: vec![Part::Gradient], by: vec!["x".into()], mode: Mode::Reverse, checkpoints: None };
     let derived = derive(&function(text), &request).unwrap_or_else(|e| panic!("{e}"));
@@ -155,7 +155,7 @@ fn a_gradient_of_pairs_costs_no_more_where_a_condition_leaves_some_out() {
         "if d > 1 then sin (d ** 2) else cos d",
     ] {
         let (some, text) = pairs(energy);
-        // A few more to decide which.
+        // A few more operations for the decision.
         assert!(
             at(&some.operations, 100.0) <= 2.0 * at(&all.operations, 100.0),
             "{energy}\n{}\n{text}",
@@ -172,14 +172,14 @@ fn a_gradient_of_rectified_products_multiplies_each_matrix_once() {
             let h = build n (fun i -> build n (fun j -> max 0 (vectorDot x[j] y[i])))
             sum n (fun i -> (vectorSum h[i] - 1) ** 2)",
     );
-    // Whether a product is positive decides on a row: its numbers are neither chosen one by one nor products made twice.
+    // The sign of a product selects a row: its numbers are neither selected one by one nor products computed twice.
     let cubes = at(&measure(&optimised).operations, 100.0) / 1e6;
     assert!(cubes < 3.1, "{cubes} cubes\n{}", print(&optimised));
 }
 
 #[test]
 fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
-    // In reverse each row of the Jacobian makes a chain of arrays, of which it takes elements at its own index.
+    // In reverse mode each row of the Jacobian makes a chain of arrays, whose elements it reads at its own index.
     let f = function(
         "let f = fun (x : [n]Double) (m : Card) ->
             let a = build n (fun i -> x[div i 2])

@@ -81,8 +81,8 @@ fn reverse(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<
     Ok(expand(&b.finish(all)).ok().map(|derived| (derived, args)))
 }
 
-/// Loops of one count side by side that share loads: arrays of integers, truth values and numbers of which only elements
-/// are taken, sums, folds, and arrays in the result.
+/// Loops of one count in one block that share loads: arrays of integers, truth values and numbers of which only
+/// elements are read, sums, folds, and arrays in the result.
 fn side_by_side(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
     const COUNT: usize = 5;
     let mut lines = Vec::new();
@@ -129,7 +129,7 @@ fn side_by_side(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function,
         };
         lines.push(format!("  let {name} = {value}\n"));
     }
-    // An array in the result is more than its elements.
+    // An array in the result has other uses than its elements.
     if u.ratio(1, 3)? {
         results.push(u.choose(&integers)?.clone());
     }
@@ -147,10 +147,10 @@ fn side_by_side(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function,
     Ok(Some((f, args)))
 }
 
-/// How many directions there are in [`directions`].
+/// Number of directions in [`directions`].
 const DIRECTIONS: i64 = 9;
 
-/// The columns of what a function makes in several directions, each of which changes some of its arguments.
+/// Returns the columns of a function's values in several directions, each of which changes some of its arguments.
 fn directions(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
     let (f, args) = if u.ratio(1, 3)? {
         generate::arrays::case(u, 40)?
@@ -206,7 +206,8 @@ fn directions(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, V
     Ok(verify(&g).is_ok().then_some((g, args)))
 }
 
-/// `value` with what depends on the direction added to its numbers: to one alone in one direction, or to all in each.
+/// Returns `value` with a term that depends on the direction added to its numbers: to a single one in one direction, or
+/// to all in each.
 fn moved_by(b: &mut Builder, value: VarId, ty: &Type, d: VarId, how: u8) -> VarId {
     match ty {
         Type::Array(size, element) => b.build(size.clone(), |b, i| {
@@ -237,7 +238,7 @@ fn moved_by(b: &mut Builder, value: VarId, ty: &Type, d: VarId, how: u8) -> VarI
     }
 }
 
-/// Something that is made of the numbers in `value`.
+/// Writes a number computed from the numbers in `value`.
 fn number_in(b: &mut Builder, value: VarId, ty: &Type) -> VarId {
     match ty {
         Type::Array(size, element) => b.sum(size.clone(), |b, i| {

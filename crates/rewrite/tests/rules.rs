@@ -1,12 +1,12 @@
-//! Every rule on a program written for it: it applies, and both sides compute the same, at sizes 0, 1 and more,
-//! and, where it says that it is exact, with infinities, NaN and zeros of both signs, bit for bit.
+//! Every rule on a program written for it: it applies, and both sides compute the same value, at sizes 0, 1 and more,
+//! and, if it is exact, with infinities, NaN and zeros of both signs, bit for bit.
 
 use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, evaluate, print, verify};
 use chainrule_ops::{F64, Op};
 use chainrule_rewrite::engine::apply;
 use chainrule_rewrite::{Options, check, rules};
 
-/// What programs are made of.
+/// Builder of programs.
 struct Make {
     b: Builder,
     n: Size,
@@ -112,7 +112,7 @@ impl Make {
         self.b.get_proved(array, index)
     }
 
-    /// The sum over `v` of sums over so many of `w` of products, each in a place of its own.
+    /// Returns the sum over `v` of sums over so many of `w` of products, each at its own index.
     fn products(
         &mut self,
         count: impl FnOnce(&Self, VarId) -> Size,
@@ -128,7 +128,7 @@ impl Make {
         })
     }
 
-    /// The sum over `v` of vectors over `w`.
+    /// Returns the sum over `v` of vectors over `w`.
     fn vectors(&mut self, element: impl FnOnce(&mut Self, VarId, VarId) -> VarId) -> VarId {
         self.sum(self.n.clone(), |p, i| {
             let x = p.get(p.v, i);
@@ -139,7 +139,7 @@ impl Make {
         })
     }
 
-    /// Of a lower triangle with elements w[i] - w[j], the transpose times the vector of `number` of w[i].
+    /// Program on a lower triangle with elements w[i] - w[j], the transpose times the vector of `number` of w[i].
     fn transposed(&mut self, number: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         self.sum(self.n.clone(), |p, i| {
             let row = p.get(p.w, i);
@@ -159,7 +159,7 @@ impl Make {
     }
 }
 
-/// For each rule programs that it is for.
+/// Returns programs for each rule.
 fn programs(rule: &str) -> Vec<Function> {
     use Op::{Add, And, Cos, Div, Eq, Exp, Le, Lt, MaskedMul, Mul, Neg, Not, Or, Pow, Select, Sin, StrongMul, Sub};
     let on_literals = |op: Op, a: f64, c: f64| {
@@ -473,7 +473,7 @@ fn programs(rule: &str) -> Vec<Function> {
                     b.one_hot_proved(n.clone(), i, x)
                 };
                 let none = |b: &mut Builder, condition: VarId| b.if_(condition, |b| hot(b, x), |b| b.zero(ty.clone()));
-                // What no loop decides, and what asks for an index where it does not hold.
+                // A condition decided by no loop, and one that selects an index where it does not hold.
                 let element = p.get(p.v, i);
                 let (own, asked) = (p.op(Lt, &[element, p.x]), p.op(Eq, &[i, p.i]));
                 let masks = [none(&mut p.b, own), p.b.if_(asked, |b| b.zero(ty.clone()), |b| hot(b, x))];
@@ -483,7 +483,7 @@ fn programs(rule: &str) -> Vec<Function> {
                 program(|p| p.vector(|p, i| both(p, i, [p.x, p.y]).0[0])),
                 program(|p| p.vector(|p, i| both(p, i, [p.x, p.y]).0[1])),
                 program(|p| p.sum(p.n.clone(), |p, i| both(p, i, [p.x, p.y]).1)),
-                // A field of a tuple, beside others.
+                // A field of a tuple with other fields.
                 program(|p| {
                     p.sum(p.n.clone(), |p, i| {
                         let (c, n, [v, w], [x, y]) = (p.c, p.n.clone(), [p.v, p.w], [p.x, p.y]);
@@ -798,7 +798,7 @@ fn programs(rule: &str) -> Vec<Function> {
                     p.b.tuple(&[both, x])
                 })
             }),
-            // Quotients, where there are steps for certain.
+            // Quotients, with at least one iteration.
             program(|p| {
                 p.sum(Size::constant(5), |p, i| {
                     let i = p.b.to_real(i);
@@ -809,7 +809,7 @@ fn programs(rule: &str) -> Vec<Function> {
                     })
                 })
             }),
-            // In a loop around, by which there are more or fewer steps, and plus a product with the same number.
+            // In an outer loop that determines the number of iterations, plus a product with the same number.
             program(|p| {
                 p.vector(|p, at| {
                     let count = Size::var(at).add(&Size::constant(1));
@@ -877,7 +877,7 @@ fn programs(rule: &str) -> Vec<Function> {
             }),
         ],
         "split-fold" => {
-            // Of fields that do not look at each other, one that no step of the loop around changes.
+            // Of independent fields, one that no iteration of the outer loop changes.
             let recurrences = |shared: bool| {
                 program(|p| {
                     p.vector(|p, j| {
@@ -1000,7 +1000,7 @@ fn programs(rule: &str) -> Vec<Function> {
             }),
         ],
         "fold-twins" => vec![program(|p| {
-            // The first and the third are twins, and so are the second and the fourth, which look at them.
+            // The first and the third are congruent, and so are the second and the fourth, which read them.
             let init = p.b.tuple(&[p.x, p.y, p.x, p.y, p.x]);
             p.fold(p.n.clone(), init, |p, s, i| {
                 let s = [0, 1, 2, 3, 4].map(|k| p.b.component(s, k));
@@ -1073,7 +1073,7 @@ fn value(ty: &Type, sizes: &Sizes, next: &mut impl FnMut() -> f64, int: i64) -> 
     }
 }
 
-/// Arguments at some sizes, the reals of which go round in `reals`; both integers are the same: aliasing indices.
+/// Arguments at some sizes, whose reals cycle through `reals`; both integers are equal: aliasing indices.
 fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
     let mut all = Vec::new();
     for n in [0, 1, 2, 3] {
@@ -1093,8 +1093,7 @@ fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
     all
 }
 
-/// Arguments at random: sizes from 0 to 4, integers in range and out of it, each for itself, reals from `reals`, some
-/// of which are as they are and some between others.
+/// Random arguments: sizes from 0 to 4, integers in range and out of it, reals from `reals` and between them.
 fn random_arguments(f: &Function, reals: &[f64], seed: u64) -> Vec<Vec<Value<f64>>> {
     let mut state = seed;
     let mut draw = |bound: u64| {
@@ -1116,7 +1115,7 @@ fn random_arguments(f: &Function, reals: &[f64], seed: u64) -> Vec<Vec<Value<f64
         .collect()
 }
 
-/// How many random arguments a program is evaluated at.
+/// Number of random arguments at which a program is evaluated.
 const RANDOM: usize = 60;
 
 #[test]
@@ -1127,7 +1126,7 @@ fn every_rule_applies_to_a_program_written_for_it_and_both_sides_are_the_same() 
         for f in programs {
             assert_eq!(verify(&f), Ok(()), "{}", print(&f));
             let strict = !rule.algebraic;
-            // Rules that look through tuples need their components to be found.
+            // Rules that look through tuples need simplified components.
             let (found, report) = apply(&f, &[rule.name, "component"], strict);
             let what = format!("{}: {}\n{}\nbecomes\n{}", rule.name, rule.law, print(&f), print(&found));
             assert_eq!(verify(&found), Ok(()), "{what}");
@@ -1147,7 +1146,7 @@ fn every_rule_applies_to_a_program_written_for_it_and_both_sides_are_the_same() 
 
 #[test]
 fn algebraic_rules_are_not_exact_and_others_are_never_left_out() {
-    // That strictness leaves out no more than it must: each algebraic rule changes some value, bit for bit.
+    // Strict mode omits no more than necessary: each algebraic rule changes some value, bit for bit.
     for rule in rules::all().iter().filter(|rule| rule.algebraic) {
         let changes = programs(rule.name).iter().any(|f| {
             let (found, _) = apply(f, &[rule.name], false);
@@ -1161,7 +1160,7 @@ fn algebraic_rules_are_not_exact_and_others_are_never_left_out() {
     }
 }
 
-/// For each step of the engine programs that it is for.
+/// Returns programs for each step of the engine.
 fn step_programs(step: &str) -> Vec<Function> {
     use Op::{Add, Exp, Max, Mul, Sin, Sub};
     match step {
@@ -1176,7 +1175,7 @@ fn step_programs(step: &str) -> Vec<Function> {
                     p.op(Mul, &[x, e])
                 })
             }),
-            // An array of as many elements as an integer says, if it is not negative.
+            // An array whose length is an integer, if it is not negative.
             program(|p| {
                 p.vector(|p, i| {
                     let zero = p.b.int(0);
@@ -1193,7 +1192,7 @@ fn step_programs(step: &str) -> Vec<Function> {
                 })
             }),
         ],
-        // Of a product and a sum the product alone is wanted.
+        // Of a product and a sum only the product is used.
         "fields" => vec![program(|p| {
             let init = p.b.tuple(&[p.x, p.y]);
             let both = p.fold(p.n.clone(), init, |p, s, i| {
@@ -1212,7 +1211,7 @@ fn step_programs(step: &str) -> Vec<Function> {
             let (c, x, y) = (p.c, p.x, p.y);
             p.b.if_(c, |b| b.if_(c, |b| b.op(Sin, &[x]), |b| b.op(Exp, &[x])), |_| y)
         })],
-        // The first loop's elements are taken twice; in steps; one direction alone is another one than the others.
+        // Elements of the first loop are read twice; in iterations; a single direction differs from the others.
         "turn" => {
             let columns = |array: fn(&mut Builder, &Size, VarId, VarId) -> VarId| {
                 program(|p| {
@@ -1291,7 +1290,8 @@ fn step_programs(step: &str) -> Vec<Function> {
                 });
                 p.b.tuple(&sums)
             });
-            // The second loop takes what the first one makes at its own index; the array is the result, or looked into.
+            // The second loop reads the first one's elements at its own index; the array is the result, or read
+            // elsewhere.
             let exponentials = |p: &mut Make| {
                 p.vector(|p, i| {
                     let x = p.get(p.v, i);
@@ -1322,8 +1322,8 @@ fn step_programs(step: &str) -> Vec<Function> {
             });
             vec![sums, summed, looked_into]
         }
-        // The second loop needs what the first has made, and both take the exponentials; loops in each other the same way round, or
-        // not.
+        // The second loop needs the result of the first, and both compute the exponentials; nested loops in the same
+        // order, or not.
         "share" => {
             let along = program(|p| {
                 let exponential = |p: &mut Make, i: VarId| {
@@ -1363,7 +1363,7 @@ fn step_programs(step: &str) -> Vec<Function> {
             });
             [along].into_iter().chain(nests).collect()
         }
-        // An array is built in one branch, in both, in two ifs of one condition; what uses it is a loop or an element.
+        // An array is built in one branch, in both, in two ifs of one condition; its user is a loop or an element.
         "branches" => {
             let either = |p: &mut Make, both: bool| {
                 let (c, v, w, n) = (p.c, p.v, p.w, p.n.clone());
@@ -1474,11 +1474,11 @@ fn in_a_branch_its_condition_is_known() {
 #[test]
 fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_step() {
     let untouched = [
-        // The place.
+        // The index.
         program(|p| p.products(|p, _| p.n.clone(), |i, _| i)),
         // The number of terms.
         program(|p| p.products(|_, i| Size::var(i).add(&Size::constant(1)), |_, j| j)),
-        // A number in loops that are no array's, for their number depends on one of them.
+        // A number in loops that are not an array's, because the count of one depends on another.
         program(|p| {
             p.sum(p.n.clone(), |p, i| {
                 let x = p.get(p.v, i);
@@ -1498,7 +1498,7 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
                 })
             })
         }),
-        // Quotients where there may be no step.
+        // Quotients, with possibly no iteration.
         program(|p| p.vectors(|p, x, y| p.op(Op::Div, &[x, y]))),
         // A number in as many loops as the product.
         program(|p| {
@@ -1508,7 +1508,7 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
                 p.op(Op::Mul, &[s, c])
             })
         }),
-        // A quotient that is a number only where there is a step.
+        // A quotient that is finite only if there is an iteration.
         program(|p| {
             let one = p.real(1.0);
             let quotient = p.op(Op::Div, &[one, p.y]);
@@ -1529,7 +1529,7 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
 fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
     use Op::{Add, Div, Mul, Sin, Sub};
     let untouched = [
-        // A product that is wanted besides; then another one.
+        // A product with another use; then another one.
         program(|p| {
             let third = p.op(Sin, &[p.x]);
             let (a, b) = (p.op(Mul, &[p.x, p.y]), p.op(Mul, &[p.x, third]));
@@ -1542,7 +1542,7 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
             let (sum, difference) = (p.op(Add, &[a, b]), p.op(Sub, &[a, b]));
             p.b.tuple(&[sum, difference])
         }),
-        // One that stands outside of the loop: a sum in place of a product would be no less.
+        // One outside the loop: a sum in place of a product would not be cheaper.
         program(|p| {
             let outside = p.op(Mul, &[p.x, p.y]);
             p.vector(|p, i| {
@@ -1551,7 +1551,7 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
                 p.op(Add, &[outside, product])
             })
         }),
-        // What is divided is not a factor of both.
+        // The dividend is not a factor of both.
         program(|p| {
             let third = p.op(Sin, &[p.x]);
             let (a, b) = (p.op(Div, &[p.x, p.y]), p.op(Div, &[p.x, third]));
@@ -1562,7 +1562,7 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
             let (a, b) = (p.op(Div, &[p.y, p.x]), p.op(Mul, &[third, p.x]));
             p.op(Add, &[a, b])
         }),
-        // Masks are taken apart by sums.
+        // Sums split masks.
         program(|p| {
             let condition = p.op(Op::Eq, &[p.i, p.j]);
             let product = p.op(Mul, &[p.x, p.y]);
@@ -1580,7 +1580,7 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
 #[test]
 fn one_hot_arrays_stay_in_branches_that_sums_look_for_or_that_keep_an_index_in_range() {
     let untouched = [
-        // A sum over an index that does not change the condition goes into the mask.
+        // A sum over an index that does not change the condition moves into the mask.
         program(|p| {
             p.sum(p.n.clone(), |p, i| {
                 let (c, n, x, ty) = (p.c, p.n.clone(), p.x, p.b.ty(p.v).clone());
@@ -1604,7 +1604,7 @@ fn one_hot_arrays_stay_in_branches_that_sums_look_for_or_that_keep_an_index_in_r
                 p.b.if_(asked, |b| b.one_hot_proved(n, i, x), |b| b.zero(ty))
             })
         }),
-        // In range where the condition holds, and known in the branch only.
+        // In range if the condition holds, which is only known in the branch.
         program(|p| {
             p.vector(|p, i| {
                 let (n, x, ty) = (p.n.clone(), p.x, p.b.ty(p.v).clone());
@@ -1631,7 +1631,7 @@ fn one_hot_arrays_stay_in_branches_that_sums_look_for_or_that_keep_an_index_in_r
 #[test]
 fn recurrences_stay_in_one_loop_where_none_leaves_a_loop_around() {
     use Op::{Add, Mul, Sin, Sub};
-    // Two that do not look at each other.
+    // Two independent ones.
     let two = |p: &mut Make, y: VarId, looks: bool| {
         let init = p.b.tuple(&[p.x, p.y]);
         let last = p.fold(p.n.clone(), init, |p, s, i| {
@@ -1647,7 +1647,7 @@ fn recurrences_stay_in_one_loop_where_none_leaves_a_loop_around() {
     let untouched = [
         // There is no loop around.
         program(|p| two(p, p.x, false)),
-        // Both depend on it; then one does, but the other looks at that one.
+        // Both depend on it; then one does, but the other reads that one.
         program(|p| {
             p.vector(|p, j| {
                 let (start, y) = (p.get(p.v, j), p.get(p.w, j));
@@ -1668,7 +1668,7 @@ fn recurrences_stay_in_one_loop_where_none_leaves_a_loop_around() {
                 two(p, y, true)
             })
         }),
-        // What may fail does not leave a loop that may not run.
+        // A statement that may fail does not leave a loop that may not run.
         program(|p| {
             p.vector(|p, j| {
                 let (y, at, init) = (p.get(p.w, j), p.i, p.b.tuple(&[p.x, p.y]));

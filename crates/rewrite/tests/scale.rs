@@ -1,4 +1,4 @@
-//! Long programs stay linear: no rule walks what another has walked, nothing recurses on length.
+//! Long programs stay linear: no rule repeats the walk of another, and nothing is recursive on length.
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::{Builder, Function, Size, Type, VarId, verify};
@@ -51,7 +51,7 @@ fn a_chain_of_arrays_used_twice_each_does_not_grow() {
         }
         v
     });
-    // One loop remains: each element is the square of the one before.
+    // One loop remains: each element is the square of the previous one.
     assert!(statements(&optimised(&at_once)) < 450);
     let backwards = on_a_vector(|b, n, mut v| {
         for _ in 0..200 {
@@ -94,8 +94,8 @@ fn programs_of_thousands_of_statements_are_optimised() {
     assert_eq!(statements(&optimised(&f)), 20_000);
 }
 
-/// A program of `k` lines of each kind: elements, sums over them, and the vectors and numbers made of both. Every
-/// vector is used twice, the first by all.
+/// Returns a program of `k` lines of each kind: elements, sums over them, and the vectors and numbers made of both.
+/// Every vector is used twice, the first by all.
 fn lines(k: usize) -> Function {
     on_a_vector(|b, n, v| {
         let (mut now, mut total) = (v, b.real(0.0));
@@ -123,7 +123,7 @@ fn lines(k: usize) -> Function {
     })
 }
 
-/// A vector to which `k` others are added one after the other, as reverse mode adds up what a parameter is used for.
+/// Returns a vector to which `k` others are added in sequence, as reverse mode adds up the uses of a parameter.
 fn added(k: usize) -> Function {
     on_a_vector(|b, n, v| {
         let mut now = v;
@@ -140,7 +140,8 @@ fn added(k: usize) -> Function {
     })
 }
 
-/// `k` vectors and sums over them: each vector of the one before and of the sum so far, each of which is used twice.
+/// Returns `k` vectors and sums over them: each vector is made from the previous one and the current sum, each of which
+/// is used twice.
 fn vectors_and_sums(k: usize) -> Function {
     on_a_vector(|b, n, v| {
         let (mut now, mut total) = (v, b.sum(n.clone(), |b, i| b.get_proved(v, i)));
@@ -160,7 +161,7 @@ fn vectors_and_sums(k: usize) -> Function {
     })
 }
 
-/// A chain of `k` vectors, each made of the elements of the one before, and the sum of the last.
+/// Returns a chain of `k` vectors, each made from the elements of the previous one, and the sum of the last.
 fn elementwise(k: usize) -> Function {
     on_a_vector(|b, n, v| {
         let mut now = v;
@@ -177,14 +178,14 @@ fn elementwise(k: usize) -> Function {
     })
 }
 
-/// A vector that is made anew `k` times: in a branch, with another one where that is not taken, and then by a loop; `last`
-/// says whether that other one is the vector before, or always the first.
+/// Returns a vector that is replaced `k` times: in a branch, by another one if it is not taken, and then by a loop;
+/// `last` selects whether the other one is the previous vector, or always the first.
 fn chosen(k: usize, last: bool) -> Function {
     on_a_vector(|b, n, v| {
         let mut now = v;
         for j in 0..k {
             let c = b.real(0.5 + j as f64);
-            // Conditions that have nothing to do with each other.
+            // Independent conditions.
             let limit = b.real(0.25 * j as f64);
             let size = b.size(n.clone());
             let size = b.to_real(size);
@@ -211,7 +212,7 @@ fn chosen(k: usize, last: bool) -> Function {
     })
 }
 
-/// The reverse-mode gradient of `f`, a function of one vector, with its value.
+/// Returns the reverse-mode gradient of `f`, a function of one vector, with its value.
 fn gradient(f: &Function) -> Function {
     derived(f, vec![Part::Value, Part::Gradient])
 }
@@ -259,7 +260,7 @@ fn what_uses_arrays_made_in_branches_moves_into_them_and_doubles_once() {
         let f = chosen(200, last);
         let (found, report) = optimise(&f, &Options::default());
         assert_eq!(verify(&found), Ok(()));
-        // Where the vector before is used in one branch only, that is where it is made.
+        // If the previous vector is only used in one branch, it is made there.
         assert_eq!(report.times("branches"), if last { 200 } else { 1 }, "{report}");
         assert!(statements(&found) <= 3 * statements(&f), "{} of {}", statements(&found), statements(&f));
         for strict in [false, true] {
@@ -300,13 +301,13 @@ fn a_chain_that_reverse_mode_takes_again_vanishes_as_a_whole() {
     }
 }
 
-/// Past what masks have for statements, which index an element does not vanish at is found all the same.
+/// Beyond the limit of masks, the index at which an element does not vanish is still found.
 #[test]
 fn the_hessian_of_a_chain_is_its_diagonal_however_long_it_is() {
     for k in [5, 50, 500] {
         let (found, report) = optimise(&derived(&elementwise(k), vec![Part::Hessian]), &Options::default());
         assert_eq!(verify(&found), Ok(()));
-        // Each element is made once, and all that is done for each of its row is to write it.
+        // Each element is made once, and the only work for each of its row is to write it.
         assert!(report.symbolic.1.ends_with("4*n*n"), "{k}: {}", report.symbolic.1);
         assert!(report.times("build-one-hot") > 0, "{k}: {report}");
     }
@@ -325,7 +326,7 @@ fn a_program_in_which_nothing_is_found_is_written_twice() {
     }
     let f = b.finish(x);
     let (_, report) = optimise(&f, &Options::default());
-    // The statements, and what they use.
+    // The statements, and their operands.
     let once = 1000 * (2 + 3) as u64;
     assert!(report.work <= 2 * once, "{} of {once}", report.work);
 }

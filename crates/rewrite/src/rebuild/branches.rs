@@ -1,8 +1,8 @@
-//! What alone uses an array that branches make moves into them (figure 7f): `f (if c then x else y)` becomes
-//! `if c then f x else f y`, and in each branch the array may vanish.
+//! The only user of an array built in branches moves into them (figure 7f): `f (if c then x else y)` becomes `if c then
+//! f x else f y`, and in each branch the array may vanish.
 //!
-//! Only one statement moves, and it stands twice then; which ones are worth that, [`crate::fusion`] tells. Nothing runs
-//! that did not run before: of the branches one is taken, and what uses the array did run.
+//! Only one statement moves, and is then duplicated; [`crate::fusion`] decides which ones are worth it. Nothing runs
+//! that did not run before: one of the branches is taken, and the user of the array ran.
 
 use super::{Env, Expr, Rebuild, VarId};
 use crate::rules::is_mask;
@@ -10,8 +10,8 @@ use crate::walk;
 use chainrule_ir::Block;
 
 impl Rebuild<'_> {
-    /// `var`, which uses `arrays`, in the branches that make them; nothing where they are no longer made by branches, or
-    /// not under one condition.
+    /// Writes `var`, which uses `arrays`, into the branches that build them; `None` if they are no longer built in
+    /// branches under one condition.
     pub(super) fn in_branches(&mut self, var: VarId, arrays: &[VarId]) -> Option<VarId> {
         let user = self.def(var)?;
         let mut used = Vec::new();

@@ -1,31 +1,32 @@
-//! Keeping in an array what an outer loop computes again and again.
+//! Array expansion: storing values that an outer loop recomputes.
 //!
-//! In `build n (fun i -> sum m (fun j -> e j * f i j))` each `e j` is computed n times. Hoisting cannot move it:
-//! it stands in the loop over `j`. So `build m (fun j -> e j)` is made, which hoisting moves out of the loop over
-//! `i`, and its elements are used instead: several tangents share one primal that way.
+//! In `build n (fun i -> sum m (fun j -> e j * f i j))` each `e j` is computed n times. Hoisting cannot move it out of
+//! the loop over `j`. So `build m (fun j -> e j)` is made, which hoisting moves out of the loop over `i`, and its
+//! elements are used instead: several tangents share one primal this way.
 //!
-//! Done for numbers that cost more than storing and loading them ([`MIN_COST`]), that depend on the indices of
-//! inner loops but not on that of some loop around those, whose computation cannot fail outside of it, and of
-//! which no branch decides whether they are wanted.
+//! Applied to numbers that cost more than storing and loading them ([`MIN_COST`]), that depend on the indices of inner
+//! loops but not on that of some outer loop, whose computation cannot fail outside it, and that are needed in every
+//! branch.
 
 use super::{Env, Expr, Kind, Rebuild, Shared, Size, Stmt, Type, VarId, bit, walk};
 use chainrule_base::Id;
 use rustc_hash::FxHashSet;
 
-/// What is cheaper is computed again.
+/// Minimum cost; cheaper values are recomputed.
 const MIN_COST: f64 = 8.0;
-/// How many dimensions the array has at most.
+/// Maximum number of dimensions of the array.
 const MAX_DIMENSIONS: usize = 3;
 
 impl Rebuild<'_> {
-    /// The element of an array that stands for `expr`, where that pays.
+    /// Returns the element of an array that replaces `expr`, if that pays.
     pub(super) fn expand(&mut self, expr: &Expr, ty: &Type) -> Option<VarId> {
         if *ty != Type::Double || self.expr_cost(expr) < MIN_COST {
             return None;
         }
         let top = self.open.len() - 1;
         let super::Uses { indices, states, .. } = self.uses(expr);
-        // The innermost run of blocks that are loops; a branch among them would decide what is computed.
+        // The innermost sequence of blocks that are loops; a branch among them would decide whether the value is
+        // computed.
         let lowest = (1..=top).rev().take_while(|level| self.open[*level].is_loop()).last()?;
         let missing = (lowest..=top).find(|level| (indices | states) & bit(*level) == 0)?;
         let levels: Vec<usize> = (missing + 1..=top).filter(|level| indices & bit(*level) != 0).collect();
@@ -36,7 +37,7 @@ impl Rebuild<'_> {
         self.keep(missing, &levels, expr, ty)
     }
 
-    /// The element of an array that stands for `expr` in the innermost loops, so that other loops have it too.
+    /// Returns the element of an array that replaces `expr` in the innermost loops, so that other loops can use it too.
     pub(super) fn share(&mut self, expr: &Expr, ty: &Type, shared: Shared) -> Option<VarId> {
         let top = self.open.len() - 1;
         let outermost = (top + 1).checked_sub(shared.depth)?;
@@ -52,7 +53,7 @@ impl Rebuild<'_> {
         self.keep(outermost, &levels, expr, ty)
     }
 
-    /// The element, at the indices of the loops `levels`, of an array that is made outside of the loop `outside`.
+    /// Returns the element, at the indices of the loops `levels`, of an array made outside the loop `outside`.
     fn keep(&mut self, outside: usize, levels: &[usize], expr: &Expr, ty: &Type) -> Option<VarId> {
         let missing = outside;
         let loops = self.open[..missing].iter().filter(|open| open.is_loop()).count();
@@ -75,7 +76,7 @@ impl Rebuild<'_> {
         self.expanding = true;
         let array = self.array(&counted, &slice, expr, ty, &mut Env::copying(&[]));
         self.expanding = false;
-        // It has left the loop; otherwise it would be made again and again itself.
+        // It has left the loop; otherwise it would be recomputed itself.
         if self.defs[array.index()].level >= missing {
             return None;
         }
@@ -86,8 +87,8 @@ impl Rebuild<'_> {
         Some(element)
     }
 
-    /// The statements that `expr` needs of the open blocks from `lowest` on, in order; nothing when that meets a
-    /// block that is no loop.
+    /// Returns the statements of the open blocks from `lowest` on that `expr` needs, in order; `None` if one of the
+    /// blocks is no loop.
     fn open_slice(&self, expr: &Expr, lowest: usize) -> Option<Vec<Stmt>> {
         let mut wanted: FxHashSet<VarId> = FxHashSet::default();
         walk::mentioned(expr, &mut |v| {

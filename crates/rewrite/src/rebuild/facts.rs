@@ -1,4 +1,4 @@
-//! What is known of the variables of the function that is written.
+//! Facts about the variables of the new function.
 
 use super::{Kind, Rebuild, Slice};
 use crate::cost;
@@ -9,12 +9,12 @@ use chainrule_ops as ops;
 use std::rc::Rc;
 
 impl Rebuild<'_> {
-    /// What `var` is bound to; nothing for parameters, indices and states.
+    /// Returns the expression of `var`; `None` for parameters, indices and states.
     pub(crate) fn def(&self, var: VarId) -> Option<Rc<Expr>> {
         self.defs.get(var.index())?.expr.clone()
     }
 
-    /// The number that `var` is bound to, if it is a literal.
+    /// Returns the number of `var`, if it is a literal.
     pub(crate) fn real_of(&self, var: VarId) -> Option<f64> {
         match self.defs.get(var.index())?.expr.as_deref() {
             Some(Expr::Real(value)) => Some(*value),
@@ -22,7 +22,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The truth value of `var`, where it is known: a literal, or decided by a branch around.
+    /// Returns the truth value of `var`, if it is known: a literal, or decided by an enclosing branch.
     pub(crate) fn truth(&self, var: VarId) -> Option<bool> {
         match self.defs.get(var.index())?.expr.as_deref() {
             Some(Expr::Bool(value)) => Some(*value),
@@ -30,7 +30,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The `Int` `var` as a size.
+    /// Returns the `Int` `var` as a size.
     pub(crate) fn size_of(&self, var: VarId) -> Size {
         size_of(&self.vars, var)
     }
@@ -39,43 +39,43 @@ impl Rebuild<'_> {
         &self.vars[var].ty
     }
 
-    /// What an element of the build `var` costs.
+    /// Returns the cost of an element of the build `var`.
     pub(crate) fn element_cost(&self, var: VarId) -> f64 {
         self.defs.get(var.index()).map_or(f64::INFINITY, |def| def.element_cost)
     }
 
-    /// The cost of computing `expr`, an expression of the new function.
+    /// Returns the cost of computing `expr`, an expression of the new function.
     pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
         cost::expr(expr, &|var: VarId| &self.vars[var].ty)
     }
 
-    /// Whether every variable of `size` is in scope here and bound outside of `block`, whose statements and
-    /// `binders` are not.
+    /// Returns whether every variable of `size` is in scope and bound outside `block`, its statements and its
+    /// `binders`.
     pub(crate) fn is_outside(&self, size: &Size, block: &Block, binders: &[VarId]) -> bool {
         size.vars().iter().all(|v| !binders.contains(v) && self.bound_in(block, *v).is_none())
     }
 
-    /// The number of loops between the binding of `var` and here.
+    /// Returns the number of loops between the binding of `var` and here.
     pub(crate) fn loops_since(&self, var: VarId) -> usize {
         let level = self.defs.get(var.index()).map_or(0, |def| def.level);
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
-    /// Whether the `get` of `array` that is being written was found worth fusing.
+    /// Returns whether the current `get` of `array` is to be fused.
     pub(crate) fn is_planned(&mut self, array: VarId) -> bool {
         self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
     }
 
-    /// Whether the sum of `x` and `y` that is being written is all that they are used for, in the loop where they stand.
+    /// Returns whether the current sum is the only use of `x` and `y`, in the loop that binds them.
     pub(crate) fn is_only_use(&mut self, x: VarId, y: VarId) -> bool {
         std::mem::take(&mut self.factor) && self.loops_since(x) == 0 && self.loops_since(y) == 0
     }
 
-    /// Whether computing `expr`, of type `ty`, may fail outside of all but the first `loops` of the open loops; `more` are counts
-    /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
-    /// in range where it does not.
+    /// Returns whether computing `expr`, of type `ty`, may fail outside all but the first `loops` of the open loops;
+    /// `more` are counts of enclosing loops that move with it. An index proved to be in range because a loop runs is
+    /// not in range if the loop does not run.
     pub(super) fn may_fail(&self, expr: &Expr, ty: &Type, loops: usize, more: &mut Vec<VarId>) -> bool {
-        // What proved an index may be a loop around that would not run.
+        // An index may have been proved by an enclosing loop that would not run.
         let is_outside = |array: &Type, index: VarId, more: &[VarId]| match array {
             Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(index), size, loops, more),
             _ => true,
@@ -110,19 +110,19 @@ impl Rebuild<'_> {
         fails
     }
 
-    /// Whether computing `expr`, which stands in a loop that is closed, may fail here, outside of it.
+    /// Returns whether computing `expr`, which is in a closed loop, may fail outside it.
     pub(crate) fn may_fail_outside(&self, expr: &Expr, ty: &Type) -> bool {
         let loops = self.open.iter().filter(|open| open.is_loop()).count();
         self.may_fail(expr, ty, loops, &mut Vec::new())
     }
 
-    /// Whether there is a loop around.
+    /// Returns whether there is a loop around.
     pub(crate) fn is_in_loop(&self) -> bool {
         self.open.iter().any(super::Open::is_loop)
     }
 
-    /// How often a loop over `count` would run less if it were moved out of the loops around it that it may leave: one of which
-    /// steps are the statements `kept` of `block`, from `inits`.
+    /// Returns the ratio by which executions of a loop over `count` decrease if it is moved out of the enclosing loops
+    /// that it may leave; the iterations of one of these are the statements `kept` of `block`, from `inits`.
     pub(crate) fn steps_left(&self, count: &Size, block: &Block, kept: &Slice, inits: &[VarId]) -> f64 {
         let n_open = self.open.len();
         let mut needed = 0;
@@ -152,7 +152,7 @@ impl Rebuild<'_> {
         times
     }
 
-    // The smaller and the larger of two integers are integers; remainders and quotients by a positive number have a value.
+    // Minimum and maximum of integers are total; remainders and quotients by a positive number are too.
     fn is_total(&self, op: ops::Op, args: &[VarId], loops: usize, more: &[VarId]) -> bool {
         match (op, args) {
             (ops::Op::Min | ops::Op::Max, _) => true,
@@ -164,12 +164,12 @@ impl Rebuild<'_> {
         }
     }
 
-    // The second of two operands, where it is a positive constant.
+    // The second of two operands, if it is a positive constant.
     fn divisor(&self, args: &[VarId]) -> Option<i64> {
         args.get(1).and_then(|v| self.size_of(*v).as_constant()).filter(|c| *c > 0)
     }
 
-    /// Learns the range of the `Int` `var`, bound to `op` of integers in the open block `level`.
+    /// Records the range of the `Int` `var`, bound to `op` of integers in the open block `level`.
     pub(super) fn integer(&mut self, var: VarId, op: ops::Op, args: &[VarId], level: usize) {
         let is_natural = |arg: &VarId| self.ranges.not_negative_outside(&self.size_of(*arg), 0, &[]);
         let is_positive = |arg: &VarId| {
@@ -179,8 +179,8 @@ impl Rebuild<'_> {
         };
         match (op, self.divisor(args)) {
             (ops::Op::Mod, Some(c)) => self.ranges.natural(var, Some(Size::constant(c))),
-            // A remainder by 0 fails. That it has not failed must prove nothing: what is proved by it may then be computed
-            // before it, or without it.
+            // A remainder by 0 fails. Its success must prove nothing: a statement proved by it could be computed before
+            // it, or without it.
             (ops::Op::Mod, None) if args.get(1).is_some_and(is_positive) => {
                 self.ranges.natural(var, args.get(1).map(|divisor| self.size_of(*divisor)));
             }

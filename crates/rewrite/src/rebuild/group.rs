@@ -1,10 +1,10 @@
-//! Writing loops, and branches, that become one ([`crate::merge`]).
+//! Merging of loops and branches ([`crate::merge`]).
 
 use super::{Env, Expr, How, Rebuild, Stmt, Together, Type, VarId};
 use chainrule_ops::Op;
 
 impl Rebuild<'_> {
-    /// The loops or branches of `together` as one; what became of each goes into `env`.
+    /// Writes the loops or branches of `together` as one, and puts their results into `env`.
     pub(super) fn merge(&mut self, together: &Together<'_>, env: &mut Env<'_>) {
         let group = &together.stmts;
         match together.how {
@@ -14,13 +14,13 @@ impl Rebuild<'_> {
             How::Branches => self.merge_branches(group, env),
             How::Loop { array } => self.merge_any(group, array, env),
         }
-        // Outside, what was made is an array.
+        // Outside, the results are arrays.
         for stmt in group {
             self.elements.remove(&stmt.var);
         }
     }
 
-    /// Any loops as the general loop.
+    /// Merges any loops into the general loop.
     fn merge_any(&mut self, group: &[&Stmt], array: Option<usize>, env: &mut Env<'_>) {
         let Some(first) = group.first() else { return };
         let (Expr::Build { size: count, .. }
@@ -108,7 +108,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Sums as the sum of the tuples of their terms.
+    /// Merges sums into the sum of the tuples of their terms.
     fn merge_sums(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::Sum { count, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let count = self.rename_size(count, env);
@@ -128,7 +128,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Sums of numbers and folds as a fold over the tuple of their states.
+    /// Merges sums of numbers and folds into a fold over the tuple of their states.
     fn merge_running(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let mut count = None;
         let mut inits = Vec::new();
@@ -175,7 +175,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Builds as the build of the tuples of their elements.
+    /// Merges builds into the build of the tuples of their elements.
     fn merge_builds(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::Build { size, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let size = self.rename_size(size, env);
@@ -191,11 +191,11 @@ impl Rebuild<'_> {
             }
             rb.compute(Expr::Tuple(elements))
         });
-        // They are only looked into by `get`s.
+        // They are only read by `get`s.
         self.parts.extend(group.iter().enumerate().map(|(k, stmt)| (stmt.var, (together, k))));
     }
 
-    /// Branches as the branch of the tuple of their values.
+    /// Merges branches into the branch of the tuple of their values.
     fn merge_branches(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::If { condition, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let condition = env.get(*condition);

@@ -1,21 +1,21 @@
-//! Of which variables a [`Plan`] says anything: looked up once for each statement, where the plan's lists are many.
+//! Marks of variables with requests in a [`Plan`]: one look-up for each statement instead of one for each list.
 
 use super::Plan;
 use chainrule_base::Id;
 use chainrule_ir::VarId;
 
-/// What a [`Plan`] has to say of a variable.
+/// Request of a [`Plan`] about a variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Mark {
     Nothing,
-    /// How its statement is written.
+    /// Its statement is written in a special way.
     How,
-    /// Its statement is not written, or not where it stands.
+    /// Its statement is not written, or not at its position.
     Elsewhere,
 }
 
 impl Plan<'_> {
-    /// The marks of `n` variables.
+    /// Returns the marks of `n` variables.
     pub(super) fn marks(&self, n: usize) -> Vec<Mark> {
         let mut marks = vec![Mark::Nothing; n];
         let mut mark = |var: &VarId, mark: Mark| marks[var.index()] = mark.max(marks[var.index()]);

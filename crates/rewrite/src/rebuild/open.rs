@@ -1,4 +1,4 @@
-//! Blocks that are being written.
+//! Blocks under construction.
 
 use super::Rebuild;
 use chainrule_base::{Id, Span};
@@ -6,27 +6,27 @@ use chainrule_ir::{Block, Expr, Size, Stmt, VarId};
 use hashbrown::HashTable;
 use std::rc::Rc;
 
-/// What a block is to what stands around it.
+/// Relation of a block to its surroundings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// The body of the function.
     Top,
-    /// The body of a loop, which certainly runs or may not.
+    /// The body of a loop; `runs` if it certainly runs.
     Loop { runs: bool },
-    /// A branch, the body of a `while`: it may not run, and what is in it is not wanted outside.
+    /// A branch, or the body of a `while`: it may not run, and its statements are not needed outside.
     Lazy,
     /// The body of a derivative.
     Opaque,
 }
 
-/// One that was begun and has not ended.
+/// An open block.
 pub(super) struct Open {
     pub(super) kind: Kind,
-    /// Of a loop: its index and its count.
+    /// Index and count of a loop.
     pub(super) counted: Option<(VarId, Size)>,
-    /// What is bound in it, in order; `defs` has the expressions.
+    /// Its bindings in order; `defs` has the expressions.
     pub(super) stmts: Vec<(VarId, Option<Span>)>,
-    /// The variables by the hash of the key of what they are bound to.
+    /// Variables by the hash of the key of their expression.
     pub(super) table: HashTable<(u64, VarId)>,
 }
 
@@ -40,11 +40,12 @@ impl Open {
     }
 }
 
-/// The memory of blocks with more statements is not used again: emptying a large table takes longer than making a small one.
+/// Maximum number of statements of a block whose memory is reused: clearing a large table takes longer than making a
+/// small one.
 const MAX_SPARE: usize = 256;
 
 impl Rebuild<'_> {
-    /// A block begins.
+    /// Opens a block.
     pub(super) fn enter(&mut self, kind: Kind) {
         let open = match self.closed.pop() {
             Some(memory) => Open { kind, counted: None, ..memory },
@@ -53,7 +54,7 @@ impl Rebuild<'_> {
         self.open.push(open);
     }
 
-    /// The block that was begun last ends with this value.
+    /// Closes the block opened last with this result.
     pub(super) fn leave(&mut self, result: VarId) -> Block {
         let Some(mut open) = self.open.pop() else { return Block { stmts: Vec::new(), result } };
         let mut stmts = Vec::with_capacity(open.stmts.len());

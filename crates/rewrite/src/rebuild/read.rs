@@ -1,4 +1,4 @@
-//! Reading: blocks, of the function that is read or of the one that is written, are written into the open block.
+//! Reading: blocks of the source function, or of the new one, are written into the open block.
 
 use super::{Env, Kind, Mark, Rebuild, Shared, Slice};
 use crate::rules;
@@ -18,8 +18,8 @@ impl Rebuild<'_> {
         ty.map_sizes(&mut |size| self.rename_size(size, env))
     }
 
-    /// `size` with its variables replaced, computed term by term: as an operation that fails when it runs where a number
-    /// does not fit.
+    /// Computes `size` with its variables replaced, term by term, by operations that fail at run time if a number does
+    /// not fit.
     fn by_operations(&mut self, size: &Size, env: &Env<'_>) -> VarId {
         let mut sum = None;
         for (monomial, c) in size.terms() {
@@ -32,14 +32,14 @@ impl Rebuild<'_> {
         sum.unwrap_or_else(|| self.int(Size::zero()))
     }
 
-    /// The value of `wanted` in `block`, a block of the new function, with variables replaced as `env` says.
+    /// Writes the value of `wanted` in `block`, a block of the new function, with variables replaced by `env`.
     pub(crate) fn inline(&mut self, block: &Block, wanted: VarId, env: &mut Env<'static>) -> VarId {
         let kept = self.slice(block, &[wanted]);
         self.inline_kept(block, &kept, env);
         env.get(wanted)
     }
 
-    /// As [`Self::inline`], for the statements that are `kept`.
+    /// As [`Self::inline`], for the statements `kept`.
     pub(crate) fn inline_kept(&mut self, block: &Block, kept: &Slice, env: &mut Env<'static>) {
         self.listed(kept.stmts(block), env);
     }
@@ -77,7 +77,7 @@ impl Rebuild<'_> {
                 }
             }
             if env.source.is_none() {
-                // Copies are what rules cost.
+                // Copies are the cost of rules.
                 self.left = self.left.saturating_sub(1);
             }
             self.span = stmt.span.or(outer);
@@ -93,10 +93,10 @@ impl Rebuild<'_> {
         self.span = outer;
     }
 
-    /// The element at `index` of a build that was not written as it stands: of one that became one loop with others; or the
-    /// element at its own index of one that is being written together with the loop that takes it, or was deferred, which is
-    /// then written with those of the builds that it takes elements of, each once.
-    /// Not recursive: what is taken is written before who takes it.
+    /// Returns the element at `index` of a build that is not written as it is: of one merged with others; or the
+    /// element at its own index of one that is being written with the loop that reads it, or was deferred. A deferred
+    /// build is then written with those whose elements it reads, each once. Not recursive: elements are written before
+    /// their users.
     fn element(&mut self, array: VarId, index: VarId, proved: bool, env: &mut Env<'_>) -> Option<VarId> {
         if let Some(&(together, part)) = self.parts.get(&array) {
             let element = self.compute(Expr::Get { array: together, index, proved });
@@ -106,14 +106,14 @@ impl Rebuild<'_> {
         if self.elements.contains_key(&array) || !plan.deferred.contains_key(&array) {
             return self.elements.get(&array).copied();
         }
-        // What is taken of others is above who takes it.
+        // Elements that it reads are written first.
         let (mut todo, mut entered) = (vec![array], FxHashSet::default());
         while let Some((next, (own, body))) = todo.last().and_then(|next| Some((*next, *plan.deferred.get(next)?))) {
             if self.elements.contains_key(&next) {
                 todo.pop();
             } else if entered.insert(next) {
-                // Not those that its body makes: they may need what stands before them there. Nor what is dead: who takes an
-                // element of the same array somewhere else would be given this one.
+                // Excludes arrays made in its body, which may need preceding statements there, and dead ones, whose
+                // other readers would get this element.
                 let makes = |array: &VarId| walk::bound_in(body, *array).is_some();
                 let alive = body.stmts.iter().rev().filter(|stmt| !plan.dead.contains(&stmt.var));
                 todo.extend(alive.filter_map(|stmt| match &stmt.expr {
@@ -167,7 +167,7 @@ impl Rebuild<'_> {
         env.insert(index, new);
     }
 
-    /// A loop over `count` whose body sees `index` and `state`: what they are now, and the body.
+    /// Writes a loop over `count` whose body has `index` and `state`; returns their new variables, and the body.
     fn stateful(
         &mut self,
         count: &Size,
@@ -211,8 +211,8 @@ impl Rebuild<'_> {
         var
     }
 
-    /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
-    /// `share`: whether an array is made of it.
+    /// Writes `expr` of type `ty` with its variables replaced. `fuse`: number of loops between a `get` to be fused and
+    /// its build. `share`: whether an array is made of it.
     pub(super) fn write(
         &mut self,
         expr: &Expr,
@@ -303,7 +303,7 @@ impl Rebuild<'_> {
                 };
                 let (param, body) = opaque(self, &[custom.param], &custom.body);
                 let rule = custom.rule.as_ref().map(|rule| {
-                    // What the rules call the function is bound for both.
+                    // The arguments of the rule's function are bound for both.
                     let [x, y, moved] = rule.forward.params;
                     let (forward, forward_body) = opaque(self, &[rule.me, x, y, moved], &rule.forward.body);
                     let (reverse, reverse_body) = opaque(self, &rule.reverse.params, &rule.reverse.body);
@@ -337,8 +337,8 @@ impl Rebuild<'_> {
         self.emit(expr, ty)
     }
 
-    /// A loop or branch whose value is a tuple, with only the `fields` that are used; the others get any
-    /// value of their type. `None` where that is not possible.
+    /// Returns a loop or branch whose value is a tuple with only the live `fields`; the others get any value of their
+    /// type. `None` if that is not possible.
     pub(super) fn narrow(&mut self, stmt: &Stmt, ty: &Type, fields: &[usize], env: &mut Env<'_>) -> Option<VarId> {
         let Type::Tuple(all, _) = ty else { return None };
         if let Expr::Tuple(parts) = &stmt.expr {
@@ -349,7 +349,7 @@ impl Rebuild<'_> {
             return Some(self.tuple(parts, ty));
         }
         let kept: Vec<Type> = fields.iter().map(|k| all[*k].clone()).collect();
-        // One field stands by itself.
+        // A single field is no tuple.
         let narrow_type = |kept: &[Type]| if let [one] = kept { one.clone() } else { Type::tuple(kept.to_vec()) };
         let pick = |rb: &mut Self, whole: VarId| {
             let parts: Vec<VarId> = fields.iter().map(|k| rb.compute(Expr::Component(whole, *k))).collect();
@@ -385,7 +385,7 @@ impl Rebuild<'_> {
                 let start = if fields.contains(&0) { env.get(*init) } else { nothing(self) };
                 let narrow = self.general(count, start, |rb, now, new| {
                     rb.index_as(*index, new, env);
-                    // What no step looks at may be anything.
+                    // A state that no iteration reads may be anything.
                     let before = if fields.contains(&0) { now } else { rb.any_value(&all[0]) };
                     env.insert(*state, before);
                     let triple = rb.stmts(body, env);

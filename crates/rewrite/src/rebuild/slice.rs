@@ -1,7 +1,7 @@
-//! Which statements of a closed block some variables need: the slice.
+//! Slices: the statements of a closed block that some variables need.
 //!
-//! Variables know where they stand in their block, so a slice costs what is in it and not what the block has: a loop
-//! over a thousand fields is taken apart in a thousand slices.
+//! Variables know their position in their block, so a slice costs time in its own size, not in that of the block: a
+//! loop over a thousand fields is split in a thousand slices.
 
 use super::Rebuild;
 use crate::walk;
@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// Statements of a block.
 pub(crate) struct Slice {
-    /// A bit for each.
+    /// A bit for each statement.
     words: SmallVec<[u64; 4]>,
 }
 
@@ -24,7 +24,7 @@ impl Slice {
         self.words[at / 64] |= 1 << (at % 64);
     }
 
-    /// The last statement in it before statement `end`.
+    /// Returns the last statement of the slice before statement `end`.
     fn last_before(&self, end: usize) -> Option<usize> {
         let whole = end / 64;
         let part = self.words.get(whole).map_or(0, |word| word & ((1 << (end % 64)) - 1));
@@ -36,7 +36,7 @@ impl Slice {
         Some(at * 64 + word.ilog2() as usize)
     }
 
-    /// Its statements of `block`, the block that it was made of, in order.
+    /// Returns the statements of the slice in `block`, the block that it was made from, in order.
     pub(crate) fn stmts<'b>(&self, block: &'b Block) -> impl Iterator<Item = &'b Stmt> + use<'_, 'b> {
         self.words.iter().enumerate().flat_map(move |(at, word)| {
             let mut left = *word;
@@ -50,24 +50,24 @@ impl Slice {
 }
 
 impl Rebuild<'_> {
-    /// Where `var` stands in the closed block `block`, if it stands in it.
+    /// Returns the position of `var` in the closed block `block`, if it is bound there.
     fn position(&self, block: &Block, var: VarId) -> Option<usize> {
         let at = self.defs.get(var.index())?.at as usize;
         block.stmts.get(at).is_some_and(|stmt| stmt.var == var).then_some(at)
     }
 
-    /// The expression that the closed block `block` binds `var` to, if it binds it.
+    /// Returns the expression to which the closed block `block` binds `var`, if any.
     pub(crate) fn bound_in<'b>(&self, block: &'b Block, var: VarId) -> Option<&'b Expr> {
         self.position(block, var).map(|at| &block.stmts[at].expr)
     }
 
-    /// The statements of the closed block `block` that the variables `wanted` need.
+    /// Returns the slice of the closed block `block` for the variables `wanted`.
     pub(crate) fn slice(&self, block: &Block, wanted: &[VarId]) -> Slice {
         let mut slice = Slice::none(block);
         for at in wanted.iter().filter_map(|var| self.position(block, *var)) {
             slice.insert(at);
         }
-        // What a statement needs stands before it.
+        // Operands precede their users.
         let mut end = block.stmts.len();
         while let Some(at) = slice.last_before(end) {
             walk::mentioned(&block.stmts[at].expr, &mut |var| {
@@ -81,7 +81,7 @@ impl Rebuild<'_> {
         slice
     }
 
-    /// Whether the slice of `block` for `wanted` mentions `var`.
+    /// Returns whether the slice of `block` for `wanted` mentions `var`.
     pub(crate) fn slice_mentions(&self, block: &Block, wanted: &[VarId], var: VarId) -> bool {
         if wanted.contains(&var) {
             return true;

@@ -1,6 +1,7 @@
-//! Rules for `if` (figure 7f). That `if true then x else y` is `x`, and that in `x` its condition is true, the
-//! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out. But where an array has its one element is
-//! no work: one-hot arrays leave branches, in which no sum would find them, and the number stays.
+//! Rules for `if` (figure 7f). The engine (`rebuild`) knows that `if true then x else y` is `x`, and that the condition
+//! is true in `x`. Branches are lazy: statements are not moved out of them. One-hot arrays are an exception, because
+//! the position of the element costs nothing: they leave branches, in which no sum would find them, and the number
+//! stays.
 
 use super::one_hot::{is_long, is_sought};
 use super::tuple::{flatten, flattened, nested};
@@ -133,10 +134,10 @@ fn truth(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
 }
 
-/// How many terms of an array are looked at.
+/// Maximum number of terms of an array.
 const MAX_TERMS: usize = 16;
 
-/// What an array of a branch is the sum of.
+/// Terms of an array of a branch.
 #[derive(Default)]
 struct Terms {
     /// One-hot arrays whose index is in range outside: the index, and the element.
@@ -145,7 +146,7 @@ struct Terms {
 }
 
 impl Terms {
-    /// Of `array`, known in the closed block `branch`, which has so many elements.
+    /// Returns the terms of `array`, a variable of the closed block `branch`, of this length.
     fn of(rb: &Rebuild<'_>, branch: &Block, array: VarId, length: &Size) -> Self {
         let (mut found, mut todo) = (Self::default(), vec![array]);
         while let Some(next) = todo.pop() {
@@ -172,13 +173,13 @@ impl Terms {
         self.hot.is_empty() && self.rest.is_empty()
     }
 
-    /// The elements at `index`.
+    /// Returns the elements at `index`.
     fn at(&self, index: &Size) -> Vec<VarId> {
         self.hot.iter().filter(|(at, _)| at == index).map(|(_, value)| *value).collect()
     }
 }
 
-/// The fields of the result of the closed block `branch`: itself, if it is no tuple.
+/// Returns the fields of the result of the closed block `branch`: the result itself, if it is no tuple.
 fn fields_of(rb: &Rebuild<'_>, branch: &Block, ty: &Type) -> Option<Vec<VarId>> {
     let outside = rb.def(branch.result);
     match (ty, rb.bound_in(branch, branch.result).or(outside.as_deref())) {
@@ -188,7 +189,7 @@ fn fields_of(rb: &Rebuild<'_>, branch: &Block, ty: &Type) -> Option<Vec<VarId>> 
     }
 }
 
-/// The sum of `terms` of the closed block `branch`, which are of type `ty`; zero if there are none.
+/// Writes the sum of `terms` of the closed block `branch`, which have type `ty`; zero if there are none.
 fn sum_of(rb: &mut Rebuild<'_>, branch: &Block, terms: &[VarId], ty: &Type) -> VarId {
     let mut env = Env::copying(&[]);
     let terms: Vec<VarId> = terms.iter().map(|term| rb.inline(branch, *term, &mut env)).collect();
@@ -197,7 +198,7 @@ fn sum_of(rb: &mut Rebuild<'_>, branch: &Block, terms: &[VarId], ty: &Type) -> V
 }
 
 fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    // One index in both branches, and nothing else: so nothing is added that was not.
+    // Both branches only have one index, so nothing is added that was not.
     without_one_hots(rb, expr, ty, |[then, otherwise]| {
         let mut indices = then.hot.iter().chain(&otherwise.hot).map(|(index, _)| index);
         let first = indices.next();
@@ -210,7 +211,7 @@ fn one_hots(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     without_one_hots(rb, expr, ty, |_| true)
 }
 
-/// `if condition then .. else ..` for values of the types `types`: one of them, or the fields of a tuple.
+/// Writes `if condition then .. else ..` for values of the types `types`: a single one, or the fields of a tuple.
 fn both(
     rb: &mut Rebuild<'_>,
     condition: VarId,
@@ -232,7 +233,7 @@ fn both(
     }
 }
 
-/// The branches without the one-hot arrays of those fields that `may_leave`, and these beside them.
+/// Writes the branches without the one-hot arrays of the fields that `may_leave`, and these outside.
 fn without_one_hots(
     rb: &mut Rebuild<'_>,
     expr: &Expr,
@@ -244,7 +245,7 @@ fn without_one_hots(
     let types = if let Type::Tuple(types, _) = ty { &types[..] } else { std::slice::from_ref(ty) };
     let [first, second] = branches.map(|branch| fields_of(rb, branch, ty));
     let fields: Vec<[VarId; 2]> = first?.into_iter().zip(second?).map(<[VarId; 2]>::from).collect();
-    // What sums look for stays whole (`one-hot-mask`).
+    // Masks that sums match stay whole (`one-hot-mask`).
     let is_sought = is_sought(rb, *condition);
     let leaving: Vec<Option<[Terms; 2]>> = (fields.iter().zip(types))
         .map(|(field, ty)| {
@@ -261,7 +262,7 @@ fn without_one_hots(
     if leaving.iter().all(Option::is_none) {
         return None;
     }
-    // What stays in the branches, one after the other: a field as it is, or what else it is the sum of.
+    // Parts that stay in the branches, in order: a whole field, or the rest of its sum.
     let stays = |field: usize| match &leaving[field] {
         Some(terms) => terms.iter().any(|terms| !terms.rest.is_empty()),
         None => true,

@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What fields of an element share at most to be computed in loops of their own.
+/// Maximum shared cost of an element's fields that are computed in separate loops.
 const SHARED: f64 = 8.0;
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -97,7 +97,7 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if !ty.is_linear() || condition == *index || rb.bound_in(body, condition).is_some() {
         return None;
     }
-    // The condition is known inside, so the mask is what is in it.
+    // The condition is known inside, so the mask is its content.
     Some(mask(rb, condition, ty, |rb| {
         rb.build(size.clone(), |rb, i| rb.inline(body, body.result, &mut Env::copying(&[(*index, i)])))
     }))
@@ -143,7 +143,7 @@ impl Nest<'_> {
         needed(rb, &bodies, wanted)
     }
 
-    /// What an element of `wanted` costs, and the whole array of them without storing it.
+    /// Returns the cost of an element of `wanted`, and of the whole array without storing it.
     fn cost(&self, rb: &Rebuild<'_>, wanted: VarId) -> (f64, f64) {
         let (mut element, mut all) = (0.0, 0.0);
         for ((size, _, body), kept) in self.levels.iter().zip(self.kept(rb, wanted)).rev() {
@@ -154,7 +154,7 @@ impl Nest<'_> {
         (element, all)
     }
 
-    /// The array of `wanted`, from level `at` on.
+    /// Writes the array of `wanted`, from level `at` on.
     fn array(&self, rb: &mut Rebuild<'_>, wanted: VarId, kept: &[Slice], at: usize, env: &mut Env<'static>) -> VarId {
         let Some((size, index, body)) = self.levels.get(at) else { return env.get(wanted) };
         let size = rb.rename_size(size, env);
@@ -165,7 +165,7 @@ impl Nest<'_> {
         })
     }
 
-    /// The array of tuples of the elements of `arrays`, from level `at` on.
+    /// Writes the array of tuples of the elements of `arrays`, from level `at` on.
     fn zip(&self, rb: &mut Rebuild<'_>, arrays: &[VarId], at: usize, env: &mut Env<'static>) -> VarId {
         let Some((size, index, _)) = self.levels.get(at) else { return rb.tuple(arrays.to_vec(), self.element) };
         let size = rb.rename_size(size, env);
@@ -184,7 +184,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     let nest = nest(rb, expr, ty)?;
     let costs: Vec<(f64, f64)> = nest.fields.iter().map(|field| nest.cost(rb, *field)).collect();
-    // A field that is cheap is computed wherever it is used: it needs no array.
+    // A cheap field is computed at its uses: it needs no array.
     let (_, _, last) = nest.levels.last()?;
     if nest.fields.iter().zip(&costs).all(|(field, (element, _))| is_cheap(rb, *element, &[last], *field)) {
         return None;

@@ -143,7 +143,7 @@ fn flat(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(nested(rb, last, ty, &mut 0))
 }
 
-/// The term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.
+/// Returns the term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.
 fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option<VarId> {
     let (x, y) = match rb.bound_in(fold.body, next)? {
         Expr::Op(Op::Add, args) if *rb.ty(next) == Type::Double => (args[0], args[1]),
@@ -158,7 +158,7 @@ fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option
     (!rb.slice_mentions(fold.body, &[term], fold.state)).then_some(term)
 }
 
-// From 0.0 a fold that adds is a sum by definition; from elsewhere it adds in another order.
+// From 0.0 a fold that adds is a sum by definition; from other values it adds in another order.
 fn may_sum(rb: &Rebuild<'_>, init: VarId) -> bool {
     !rb.settings.strict || is_zero(rb, init)
 }
@@ -178,12 +178,12 @@ fn to_sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(sum_from(rb, &fold, fold.init, term))
 }
 
-/// What becomes of a field of the state.
+/// Kind of a field of the state.
 #[derive(Clone, Copy, PartialEq)]
 enum Field {
-    /// It never changes.
+    /// Constant.
     Same,
-    /// It is a sum of terms that depend on no state.
+    /// A sum of terms that depend on no state.
     Sum(VarId),
     /// Anything.
     Other,
@@ -193,7 +193,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
     let Type::Tuple(types, _) = ty else { return None };
     let Some(Expr::Tuple(next)) = rb.bound_in(fold.body, fold.body.result) else { return None };
-    // The variables that take field k out of the state; there may be several only before they are shared.
+    // The variables that extract field k from the state; several only before common subexpressions are shared.
     let mut taken: Vec<Vec<VarId>> = vec![Vec::new(); next.len()];
     for stmt in &fold.body.stmts {
         if let Expr::Component(state, k) = stmt.expr
@@ -213,7 +213,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             (false, None) => Field::Other,
         });
     }
-    // A sum that another field looks at has to be at hand in every step.
+    // A sum that another field reads must be available in every iteration.
     let rest: Vec<VarId> = (0..next.len()).filter(|k| fields[*k] == Field::Other).map(|k| next[k]).collect();
     let mut looked_at: FxHashSet<VarId> = rest.iter().copied().collect();
     for stmt in rb.slice(fold.body, &rest).stmts(fold.body) {
@@ -237,7 +237,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let pack = |rb: &mut Rebuild<'_>, parts: Vec<VarId>| {
         if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
     };
-    // The fields of `group`, which `narrow` has, in place of those of `parts`.
+    // Replaces the fields of `group`, which are in `narrow`, in `parts`.
     let with = |rb: &mut Rebuild<'_>, group: &[usize], narrow: VarId, parts: &mut [VarId]| {
         for (at, k) in group.iter().enumerate() {
             parts[*k] = if group.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) };
@@ -259,7 +259,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let mut parts = inits.clone();
     for (k, field) in fields.iter().enumerate() {
         if let Field::Sum(term) = field {
-            // A term may look at fields that never change.
+            // A term may read constant fields.
             parts[k] = sum_from(rb, &fold, inits[k], *term);
         }
     }
@@ -269,10 +269,11 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.tuple(parts, ty))
 }
 
-/// How many fields of a state are looked at to find groups.
+/// Maximum number of fields of a state that are grouped.
 const MAX_GROUPED: usize = 64;
 
-/// The fields `others`, in groups that do not look at each other; as one where there is no loop around, or where they are too many.
+/// Returns the fields `others` in independent groups; as one group if there is no enclosing loop, or if they are too
+/// many.
 fn independent(
     rb: &Rebuild<'_>,
     fold: &Parts<'_>,
@@ -288,7 +289,7 @@ fn independent(
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for k in others {
-        // The fields that this one looks at; of a group that has one of them, all.
+        // The fields that this one reads; all fields of a group with one of them.
         let mut looked_at: FxHashSet<VarId> = FxHashSet::default();
         looked_at.insert(next[*k]);
         for stmt in rb.slice(fold.body, &[next[*k]]).stmts(fold.body) {
@@ -313,8 +314,8 @@ fn independent(
     groups
 }
 
-/// Of `groups` of fields those that leave a loop around, where the others do not, each by itself, and the others together: to
-/// leave it has to save more than it takes to compute again what they share.
+/// Returns the `groups` of fields that leave an enclosing loop, unlike the others, separately, and the others together:
+/// leaving must save more than recomputing their shared part.
 fn apart(
     rb: &Rebuild<'_>,
     fold: &Parts<'_>,

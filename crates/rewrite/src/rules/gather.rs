@@ -1,8 +1,8 @@
-//! Rules that make gathers of scatters: sums of one-hot arrays whose index is a shift of the loop's own that wraps around, stops
-//! at a border, or stands under a guard.
+//! Rules that convert scatters to gathers: sums of one-hot arrays whose index is a shift of the loop index that wraps
+//! around, is clamped, or is guarded.
 //!
-//! Each element of such a sum has one term, but for the borders. So the array is a `build` that reads, which fuses with what
-//! uses it, instead of memory that every iteration adds to.
+//! Each element of such a sum has one term, except at the borders. So the array is a `build` that reads, which can be
+//! fused with its users, instead of memory that every iteration adds to.
 
 use super::mask::{is_zero, mask};
 use super::solve::in_range;
@@ -43,24 +43,24 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Maximum number of integers that a guard is taken apart into.
+/// Maximum number of facts extracted from a guard.
 const MAX_FACTS: usize = 8;
 
-/// What the integer `var` of the body of `sum` is more than the loop's index, where that is the same in every step and `j` less it
-/// fits into 64 bits for every index `j`.
+/// Returns the difference between the integer `var` of the body of `sum` and the loop index, if it is invariant and `j`
+/// minus it fits into 64 bits for every index `j`.
 fn shift(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<Size> {
     let (slope, rest) = rb.size_of(var).split_linear(sum.index)?;
     let fits = slope.as_constant() == Some(1) && rb.ranges.can_be_subtracted(&rest);
     (fits && rb.is_outside(&rest, sum.body, &[sum.index])).then_some(rest)
 }
 
-/// The integer `var` of the body of `sum`, if it is the same in every step.
+/// Returns the integer `var` of the body of `sum`, if it is invariant.
 fn same(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<Size> {
     let size = rb.size_of(var);
     rb.is_outside(&size, sum.body, &[sum.index]).then_some(size)
 }
 
-/// The operator that gives the integer `var` of the body of `sum`.
+/// Returns the operator that computes the integer `var` of the body of `sum`.
 fn made_by(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<(Op, [VarId; 2])> {
     match rb.bound_in(sum.body, var)? {
         Expr::Op(op, args) => Some((*op, [*args.first()?, *args.get(1)?])),
@@ -68,7 +68,8 @@ fn made_by(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<(Op, [VarId;
     }
 }
 
-/// The index and the value of the one-hot array that every step adds, and whether the index was proved to be in range.
+/// Returns index and value of the one-hot array that every iteration adds, and whether the index was proved to be in
+/// range.
 fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId, bool)> {
     match rb.bound_in(sum.body, sum.body.result) {
         Some(&Expr::OneHot { index, value, proved }) => Some((index, value, proved)),
@@ -76,7 +77,7 @@ fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId, bool)> {
     }
 }
 
-/// `value`, a variable of the body, in every step.
+/// Writes the array of `value`, a variable of the body, over all iterations.
 fn values(rb: &mut Rebuild<'_>, sum: &Parts<'_>, value: VarId) -> VarId {
     rb.build(sum.count.clone(), |rb, i| rb.inline(sum.body, value, &mut sum.at(i)))
 }
@@ -98,7 +99,7 @@ fn rotated(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }))
 }
 
-/// An index that is a shift between two borders.
+/// An index that is a shift clamped between two borders.
 struct Clamped {
     by: Size,
     low: Option<Size>,
@@ -120,7 +121,7 @@ impl Clamped {
             if side.replace(border).is_some() {
                 return None;
             }
-            // The last one seen is the inner one.
+            // The last one visited is the inner one.
             low_wins = op == Op::Min && low.is_some();
             index = inner;
         }
@@ -130,7 +131,7 @@ impl Clamped {
         Some(Self { by: shift(rb, sum, index)?, low, high, low_wins })
     }
 
-    /// Whether it is in range of an array of `size` elements in every step.
+    /// Returns whether it is in range of an array of `size` elements in every iteration.
     fn is_in_range(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
         let steps: Vec<VarId> = sum.count.as_var().into_iter().collect();
         let are_inside =
@@ -181,7 +182,7 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         let all = total(rb, rb.size_of(end), sum.count.clone());
         borders.push((rb.int(high.clone()), all));
     }
-    // Where the borders cross, what reaches the inner one is moved to the outer one.
+    // If the borders cross, indices at the inner one move to the outer one.
     if let [(low, _), (high, _)] = borders.as_mut_slice() {
         if low_wins {
             *high = rb.op(Op::Max, &[*low, *high]);
@@ -215,7 +216,7 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }))
 }
 
-/// A term that is a one-hot array where a condition is `holds`, and else zero.
+/// A term that is a one-hot array if a condition is `holds`, and otherwise zero.
 struct Guarded<'e> {
     condition: VarId,
     holds: bool,
@@ -241,7 +242,7 @@ impl<'e> Guarded<'e> {
         }
     }
 
-    /// Integers that are not negative where the guard lets the term be.
+    /// Returns integers that are nonnegative if the guard holds.
     fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
         let (mut todo, mut facts) = (vec![(self.condition, self.holds)], Vec::new());
         let one = Size::constant(1);
@@ -282,7 +283,7 @@ impl<'e> Guarded<'e> {
         facts
     }
 
-    /// Whether the index is in range wherever the guard lets the term be.
+    /// Returns whether the index is in range whenever the guard holds.
     fn is_in_range(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
         if self.proved {
             return true;

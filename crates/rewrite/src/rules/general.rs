@@ -1,4 +1,4 @@
-//! Rules for the general loop: what is one of its special cases becomes it.
+//! Rules for the general loop: special cases become the special loops.
 
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
@@ -42,7 +42,7 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         _ => &[],
     };
     let same = next == *state || stays(rb, count, body, (*index, *state), (*init, next), *init);
-    // The fields that change, and what they become.
+    // The fields that change, and their next values.
     let mut changing: Vec<(usize, VarId)> = Vec::new();
     if !same {
         let Some(Expr::Tuple(next)) = rb.bound_in(body, next) else { return None };
@@ -85,8 +85,8 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.tuple(vec![last, array, sum], ty))
 }
 
-/// Whether a step makes the literal `init` of the literal `init`: then the state never is anything else. `full` is
-/// the state before that step.
+/// Returns whether an iteration maps the literal `init` to itself: then the state is constant. `full` is the state
+/// before that iteration.
 fn stays(
     rb: &mut Rebuild<'_>,
     count: &Size,
@@ -102,14 +102,14 @@ fn stays(
     step.result == init
 }
 
-/// As [`stays`], for field `k` of a state, which becomes `next`, whatever the others are.
+/// As [`stays`], for field `k` of a state with next value `next`, whatever the others are.
 fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool {
     let Expr::Loop { count, index, state, init, body } = expr else { return false };
     let field = rb.compute(Expr::Component(*init, k));
     if rb.real_of(field).is_none() {
         return false;
     }
-    // Fields that the step looks at besides are unknown: then it is another state.
+    // Other fields read by the iteration are unknown: then it is another state.
     let looks = body.stmts.iter().any(|stmt| {
         let other = matches!(stmt.expr, Expr::Component(of, other) if of == *state && other != k);
         other && rb.slice_mentions(body, &[next], stmt.var)
@@ -117,15 +117,15 @@ fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool
     !looks && stays(rb, count, body, (*index, *state), (field, next), *init)
 }
 
-/// What the step of a loop makes: the next state, the element, the term.
+/// Returns the parts of an iteration's result: the next state, the element, the term.
 fn parts_of_step(rb: &Rebuild<'_>, body: &Block) -> Option<[VarId; 3]> {
-    // The triple may be the same in every step, and stand outside.
+    // The triple may be invariant, and outside.
     let triple = rb.def(body.result);
     let Some(Expr::Tuple(parts)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
     parts.as_slice().try_into().ok()
 }
 
-/// Whether there is nothing in `var`.
+/// Returns whether `var` has no content.
 fn is_unit(rb: &Rebuild<'_>, var: VarId) -> bool {
     matches!(rb.ty(var), Type::Tuple(fields, _) if fields.is_empty())
 }
@@ -152,7 +152,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             rb.inline(body, next, &mut Env::copying(&[(*state, now), (*index, i)]))
         })
     };
-    // Where the state is not nothing, nothing of them mentions it.
+    // If the state has no content, nothing of them mentions it.
     let at = |i: VarId| Env::copying(&[(*state, *init), (*index, i)]);
     let array = rb.build(count.clone(), |rb, i| rb.inline(body, element, &mut at(i)));
     let sum = rb.sum(count.clone(), |rb, i| rb.inline(body, term, &mut at(i)));

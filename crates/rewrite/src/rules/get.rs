@@ -126,16 +126,16 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }))
 }
 
-/// What an element costs at most that is computed wherever it is used.
+/// Maximum cost of an element that is computed at each use.
 const CHEAP: f64 = 1.0;
 /// As [`CHEAP`], for a mask, which is likely to vanish.
 const CHEAP_MASK: f64 = 4.0;
-/// What a component may cost more: the tuple is not made.
+/// Additional cost permitted for a component: the tuple is not made.
 const COMPONENT: f64 = 1.0;
-/// How many dimensions are looked through.
+/// Maximum number of dimensions.
 const MAX_DIMENSIONS: usize = 8;
 
-/// Whether `value`, of one of the `bodies`, which takes `cost` to compute, is computed again wherever it is used.
+/// Returns whether `value`, a variable of one of the `bodies` that costs `cost`, is recomputed at its uses.
 pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, bodies: &[&Block], value: VarId) -> bool {
     cost <= CHEAP || (cost <= CHEAP_MASK && bodies.iter().any(|body| condition_in(rb, body, value).is_some()))
 }
@@ -154,7 +154,7 @@ fn of_array(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     chosen(rb, elements, *index)
 }
 
-/// The element at `index`, where that is known.
+/// Returns the element at `index`, if that is known.
 fn chosen(rb: &Rebuild<'_>, elements: &[VarId], index: VarId) -> Option<VarId> {
     let index = rb.size_of(index);
     if let ([one], true) = (elements, rb.ranges.in_range(&index, &Size::constant(1))) {
@@ -177,10 +177,10 @@ fn of_rows(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     element(rb, expr, None)
 }
 
-/// The element that `expr` gets, or a component of it, computed in place of the arrays that it is taken from, if
-/// that is cheap. Goes through as many `get`s as there are.
+/// Returns the element read by `expr`, or a component of it, computed in place of its arrays, if that is cheap. Follows
+/// any number of `get`s.
 pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize>) -> Option<VarId> {
-    // Down to the array whose rows are taken.
+    // Down to the array whose rows are read.
     let &Expr::Get { array: mut base, index, proved: true } = expr else { return None };
     let mut indices: SmallVec<[VarId; MAX_DIMENSIONS]> = smallvec![index];
     let mut def = rb.def(base)?;
@@ -191,12 +191,12 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
         base = array;
         def = rb.def(base)?;
     }
-    // Of one index, `fuse` and `get-array` have decided.
+    // `fuse` and `get-array` decide about a single index.
     if !matches!(*def, Expr::Build { .. } | Expr::Array(_)) || (indices.len() == 1 && component.is_none()) {
         return None;
     }
     indices.reverse();
-    // Up again, through as many loops as there are indices; the last may be of an array written out.
+    // Up again, through as many loops as there are indices; the last may be of an array literal.
     let mut levels: Vec<(VarId, &Block)> = Vec::new();
     let mut build: &Expr = &def;
     let mut written = None;
@@ -243,10 +243,10 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
     Some(env.get(wanted))
 }
 
-/// How many statements are looked at to find that a value is dear.
+/// Maximum number of statements visited to find that a value is costly.
 const MAX_LOOKED_AT: usize = 16;
 
-/// Whether a few of the statements that `wanted` needs of `bodies` take more than `limit` already.
+/// Returns whether a few of the statements that `wanted` needs of `bodies` already cost more than `limit`.
 fn costs_more(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId, limit: f64) -> bool {
     let mut seen: SmallVec<[VarId; MAX_LOOKED_AT]> = smallvec![wanted];
     let (mut at, mut cost) = (0, 0.0);
@@ -267,8 +267,8 @@ fn costs_more(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId, limit: f64) ->
     false
 }
 
-/// For blocks each of which stands in the one before it: the statements of each that `wanted`, a variable of the
-/// last, needs, without the loops that they stand in.
+/// Returns, for nested blocks, the statements of each that `wanted`, a variable of the last, needs, without the loops
+/// that contain the blocks.
 pub(super) fn needed(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId) -> Vec<Slice> {
     let mut wanted = vec![wanted];
     let mut all = Vec::new();
@@ -283,7 +283,7 @@ pub(super) fn needed(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId) -> Vec<
     all
 }
 
-/// What the statements of `block` that are `kept` cost.
+/// Returns the cost of the statements `kept` of `block`.
 pub(super) fn kept_cost(rb: &Rebuild<'_>, block: &Block, kept: &Slice) -> f64 {
     kept.stmts(block).map(|stmt| rb.expr_cost(&stmt.expr)).sum()
 }

@@ -1,5 +1,5 @@
-//! Loops turned around each other: a fold for each of several directions becomes one fold of loops over the directions, so
-//! that what it makes for all directions alike, it makes once.
+//! Loop interchange: a fold for each of several directions becomes one fold of loops over the directions, so that
+//! everything common to all directions is computed once.
 
 use super::{On, Rule};
 use crate::cost;
@@ -20,24 +20,24 @@ pub(super) const RULES: &[Rule] = &[Rule {
     apply: fold_of_builds,
 }];
 
-/// What a step makes for all directions alike costs so much at least for each number that it makes for one direction.
+/// Minimum cost of the common part of an iteration, for each number of a single direction.
 const MIN_SHARED: f64 = 8.0;
 
-/// The state of a direction has at most so many times the numbers that the result has for it, and [`FEW`] ...
+/// Maximum ratio of a direction's state to its part of the result, in numbers, ...
 const TIMES_RESULT: i64 = 4;
 /// ... unless there are at most so many directions.
 const FEW: i64 = 64;
 
-/// So many folds in a build are looked at.
+/// Maximum number of folds of a build that are tried.
 const MAX_FOLDS: usize = 16;
 
-/// So many scalars a state has at most.
+/// Maximum number of scalars of a state.
 const MAX_LEAVES: usize = 60;
 
-/// The source that stands for the direction; those before it are scalars of the state.
+/// Source of the direction; the sources before it are scalars of the state.
 const DIRECTION: u64 = 1 << 63;
 
-/// A scalar in a type: where it stands in tuples, and the array of all of it.
+/// A scalar in a type: its path in tuples, and the type of the array of all its values.
 struct Leaf {
     path: Vec<usize>,
     ty: Type,
@@ -69,7 +69,7 @@ fn leaves(ty: &Type) -> Vec<Leaf> {
     found
 }
 
-/// The array of the scalar at `path` in `value`, of type `ty`.
+/// Writes the array of the scalar at `path` in `value`, of type `ty`.
 fn apart(rb: &mut Rebuild<'_>, value: VarId, ty: &Type, path: &[usize]) -> VarId {
     match (ty, path.split_first()) {
         (_, None) => value,
@@ -85,7 +85,7 @@ fn apart(rb: &mut Rebuild<'_>, value: VarId, ty: &Type, path: &[usize]) -> VarId
     }
 }
 
-/// The value of type `ty` whose scalars are in the arrays `parts`: the inverse of [`apart`].
+/// Writes the value of type `ty` whose scalars are the arrays `parts`: the inverse of [`apart`].
 fn together(rb: &mut Rebuild<'_>, ty: &Type, parts: &mut impl Iterator<Item = VarId>) -> Option<VarId> {
     match ty {
         Type::Double | Type::Int | Type::Bool => parts.next(),
@@ -109,7 +109,7 @@ fn together(rb: &mut Rebuild<'_>, ty: &Type, parts: &mut impl Iterator<Item = Va
     }
 }
 
-/// As [`together`], of arrays that stay apart.
+/// As [`together`], for arrays that stay separate.
 fn zipped(rb: &mut Rebuild<'_>, ty: &Type, parts: &[VarId]) -> VarId {
     let before = std::mem::replace(&mut rb.zipping, true);
     let whole = together(rb, ty, &mut parts.iter().copied());
@@ -119,11 +119,11 @@ fn zipped(rb: &mut Rebuild<'_>, ty: &Type, parts: &[VarId]) -> VarId {
 
 /// A fold in a build.
 struct Nest<'e> {
-    /// How many directions, and which.
+    /// Number of directions, and the index.
     size: &'e Size,
     direction: VarId,
     body: &'e Block,
-    /// Where the fold stands in `body`.
+    /// Position of the fold in `body`.
     at: usize,
     count: &'e Size,
     index: VarId,
@@ -147,19 +147,20 @@ fn fold_of_builds(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId>
     })
 }
 
-/// What is made for all directions alike.
+/// Common part of all directions.
 struct Plan {
-    /// For each scalar of the state, whether it is.
+    /// Whether each scalar of the state is shared.
     shared: Vec<bool>,
-    /// What the step mentions of the body of the build, and whether that depends on the direction.
+    /// Variables of the build's body that the iteration uses, and whether each depends on the direction.
     around: Vec<(VarId, bool)>,
-    /// The body of the build before the fold, with anything in place of what depends on the direction.
+    /// Body of the build before the fold, with arbitrary values in place of those that depend on the direction.
     calm: Block,
-    /// The step, with anything in place of what depends on the direction or on what of the state is not shared.
+    /// Iteration with arbitrary values in place of those that depend on the direction or on unshared parts of the
+    /// state.
     step: Block,
 }
 
-/// `block` with anything in place of what depends on one of `sources` altogether.
+/// Returns `block` with arbitrary values in place of those that depend on one of `sources` as a whole.
 fn calmed(rb: &Rebuild<'_>, found: &Dependence<'_>, block: &Block, sources: u64) -> Block {
     let mut calm = block.clone();
     for stmt in &mut calm.stmts {
@@ -186,7 +187,7 @@ impl Nest<'_> {
         rb.is_outside(size, self.body, &[self.direction])
     }
 
-    /// How the loops are to be turned around, if they are.
+    /// Returns the plan of the interchange, if it is made.
     fn plan(&self, rb: &Rebuild<'_>, element: &Type) -> Option<Plan> {
         let n = self.leaves.len();
         let sized = |ty: &Type| ty.sizes().iter().all(|size| self.is_outside(rb, size));
@@ -212,7 +213,7 @@ impl Nest<'_> {
         if shared == 0 || own.is_zero() || !pays || !(few || is_room_for(&own)) {
             return None;
         }
-        // What the step, and the state before the first one, need of the body.
+        // Variables of the body that the iteration, and the initial state, need.
         let mut mentioned: Vec<VarId> = Vec::new();
         walk::mentioned(&self.body.stmts[self.at].expr, &mut |var| {
             if !mentioned.contains(&var) && rb.bound_in(self.body, var).is_some() {
@@ -222,7 +223,7 @@ impl Nest<'_> {
         if mentioned.iter().any(|var| !sized(rb.ty(*var))) {
             return None;
         }
-        // What the step needs for one direction is made for all of them.
+        // Values needed by the iteration for one direction are computed for all of them.
         let made = mentioned.iter().filter(|var| found.get(**var).any() != 0 && self.is_in_step(rb, **var));
         let made = made.map(|var| rb.ty(*var)).fold(Size::zero(), words);
         if !is_room_for(&made) && !rb.ranges.not_negative(&own.sub(&made)) {
@@ -233,12 +234,12 @@ impl Nest<'_> {
         let calm = calmed(rb, &found, &before, DIRECTION);
         let step = calmed(rb, &found, self.step, !shared);
         let kept = rb.slice(&calm, &mentioned);
-        // Made with another direction, and with any state of one: that must not fail where it did not.
+        // Computed with another direction, and with any state of one: that must not add a failure.
         let fails_by = |stmt: &Stmt| found.decides_failure(stmt, !shared);
         if step.stmts.iter().any(fails_by) || kept.stmts(&calm).any(fails_by) {
             return None;
         }
-        // Nor where there is no direction.
+        // Nor if there is no direction.
         let runs = rb.ranges.not_negative(&self.size.sub(&Size::constant(1)));
         let fails = |stmt: &Stmt| rb.may_fail_outside(&stmt.expr, rb.ty(stmt.var));
         if !runs && (fails(&self.body.stmts[self.at]) || kept.stmts(&calm).any(fails)) {
@@ -248,8 +249,9 @@ impl Nest<'_> {
         Some(Plan { shared: (0..n).map(|k| is_shared(&k)).collect(), around, calm, step })
     }
 
-    /// The scalars of the state that are the same for all directions, a bit for each: the most of which the first ones do not
-    /// depend on the direction, and the next ones on nothing but them. Those have the sources `start` and `next`.
+    /// Returns the scalars of the state that are equal for all directions, as bits: the largest set whose initial
+    /// values do not depend on the direction, and whose next values only depend on the set. `start` and `next` are
+    /// their sources.
     fn shared(&self, start: &Sources, next: &Sources) -> u64 {
         let of = |sources: &Sources, k: usize| sources.at(&self.leaves[k].path).any();
         let all = 0..self.leaves.len();
@@ -268,7 +270,7 @@ impl Nest<'_> {
         rb.slice_mentions(self.step, &[self.step.result], var)
     }
 
-    /// The state with the scalars `shared`, and for the others `own`, in order.
+    /// Writes the state with the scalars `shared`, and `own` for the others, in order.
     fn state(&self, rb: &mut Rebuild<'_>, plan: &Plan, shared: &[VarId], own: &[VarId]) -> VarId {
         let (mut shared, mut own) = (shared.iter(), own.iter());
         let parts = plan.shared.iter().filter_map(|is_shared| if *is_shared { shared.next() } else { own.next() });
@@ -276,13 +278,13 @@ impl Nest<'_> {
         zipped(rb, &self.ty, &parts)
     }
 
-    /// The scalars of `state` that are shared, or those that are not.
+    /// Returns the shared, or the unshared, scalars of `state`.
     fn parts(&self, rb: &mut Rebuild<'_>, plan: &Plan, state: VarId, shared: bool) -> Vec<VarId> {
         let wanted = self.leaves.iter().zip(&plan.shared).filter(|(_, is_shared)| **is_shared == shared);
         wanted.map(|(leaf, _)| apart(rb, state, &self.ty, &leaf.path)).collect()
     }
 
-    /// For each scalar that is not shared the array of what `state` has for each direction.
+    /// Writes, for each unshared scalar, the array of its values in `state` for each direction.
     fn for_each(
         &self,
         rb: &mut Rebuild<'_>,
@@ -308,7 +310,7 @@ impl Nest<'_> {
         (0..n).map(|k| column(rb, k)).collect()
     }
 
-    /// The build, written with the fold around the loop over directions.
+    /// Writes the build with the fold around the loop over directions.
     fn turned(&self, rb: &mut Rebuild<'_>, plan: &Plan) -> VarId {
         let zero = rb.int(Size::zero());
         let mut env = Env::copying(&[(self.direction, zero)]);
@@ -323,7 +325,7 @@ impl Nest<'_> {
             rb.inline(self.body, wanted, &mut Env::copying(&[(self.direction, d)]))
         };
         first.extend(self.for_each(rb, plan, |rb, d| inline(rb, d, self.init)));
-        // What the step mentions, for each direction.
+        // Variables used by the iteration, for each direction.
         let each: Vec<VarId> = (plan.around.iter().zip(&alike))
             .map(|((var, depends), alike)| {
                 let is_made = *depends && self.is_in_step(rb, *var);

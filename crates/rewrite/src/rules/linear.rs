@@ -1,10 +1,10 @@
-//! Sums of arrays that are linear in a few numbers of each step: the numbers are summed, and the array is made once.
+//! Sums of arrays that are linear in a few numbers of each iteration: the numbers are summed, and the array is made
+//! once.
 //!
 //! So the cotangent of a mean, `sum n (fun p -> transpose q (c p))`, becomes `transpose q (sum n c)`.
 //!
-//! A term is followed from its result through sums, builds, one-hot arrays and products with what no step changes, down to
-//! a number that stands in fewer loops ([`Looker`]). What leads from the number to the term is written once more, outside
-//! ([`Made`]).
+//! A term is followed from its result through sums, builds, one-hot arrays and products with invariants, down to a
+//! number in fewer loops ([`Looker`]). The path from the number to the term is written again, outside ([`Made`]).
 
 use super::get::needed;
 use super::mask::is_zero;
@@ -25,20 +25,20 @@ pub(super) const RULES: &[Rule] = &[Rule {
     apply: linear,
 }];
 
-/// How many variables of a term are looked at.
+/// Maximum number of visited variables of a term.
 const MAX_LOOKED_AT: usize = 64;
 
-/// How an array is made of the sum of a number.
+/// Construction of an array from the sum of a number.
 enum Made {
-    /// The sum: of the number in the loops where it stands.
+    /// The sum of the number, in its loops.
     Number,
-    /// What stands outside of all steps.
+    /// An invariant of all iterations.
     Outside(VarId),
     Zero(Type),
     Op(Op, Vec<Made>),
     Plus(Box<[Made; 2]>),
     Get(Box<Made>, Size),
-    /// The index, the value, how many elements.
+    /// Index, value, number of elements.
     OneHot(Size, Box<Made>, Size),
     Sum(VarId, Size, Box<Made>),
     Build(VarId, Size, Box<Made>),
@@ -52,7 +52,7 @@ struct Loop<'b> {
     body: &'b Block,
 }
 
-/// The number that a term is linear in, with the loops that it stands in.
+/// The number that a term is linear in, with its loops.
 #[derive(Clone)]
 struct Number<'b> {
     var: VarId,
@@ -72,7 +72,7 @@ fn linear(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     })
 }
 
-/// Where the arrays of a tuple are, or of tuples in it.
+/// Finds the arrays of a tuple, or of nested tuples.
 fn array_fields(ty: &Type, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     match ty {
         Type::Array(..) => found.push(path.clone()),
@@ -87,7 +87,7 @@ fn array_fields(ty: &Type, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// The type of the part `path` of a value of type `ty`, or of its elements.
+/// Returns the type of the part `path` of a value of type `ty`, or of its elements.
 fn part(ty: &Type, path: &[usize]) -> Type {
     match (ty, path) {
         (Type::Tuple(fields, _), [k, rest @ ..]) => part(&fields[*k], rest),
@@ -96,33 +96,33 @@ fn part(ty: &Type, path: &[usize]) -> Type {
     }
 }
 
-/// Follows a term.
+/// Walk along a term.
 struct Looker<'l, 'b, 'a> {
     rb: &'l Rebuild<'a>,
     sum: &'b Parts<'b>,
-    /// Whether there certainly is a step.
+    /// Whether there certainly is an iteration.
     runs: bool,
-    /// The loops that are open, outermost first.
+    /// Open loops, outermost first.
     loops: Vec<Loop<'b>>,
     number: Option<Number<'b>>,
     left: usize,
 }
 
 impl<'b> Looker<'_, 'b, '_> {
-    /// What `var` is bound to, and in how many loops; nothing where that is outside of the step.
+    /// Returns the expression of `var`, and its number of loops; `None` for variables from outside.
     fn bound(&self, var: VarId) -> Option<(usize, &'b Expr)> {
         let body = |depth: usize| if depth == 0 { self.sum.body } else { self.loops[depth - 1].body };
         (0..=self.loops.len()).rev().find_map(|depth| Some((depth, self.rb.bound_in(body(depth), var)?)))
     }
 
-    /// Whether `size` is the same in every step; it may depend on loops of the term.
+    /// Returns whether `size` is invariant; it may depend on loops of the term.
     fn is_known(&self, size: &Size) -> bool {
         size.vars()
             .iter()
             .all(|v| self.loops.iter().any(|l| l.index == *v) || (*v != self.sum.index && self.bound(*v).is_none()))
     }
 
-    /// `index`, if it is the same in every step and in range of `array` whether there are steps or not.
+    /// Returns `index`, if it is invariant and in range of `array` whether there are iterations or not.
     fn index(&self, index: VarId, array: &Type) -> Option<Size> {
         let Type::Array(size, _) = array else { return None };
         let counts: Vec<VarId> = self.loops.iter().filter_map(|l| l.count.as_var()).collect();
@@ -130,14 +130,14 @@ impl<'b> Looker<'_, 'b, '_> {
         (self.is_known(&index) && self.rb.ranges.in_range_where(&index, size, &counts)).then_some(index)
     }
 
-    /// How the part `path` of `var` is made of a number that stands in fewer than `widest` loops, of which there are as
-    /// many around a use of it. Recursive on what is looked at, of which there is little.
+    /// Returns how the part `path` of `var` is made of a number in fewer than `widest` loops, the number of loops
+    /// around its use. Recursive on the bounded number of visited variables.
     fn linear(&mut self, var: VarId, path: &[usize], widest: usize) -> Option<Made> {
         self.left = self.left.checked_sub(1)?;
         let Some((depth, expr)) = self.bound(var) else {
             return is_zero(self.rb, var).then(|| Made::Zero(part(self.rb.ty(var), path)));
         };
-        // What it is made of sees no loops but those around it.
+        // Its definition only sees the loops around it.
         let inner = self.loops.split_off(depth);
         let before = self.number.clone();
         let mut made = self.made_of(var, expr, path, widest);
@@ -151,7 +151,8 @@ impl<'b> Looker<'_, 'b, '_> {
         made
     }
 
-    /// The number is `var`, in all loops that are open; unless it is another one, or they are not those of an array.
+    /// Takes `var` in all open loops as the number; fails if there is another one, or the loops are not those of an
+    /// array.
     fn found(&mut self, var: VarId) -> Option<Made> {
         if let Some(number) = &self.number {
             return (number.var == var).then_some(Made::Number);
@@ -214,8 +215,7 @@ impl<'b> Looker<'_, 'b, '_> {
         })
     }
 
-    /// `var`, if it is the same in every step: what stands outside, elements of it and what is made of them without
-    /// loops.
+    /// Returns `var` if it is invariant: a variable from outside, its elements, and expressions of these without loops.
     fn free(&mut self, var: VarId) -> Option<Made> {
         self.left = self.left.checked_sub(1)?;
         let rb = self.rb;
@@ -238,7 +238,7 @@ impl<'b> Looker<'_, 'b, '_> {
     }
 }
 
-/// The sum with the numbers in place of the part `path` of its terms, and that part made of their sums.
+/// Writes the sum with the numbers in place of the part `path` of its terms, and that part made of their sums.
 fn summed(rb: &mut Rebuild<'_>, sum: &Parts<'_>, path: &[usize], number: &Number<'_>, made: &Made) -> VarId {
     let mut bodies = vec![sum.body];
     bodies.extend(number.loops.iter().map(|l| l.body));
@@ -254,7 +254,7 @@ fn summed(rb: &mut Rebuild<'_>, sum: &Parts<'_>, path: &[usize], number: &Number
     if path.is_empty() { array } else { with_part(rb, sums, path, array) }
 }
 
-/// The array of the number in all iterations of its loops, or the number where there are none.
+/// Writes the array of the number in all iterations of its loops, or the number if there are none.
 fn numbers(
     rb: &mut Rebuild<'_>,
     bodies: &[&Block],
@@ -272,12 +272,12 @@ fn numbers(
     })
 }
 
-/// The tuple `whole` with `new` for its part `path`.
+/// Writes the tuple `whole` with `new` for its part `path`.
 fn with_part(rb: &mut Rebuild<'_>, whole: VarId, path: &[usize], new: VarId) -> VarId {
     let (Some((at, rest)), Type::Tuple(types, names)) = (path.split_first(), rb.ty(whole).clone()) else { return new };
     let mut fields = Vec::with_capacity(types.len());
     for k in 0..types.len() {
-        // What is replaced is not asked for.
+        // The replaced part is not read.
         if k == *at && rest.is_empty() {
             fields.push(new);
             continue;
@@ -290,7 +290,7 @@ fn with_part(rb: &mut Rebuild<'_>, whole: VarId, path: &[usize], new: VarId) -> 
 }
 
 impl Made {
-    /// Writes it, of the sums of `number`.
+    /// Writes the construction for the sums of `number`.
     fn write(&self, rb: &mut Rebuild<'_>, sums: VarId, number: &Number<'_>, env: &mut Env<'static>) -> VarId {
         match self {
             Self::Number => {

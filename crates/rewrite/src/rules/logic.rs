@@ -58,7 +58,7 @@ fn connectives(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
             _ => rb.truth(*x).map(|x| rb.bool(!x)),
         },
         (Op::And | Op::Or, [x, y]) => {
-            // `neutral` leaves the other as it is; its opposite decides.
+            // `neutral` leaves the other operand unchanged; its opposite decides.
             let neutral = *op == Op::And;
             let (a, b) = (rb.truth(*x), rb.truth(*y));
             if x == y || b == Some(neutral) {

@@ -1,11 +1,11 @@
-//! Masks: `if c then x else 0` and `select c x 0`, written `[c] x`. What multiplies a mask goes inside, where a sum over an index
-//! that `c` compares finds it (`rules/sum.rs`): so the one-hot arrays of derivatives vanish.
+//! Masks: `if c then x else 0` and `select c x 0`, written `[c] x`. Factors of a mask move inside, where a sum over an
+//! index that `c` compares finds it (`rules/sum.rs`): so the one-hot arrays of derivatives vanish.
 //!
 //! `0 * x` is not 0 for infinite `x`, so products are algebraic.
 //!
-//! What goes inside a mask is written anew with all that is in it, so a chain of products and sums is not masked as a whole:
-//! past [`MAX_COPIED`] statements they stay outside, and whoever asks of what a loop computes whether it vanishes
-//! ([`condition_of_result`]) looks through them.
+//! A factor that moves inside a mask is copied with all its statements, so a chain of products and sums is not masked
+//! as a whole: beyond [`MAX_COPIED`] statements they stay outside, and [`condition_of_result`] looks through them to
+//! find whether a loop's value vanishes.
 
 use super::op::doubles;
 use super::{On, Rule};
@@ -36,14 +36,14 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// How many statements a mask may have to be copied into one of what it is an operand of.
+/// Maximum number of statements of a mask that is copied into its user.
 const MAX_COPIED: usize = 64;
 
 /// A mask.
 pub(super) struct Mask {
     pub(super) condition: VarId,
     def: Rc<Expr>,
-    /// Of a selection: the block of what is selected.
+    /// For a selection: the block of the selected value.
     selected: Block,
 }
 
@@ -52,7 +52,7 @@ impl Mask {
         self.then().stmts.len() <= MAX_COPIED
     }
 
-    /// The block of its value.
+    /// Returns the block of its value.
     pub(super) fn then(&self) -> &Block {
         match &*self.def {
             Expr::If { then, .. } => then,
@@ -61,7 +61,7 @@ impl Mask {
     }
 }
 
-/// The mask that `var`, a variable in scope, is.
+/// Returns `var`, a variable in scope, as a mask.
 pub(super) fn as_mask(rb: &Rebuild<'_>, var: VarId) -> Option<Mask> {
     let def = rb.def(var)?;
     let condition = condition_of(rb, &def)?;
@@ -69,7 +69,7 @@ pub(super) fn as_mask(rb: &Rebuild<'_>, var: VarId) -> Option<Mask> {
     Some(Mask { condition, def, selected: Block { stmts: Vec::new(), result } })
 }
 
-/// The condition of the mask that `var`, a variable in scope or of the closed block `body`, is.
+/// Returns the condition of the mask `var`, a variable in scope or of the closed block `body`.
 pub(super) fn condition_in(rb: &Rebuild<'_>, body: &Block, var: VarId) -> Option<VarId> {
     match rb.bound_in(body, var) {
         Some(expr) => condition_of(rb, expr),
@@ -77,8 +77,8 @@ pub(super) fn condition_in(rb: &Rebuild<'_>, body: &Block, var: VarId) -> Option
     }
 }
 
-/// A condition without which the result of the closed block `body` is zero: it is a mask, or made of masks that are too large to
-/// be one. Linear in the block.
+/// Returns a condition that must hold unless the result of the closed block `body` is zero: the result is a mask, or
+/// made of masks that are too large to be moved. Linear in the block.
 pub(super) fn condition_of_result(rb: &Rebuild<'_>, body: &Block) -> Option<VarId> {
     let is_made = |expr: &Expr| {
         matches!(expr, Expr::Op(Op::Mul | Op::MaskedMul | Op::StrongMul | Op::Div | Op::Neg | Op::Add | Op::Sub, _))
@@ -108,7 +108,7 @@ fn condition_of(rb: &Rebuild<'_>, expr: &Expr) -> Option<VarId> {
     }
 }
 
-/// Whether `var` is zero by structure; strictly, not minus zero.
+/// Returns whether `var` is structurally zero; in strict mode, not negative zero.
 pub(super) fn is_zero(rb: &Rebuild<'_>, var: VarId) -> bool {
     match rb.real_of(var) {
         Some(value) => value == 0.0 && (value.is_sign_positive() || !rb.settings.strict),
@@ -116,7 +116,7 @@ pub(super) fn is_zero(rb: &Rebuild<'_>, var: VarId) -> bool {
     }
 }
 
-/// `[condition] then`, of type `ty`.
+/// Writes `[condition] then`, of type `ty`.
 pub(super) fn mask(
     rb: &mut Rebuild<'_>,
     condition: VarId,

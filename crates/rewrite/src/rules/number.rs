@@ -1,20 +1,21 @@
-//! What is a number wherever the program is: neither infinite nor NaN where all numbers that the program computes are not.
+//! Finiteness: values that are neither infinite nor NaN if all numbers that the program computes are not.
 //!
-//! What was moved out of a loop that does not run may be either: times a sum of nothing, which is 0, it would not be 0.
+//! A value moved out of a loop that does not run may be infinite or NaN: times an empty sum, which is 0, it would not
+//! be 0.
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Op;
 
-/// How many definitions are looked at.
+/// Maximum number of visited definitions.
 const MAX_LOOKED_AT: usize = 64;
 
-/// Whether `var`, a variable in scope, is made of numbers.
+/// Returns whether `var`, a variable in scope, is computed from finite numbers.
 pub(super) fn is_number(rb: &Rebuild<'_>, var: VarId) -> bool {
     let mut todo = vec![var];
     for _ in 0..MAX_LOOKED_AT {
         let Some(next) = todo.pop() else { return true };
-        // A parameter, an index, a state, or a statement of a block that is looked at.
+        // A parameter, an index, a state, or a statement of a visited block.
         let Some(def) = rb.def(next) else { continue };
         let mut blocks: Vec<&Block> = Vec::new();
         if !is_made_of(rb, next, &def, &mut todo, &mut blocks) {
@@ -32,7 +33,7 @@ pub(super) fn is_number(rb: &Rebuild<'_>, var: VarId) -> bool {
     false
 }
 
-/// Whether `expr` is a number where the variables that go to `todo` and the statements of `blocks` are.
+/// Returns whether `expr` is finite if the variables added to `todo` and the statements of `blocks` are.
 fn is_made_of<'e>(
     rb: &Rebuild<'_>,
     var: VarId,
@@ -55,7 +56,7 @@ fn is_made_of<'e>(
     true
 }
 
-/// Whether `op` has a finite value for all finite operands, overflow aside.
+/// Returns whether `op` has a finite value for all finite operands, except for overflow.
 fn is_defined_everywhere(op: Op) -> bool {
     let samples = [-2.0, -0.5, 0.0, 1.0];
     let row = op.row();

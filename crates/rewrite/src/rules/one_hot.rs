@@ -47,16 +47,17 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// More numbers are a long row: adding it is a loop by itself, whether it is looked for in a branch or not.
+/// Maximum number of numbers of a short row. Adding a long row is a loop itself, whether it is matched in a branch or
+/// not.
 const MAX_NUMBERS: f64 = 64.0;
 
-/// Whether an element of type `ty` is a long row.
+/// Returns whether an element of type `ty` is a long row.
 pub(super) fn is_long(ty: &Type) -> bool {
     cost::words_of(ty) > MAX_NUMBERS
 }
 
-/// Whether sums look for a mask of this condition: one that asks for an index vanishes, one over which the condition is the same
-/// goes into it.
+/// Returns whether sums match masks of this condition: one that selects an index vanishes, a sum with an invariant
+/// condition moves inside.
 pub(super) fn is_sought(rb: &Rebuild<'_>, condition: VarId) -> bool {
     asks_for_index(rb, condition) || rb.loops_since(condition) > 0
 }

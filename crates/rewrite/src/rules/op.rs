@@ -1,4 +1,4 @@
-//! Rules for scalar operators on numbers (figure 7a, with what IEEE 754 allows kept apart).
+//! Rules for scalar operators on numbers (figure 7a, with exact rules of IEEE 754 separate).
 
 use super::{On, Rule};
 use crate::rebuild::Rebuild;
@@ -7,7 +7,7 @@ use chainrule_ops::{Op, Type as OpType};
 use smallvec::SmallVec;
 
 pub(super) const RULES: &[Rule] = &[
-    // First, for it is the sum itself that takes the only uses.
+    // First, because the sum itself has the only uses.
     Rule {
         name: "common-factor",
         law: "x * y + x * z = x * (y + z); y / x + z / x = (y + z) / x; for differences too",
@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The operator and its operands, when they are doubles.
+/// Returns the operator and its operands, if they are doubles.
 pub(super) fn doubles<'e>(expr: &'e Expr, ty: &Type) -> Option<(Op, &'e [VarId])> {
     match expr {
         Expr::Op(op, args) if *ty == Type::Double => Some((*op, args)),
@@ -173,7 +173,7 @@ fn strong_product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId>
     cancel(rb, expr, ty)
 }
 
-/// The operand of `var`, when it is a negation.
+/// Returns the operand of `var`, if it is a negation.
 fn negated(rb: &Rebuild<'_>, var: VarId) -> Option<VarId> {
     match rb.def(var).as_deref() {
         Some(Expr::Op(Op::Neg, args)) => args.first().copied(),

@@ -107,7 +107,7 @@ fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let pulled = |rb: &Rebuild<'_>, var: VarId| {
         matches!(rb.def(var).as_deref(), None | Some(Expr::Build { .. } | Expr::Get { .. } | Expr::Array(_)))
     };
-    // In place of an array that is zero but for one element, or altogether.
+    // In place of an array that is zero except for one element, or altogether.
     let masked = |rb: &Rebuild<'_>, var: VarId| {
         as_mask(rb, var).is_some_and(|mask| {
             let then = mask.then();

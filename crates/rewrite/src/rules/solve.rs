@@ -1,19 +1,19 @@
-//! Which index a condition asks for: from `... && i == e && ...`, the `e`.
+//! Solving of conditions for an index: from `... && i == e && ...`, the `e`.
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 use std::rc::Rc;
 
-/// How many conjuncts are looked at.
+/// Maximum number of visited conjuncts.
 const MAX_CONJUNCTS: usize = 16;
 
-/// What `var`, in scope or of a closed block, is bound to.
+/// Returns the expression of `var`, in scope or of a closed block.
 fn def_in(rb: &Rebuild<'_>, block: Option<&Block>, var: VarId) -> Option<Rc<Expr>> {
     rb.def(var).or_else(|| rb.bound_in(block?, var).cloned().map(Rc::new))
 }
 
-/// The conjuncts of `condition`.
+/// Returns the conjuncts of `condition`.
 fn conjuncts(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Vec<VarId> {
     let (mut todo, mut found) = (vec![condition], Vec::new());
     while let Some(next) = todo.pop() {
@@ -27,8 +27,8 @@ fn conjuncts(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Vec<V
     found
 }
 
-/// The only value of `index` for which `condition` can hold, over what is bound outside of `block`, the loop's
-/// body, and is not among its `binders`.
+/// Returns the only value of `index` for which `condition` can hold, over variables bound outside `block`, the loop's
+/// body, and not among its `binders`.
 pub(super) fn solve(
     rb: &Rebuild<'_>,
     block: &Block,
@@ -48,12 +48,12 @@ pub(super) fn solve(
     })
 }
 
-/// Whether `condition`, in scope, asks for one index, whichever that is.
+/// Returns whether `condition`, in scope, determines an index.
 pub(super) fn asks_for_index(rb: &Rebuild<'_>, condition: VarId) -> bool {
     conjuncts(rb, None, condition).into_iter().any(|conjunct| equated(rb, None, conjunct).is_some())
 }
 
-/// The integers of which `condition` says that they are equal.
+/// Returns the integers that `condition` equates.
 fn equated(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Option<[VarId; 2]> {
     let def = def_in(rb, block, condition)?;
     let Expr::Op(Op::Eq, args) = &*def else { return None };
@@ -61,7 +61,7 @@ fn equated(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Option<
     (*rb.ty(x) == Type::Int).then_some([x, y])
 }
 
-/// `0 <= index < count`, as a truth value; what is known is folded.
+/// Writes `0 <= index < count`, as a truth value, with constant folding.
 pub(super) fn in_range(rb: &mut Rebuild<'_>, index: &Size, count: &Size) -> VarId {
     let (zero, index, count) = (rb.int(Size::zero()), rb.int(index.clone()), rb.int(count.clone()));
     let (low, high) = (rb.op(Op::Le, &[zero, index]), rb.op(Op::Lt, &[index, count]));

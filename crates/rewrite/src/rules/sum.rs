@@ -76,11 +76,11 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Loops of at most so many steps are unrolled ...
+/// Maximum number of iterations of an unrolled loop ...
 const UNROLL_STEPS: i64 = 4;
-/// ... when all steps together have at most so many statements.
+/// ... and of statements of all iterations.
 const UNROLL_STATEMENTS: i64 = 64;
-/// How many factors of a term are looked at.
+/// Maximum number of visited factors of a term.
 const MAX_FACTORS: usize = 16;
 
 pub(super) struct Parts<'e> {
@@ -102,22 +102,22 @@ fn of_numbers<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
 }
 
 impl Parts<'_> {
-    /// Where the index is `index`.
+    /// Returns the renaming for the index `index`.
     pub(super) fn at(&self, index: VarId) -> Env<'static> {
         Env::copying(&[(self.index, index)])
     }
 
-    /// The sum of `term`, a variable of the body or from outside.
+    /// Writes the sum of `term`, a variable of the body or from outside.
     pub(super) fn sum(&self, rb: &mut Rebuild<'_>, term: VarId) -> VarId {
         rb.sum(self.count.clone(), |rb, i| rb.inline(self.body, term, &mut self.at(i)))
     }
 
-    /// Whether there is a step.
+    /// Returns whether there is an iteration.
     pub(super) fn runs(&self, rb: &Rebuild<'_>) -> bool {
         rb.ranges.not_negative(&self.count.sub(&Size::constant(1)))
     }
 
-    /// Whether `var` is the same in every step.
+    /// Returns whether `var` is invariant.
     pub(super) fn is_constant(&self, rb: &Rebuild<'_>, var: VarId) -> bool {
         var != self.index && rb.bound_in(self.body, var).is_none()
     }
@@ -148,7 +148,7 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if !sum.is_constant(rb, condition) {
         return None;
     }
-    // The condition is known inside, so the mask is what is in it.
+    // The condition is known inside, so the mask is its content.
     Some(mask(rb, condition, ty, |rb| sum.sum(rb, sum.body.result)))
 }
 
@@ -167,7 +167,7 @@ fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(total)
 }
 
-/// `count` as a double, where it is not negative.
+/// Writes `count` as a double, if it is not negative.
 fn real_count(rb: &mut Rebuild<'_>, count: &Size) -> Option<VarId> {
     if let Some(count) = count.as_constant() {
         return (count >= 0).then(|| rb.real(count as f64));
@@ -193,7 +193,7 @@ fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = of_numbers(expr, ty)?;
-    // The term as a product, the constant factors apart; a sign is a constant factor.
+    // The term as a product, with constant factors separated; a sign is a constant factor.
     let (mut outside, mut inside, mut divisors) = (Vec::new(), Vec::new(), Vec::new());
     let mut negative = false;
     let mut todo = vec![sum.body.result];
@@ -233,7 +233,7 @@ fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(if negative { rb.op(Op::Neg, &[result]) } else { result })
 }
 
-// Not of none.
+// Not of an empty list.
 fn product(rb: &mut Rebuild<'_>, factors: &[VarId]) -> VarId {
     let mut product = factors[0];
     for factor in &factors[1..] {
@@ -257,7 +257,7 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.op(op, &[x, y]))
 }
 
-/// Whether `count` steps of `block` are few and short enough to be written out.
+/// Returns whether `count` iterations of `block` are few and short enough to be unrolled.
 pub(super) fn is_short(count: i64, block: &Block) -> bool {
     count <= 1 || (count <= UNROLL_STEPS && count * walk::statements(block) <= UNROLL_STATEMENTS)
 }

@@ -1,4 +1,4 @@
-//! Rules for sums of arrays and tuples: what reverse mode makes of reads.
+//! Rules for sums of arrays and tuples: reverse mode makes them from reads.
 
 use super::sum::{Parts, parts};
 use super::{On, Rule};
@@ -55,13 +55,13 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What is computed once an outer step may cost to be computed at every inner one.
+/// Maximum cost of a value of an outer iteration that is recomputed in every inner one.
 const REPEATED: f64 = 2.0;
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Tuple(fields, _)) = (parts(expr)?, ty) else { return None };
     let Some(Expr::Tuple(terms)) = rb.bound_in(sum.body, sum.body.result) else {
-        // The same tuple in every step, or one from elsewhere.
+        // An invariant tuple, or one from outside.
         let whole = sum.body.result;
         let sums = (0..fields.len())
             .map(|k| {
@@ -93,7 +93,7 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     Some(rb.plus(a, b))
 }
 
-/// The index and the value of the one-hot array that every step adds.
+/// Returns index and value of the one-hot array that every iteration adds.
 fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId)> {
     match rb.bound_in(sum.body, sum.body.result) {
         Some(&Expr::OneHot { index, value, proved: true }) => Some((index, value)),
@@ -104,7 +104,7 @@ fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId)> {
 fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let (index, value) = one_hot(rb, &sum)?;
-    // Where no step runs, nothing has proved the index.
+    // If no iteration runs, nothing has proved the index.
     let Type::Array(size, _) = ty else { return None };
     if !sum.is_constant(rb, index) || !(sum.runs(rb) || rb.ranges.in_range(&rb.size_of(index), size)) {
         return None;

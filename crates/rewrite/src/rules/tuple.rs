@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The type of the leaves of `ty` side by side, if it is a tuple with tuples in it.
+/// Returns the flat tuple type of the leaves of `ty`, if it is a tuple with nested tuples.
 pub(super) fn flattened(ty: &Type) -> Option<Type> {
     let Type::Tuple(fields, _) = ty else { return None };
     if !fields.iter().any(|field| matches!(field, Type::Tuple(..))) {
@@ -51,7 +51,7 @@ pub(super) fn flattened(ty: &Type) -> Option<Type> {
     Some(Type::tuple(leaves))
 }
 
-/// The leaves of `value` side by side: as a value of the type [`flattened`] gives.
+/// Writes the flat tuple of the leaves of `value`, of the type returned by [`flattened`].
 pub(super) fn flatten(rb: &mut Rebuild<'_>, value: VarId, flat: &Type) -> VarId {
     let (mut todo, mut leaves) = (vec![value], Vec::new());
     while let Some(value) = todo.pop() {
@@ -67,7 +67,7 @@ pub(super) fn flatten(rb: &mut Rebuild<'_>, value: VarId, flat: &Type) -> VarId 
     rb.tuple(leaves, flat)
 }
 
-/// The value of type `ty` whose leaves `flat` has. Recursive on the nesting of types only.
+/// Writes the value of type `ty` with the leaves of `flat`. Only recursive on the nesting of types.
 pub(super) fn nested(rb: &mut Rebuild<'_>, flat: VarId, ty: &Type, next: &mut usize) -> VarId {
     match ty {
         Type::Tuple(fields, _) => {

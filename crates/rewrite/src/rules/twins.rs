@@ -1,5 +1,5 @@
-//! Twins: fields of a state that start alike and step alike, so that one is enough. Reverse mode computes the
-//! states of a loop again; beside the loop that computes the value, merged with it, they are twins.
+//! Congruent loop-carried values: fields of a state with equal initial values and equal steps, so that one suffices.
+//! Reverse mode recomputes the states of a loop; merged with the loop that computes the value, they are congruent.
 
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
@@ -33,15 +33,15 @@ struct Parts<'e> {
     state: VarId,
     init: VarId,
     body: &'e Block,
-    /// The type of the state, a tuple, and of its fields.
+    /// Type of the state, a tuple, and of its fields.
     ty: &'e Type,
     fields: &'e [Type],
-    /// What the fields become.
+    /// Next values of the fields.
     next: &'e [VarId],
 }
 
 impl Parts<'_> {
-    /// For each field the first of its twins, itself included; nothing when no field has one.
+    /// Returns the first congruent field of each field, possibly itself; `None` if no field has another one.
     fn twins(&self, rb: &mut Rebuild<'_>) -> Option<Vec<usize>> {
         let n = self.fields.len();
         let inits: Vec<VarId> = (0..n).map(|k| rb.compute(Expr::Component(self.init, k))).collect();
@@ -49,7 +49,7 @@ impl Parts<'_> {
             (0..n).map(|k| (0..k).find(|j| alike(*j, k)).unwrap_or(k)).collect()
         };
         let mut twins = first(&|j, k| inits[j] == inits[k] && self.fields[j] == self.fields[k]);
-        // The coarsest partition that the step keeps: refined until it does.
+        // The coarsest partition that the step preserves, by refinement.
         while twins.iter().enumerate().any(|(k, twin)| k != *twin) {
             let steps = rb.trial(self.count, self.ty, |rb, state, i| {
                 let full = self.full(rb, state, &twins, &|twin| twin);
@@ -65,7 +65,7 @@ impl Parts<'_> {
         None
     }
 
-    /// The state, from `narrow`, where field k is its twin's, which stands at `place(twin)`.
+    /// Writes the state from `narrow`, where field k is its congruent field, which is at `place(twin)`.
     fn full(&self, rb: &mut Rebuild<'_>, narrow: VarId, twins: &[usize], place: &dyn Fn(usize) -> usize) -> VarId {
         let parts = twins.iter().map(|twin| rb.compute(Expr::Component(narrow, place(*twin)))).collect();
         rb.tuple(parts, self.ty)
@@ -82,7 +82,7 @@ fn parts<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type, next: VarId) -> Opt
     enough.then_some(Parts { count, index: *index, state: *state, init: *init, body, ty, fields, next })
 }
 
-/// The fields that stay, their initial values, and where each stands among them.
+/// Returns the remaining fields, and the position of each among them.
 fn kept(twins: &[usize]) -> (Vec<usize>, impl Fn(usize) -> usize + use<>) {
     let kept: Vec<usize> = (0..twins.len()).filter(|k| twins[*k] == *k).collect();
     let places = kept.clone();

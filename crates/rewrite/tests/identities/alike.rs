@@ -1,14 +1,13 @@
-//! Whether two functions are the same program up to names and the order of statements that do not need each other.
-//!
-//! Both have the same value as a term, whatever stands where; and they take the same operations, loads and stores, so what
-//! one computes outside of a loop the other does, too.
+//! Equality of functions as programs, up to names and the order of independent statements. Both have the same value as
+//! a term, and take the same operations, loads and stores, so a value that one computes outside a loop the other also
+//! does.
 
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, VarId};
 use chainrule_rewrite::engine::measure;
 use std::collections::HashMap;
 
-/// Whether `a` and `b` are the same program.
+/// Returns whether `a` and `b` are the same program.
 pub fn alike(a: &Function, b: &Function) -> bool {
     let mut numbers = HashMap::new();
     let [x, y] = [a, b].map(|f| Terms { f, of: HashMap::new(), numbers: &mut numbers }.function());
@@ -20,7 +19,7 @@ pub fn alike(a: &Function, b: &Function) -> bool {
 
 struct Terms<'a> {
     f: &'a Function,
-    /// The number of the term that each variable is.
+    /// Number of the term of each variable.
     of: HashMap<VarId, usize>,
     numbers: &'a mut HashMap<String, usize>,
 }
@@ -43,7 +42,7 @@ impl Terms<'_> {
         size.substitute(|v| Size::var(VarId::new(self.of[&v]))).to_string()
     }
 
-    /// The number of the value of `block`, in which so many variables are bound that loops bind.
+    /// Returns the number of the value of `block`, inside loops that bind `bound` variables.
     fn block(&mut self, block: &Block, bound: usize) -> usize {
         for stmt in &block.stmts {
             let head = match &stmt.expr {

@@ -1,5 +1,5 @@
-//! The paper's identities come out by themselves: derivatives of F~ programs, expanded, optimised, and compared
-//! with the expected program up to names and the order of statements.
+//! The paper's identities are found: derivatives of F~ programs, expanded, optimised, and compared with the expected
+//! program up to names and the order of statements.
 
 mod alike;
 
@@ -134,12 +134,12 @@ fn the_sum_of_a_matrix_times_a_vector_is_the_sums_of_columns() {
     );
 }
 
-/// How often `what` stands in the optimised derivative.
+/// Returns the number of occurrences of `what` in the optimised derivative.
 fn occurrences(f: &Function, what: &str) -> usize {
     print(f).matches(what).count()
 }
 
-/// Nothing is left of one-hot arrays, nor of comparisons of indices, in what `expected` becomes.
+/// Checks that no one-hot arrays and no comparisons of indices remain in the program of `expected`.
 fn no_one_hot(expected: &str) {
     let (found, _) = optimised(&function(expected, "f"));
     for mark in ["oneHot", "==", "select"] {
@@ -156,7 +156,7 @@ fn gradients_of_products_are_products_without_one_hot_arrays() {
         (bilinear, "vectorDot y (matrixVectorMul a x)", "a", "build r (fun i -> build c (fun j -> y[i] * x[j]))", 2),
         (bilinear, "vectorDot y (matrixVectorMul a x)", "x", "build c (fun j -> sum r (fun i -> a[i][j] * y[i]))", 2),
         (bilinear, "vectorDot y (matrixVectorMul a x)", "y", "build r (fun i -> sum c (fun j -> a[i][j] * x[j]))", 2),
-        // Each sum of a row, of a column, is taken once.
+        // Each sum of a row, of a column, is computed once.
         (
             product,
             "matrixSum (matrixMul a x)",
@@ -227,14 +227,14 @@ fn the_update_of_a_matrix_factorisation_is_the_product_with_the_ratios() {
         let wh = matrixMul w h
         sum n (fun i -> sum m (fun j -> a[i][j] / wh[i][j] + log (wh[i][j])))"
     );
-    // Forward, ratios are taken where they are used.
+    // In forward mode, quotients are computed at their uses.
     let expected = format!(
         "let f = {params}
         let wh = matrixMul w h
         build k (fun p -> build m (fun j -> sum n (fun i -> w[i][p] * ((1.0 - a[i][j] / wh[i][j]) / wh[i][j]))))"
     );
     optimises_to(&gradient(&text, "h"), &expected, 3);
-    // In reverse, each is taken once.
+    // In reverse mode, each is computed once.
     let expected = format!(
         "let f = {params}
         let ratios = build n (fun i -> build m (fun j ->
@@ -293,7 +293,8 @@ fn the_place_of_a_minimum_has_no_tangent() {
 
 #[test]
 fn arrays_become_one_loop_where_they_share_more_than_writing_them_costs() {
-    // Of an index, each array has a loop of its own; of two sines a number, one loop adds one of them to zeros.
+    // With an index, each array has a loop of its own; with two sines for each number, one loop adds one of them to
+    // zeros.
     let rows = "let f = fun (x : [m][8]Double) (at : [n]Index) ->
         (build n (fun i -> vectorNeg x[at[i]]), build n (fun i -> vectorSMul x[at[i]] 3.0))";
     let (found, _) = optimised(&function(rows, "f"));
@@ -305,7 +306,8 @@ fn arrays_become_one_loop_where_they_share_more_than_writing_them_costs() {
     assert!(print(&found).contains("oneHot"), "{}", print(&found));
 }
 
-/// `build k (fun q -> <mode> f x d[q])` expanded and optimised, for a fold of so many `steps` that reads what is `beside`.
+/// Returns `build k (fun q -> <mode> f x d[q])` expanded and optimised, for a fold with these `steps` that reads
+/// `beside`.
 fn of_several(mode: &str, steps: &str, beside: &str) -> Function {
     let text = format!(
         "let f = fun (x : [n]Double) (s : Card) (d : [k][n]Double) ->
@@ -320,7 +322,7 @@ fn several_cotangents_share_the_states_of_a_loop_however_its_steps_are_counted()
         [("10", "n - 1 - j"), ("s", "n - 1 - j"), ("(s + 2)", "j"), ("(div s 2)", "n - 1 - j"), ("s", "mod (j + 1) n")]
     {
         let found = of_several("vjp", steps, beside);
-        // Outside of the loop over cotangents one loop takes sines, and one cosines; inside there is neither.
+        // Outside the loop over cotangents one loop computes sines, and one cosines; inside there is neither.
         let mut inside = found.clone();
         inside.body.stmts.retain(|stmt| stmt.var == found.body.result);
         let counts = |f: &Function| (occurrences(f, "sin "), occurrences(f, "cos "));
@@ -328,7 +330,7 @@ fn several_cotangents_share_the_states_of_a_loop_however_its_steps_are_counted()
     }
 }
 
-/// The loops around each `sine` and each `cosine` in `block`, by their counts.
+/// Collects the counts of the loops around each `sine` and each `cosine` in `block`.
 fn around(f: &Function, block: &Block, loops: &mut Vec<String>, found: &mut Vec<String>) {
     for stmt in &block.stmts {
         if let Expr::Op(Op::Sin | Op::Cos, _) = stmt.expr {

@@ -1,9 +1,9 @@
-//! What the tests share: programs from a text.
+//! Helpers of the tests: programs from a text.
 
 use chainrule_base::Sources;
 use chainrule_ir::{Function, Program};
 
-/// The function `f` of a program that is right.
+/// Returns the function `f` of a valid program.
 pub fn function(text: &str) -> Function {
     let mut sources = Sources::new();
     let root = sources.add("main.ft", text);
