@@ -1,33 +1,33 @@
-//! Domains of computation in which every operator can be applied: numbers, graph nodes, IR variables.
+//! Algebras, in which every operator can be applied: numbers, graph nodes, IR variables.
 
 use crate::{Formula, Op};
 
-/// Somewhere that constants and operators have a meaning.
+/// Domain of computation in which constants and operators have a meaning.
 ///
 /// Partial derivatives are written once, as [`Formula`]s, and computed in any algebra: in `f64`,
 /// in extended precision, as nodes of a graph, as variables of the array IR.
 pub trait Algebra {
     /// Its elements. Booleans are elements too: in numeric algebras 1 is true and 0 is false.
     type Value: Clone;
-    /// The element that stands for `c`.
+    /// Returns the element for `c`.
     fn constant(&mut self, c: f64) -> Self::Value;
-    /// `op` applied to `args`, as many as [`Op::arity`] says.
+    /// Applies `op` to `args`, as many as [`Op::arity`].
     fn apply(&mut self, op: Op, args: &[Self::Value]) -> Self::Value;
-    /// The nearest `f64`, where the algebra is one of numbers; `None` where elements are symbolic.
+    /// Returns the nearest `f64` in an algebra of numbers; `None` if elements are symbolic.
     fn to_f64(&self, _value: &Self::Value) -> Option<f64> {
         None
     }
 }
 
-/// The partial derivative of `op` by argument `idx`, at `args`, where `value` is `op` applied to `args`.
+/// Returns the partial derivative of `op` by argument `idx`, at `args`, where `value` is `op` applied to `args`.
 ///
 /// # Panics
-/// When `idx` is not below the arity.
+/// Panics if `idx` is not below the arity.
 pub fn partial<A: Algebra>(algebra: &mut A, op: Op, idx: usize, args: &[A::Value], value: &A::Value) -> A::Value {
     evaluate(algebra, &op.partials()[idx], args, value)
 }
 
-// Recursive on the depth of a formula of the table, never on a user's data.
+// Recursive on the depth of a formula of the table, which does not depend on the user's program.
 pub(crate) fn evaluate<A: Algebra>(
     algebra: &mut A,
     formula: &Formula,

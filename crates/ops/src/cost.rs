@@ -1,10 +1,10 @@
-//! What an operator costs, and counts of operations.
+//! Costs of operators, and counts of operations.
 
 use crate::Op;
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// How an operation is counted.
+/// Class in which an operation is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CostClass {
     /// Addition or subtraction.
@@ -13,7 +13,7 @@ pub enum CostClass {
     Mul,
     /// Division.
     Div,
-    /// A negation that survives into the code.
+    /// A negation that remains in the code.
     Neg,
     /// A function: square root, sine, ...
     Call,
@@ -21,7 +21,7 @@ pub enum CostClass {
     Logic,
 }
 
-/// Operation counts, one a class.
+/// Operation counts, one per class.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Additions and subtractions.
@@ -36,12 +36,12 @@ pub struct Counts {
     pub call: u64,
     /// Comparisons, selections, minima, absolute values.
     pub logic: u64,
-    /// The sum of the operators' weights: what orders two programs.
+    /// Sum of the operators' weights, by which programs are compared.
     pub weight: u64,
 }
 
 impl Counts {
-    /// Counts one application of `op`: of a composite operator, of each of its steps.
+    /// Counts one application of `op`; of a composite operator, of each of its steps.
     pub fn record(&mut self, op: Op) {
         self.record_many(op, 1);
     }
@@ -66,7 +66,7 @@ impl Counts {
         self.weight += n * u64::from(row.weight);
     }
 
-    /// Arithmetic operations: additions, multiplications, divisions, negations.
+    /// Returns the number of arithmetic operations: additions, multiplications, divisions, negations.
     #[must_use]
     pub fn arithmetic(&self) -> u64 {
         self.add + self.mul + self.div + self.neg

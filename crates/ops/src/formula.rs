@@ -2,26 +2,26 @@
 
 use crate::Op;
 
-/// A formula over the arguments and the value of one application of an operator.
+/// Formula over the arguments and the value of one application of an operator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Formula {
-    /// The argument of this index.
+    /// Argument of this index.
     Arg(usize),
-    /// The value of the application itself: `exp'(x)` is the value, and costs nothing.
+    /// Value of the application itself: `exp'(x)` is the value, and costs nothing.
     Value,
-    /// A constant.
+    /// Constant.
     Const(f64),
-    /// An operator applied to formulas.
+    /// Operator applied to formulas.
     Apply(Op, &'static [Formula]),
 }
 
 impl Formula {
-    /// The partial derivative that is zero everywhere.
+    /// Partial derivative that is zero everywhere.
     pub const ZERO: Self = Self::Const(0.0);
-    /// The partial derivative that is one everywhere.
+    /// Partial derivative that is one everywhere.
     pub const ONE: Self = Self::Const(1.0);
 
-    /// Its operators, each computed once for equal arguments, arguments first.
+    /// Returns its operators, each computed once for equal arguments, arguments first.
     #[must_use]
     pub fn operators(&self) -> Vec<Op> {
         let mut known = Vec::new();

@@ -1,12 +1,11 @@
-//! THE table of scalar operators. Nothing else in Chainrule lists operators.
+//! Table of scalar operators, the only list of operators in Chainrule.
 //!
-//! Each operator is one [`Row`] of [`ROWS`]: its value in `f64`, in integers where it has one, and in
-//! extended precision; its partial derivatives as [`Formula`]s over the same operators; its domain,
-//! its cost, its spelling in F~, C and Rust. Adding an operator is adding a row
-//! (`CONTRIBUTING.md` tells how); the tests walk all rows.
+//! Each operator is one [`Row`] of [`ROWS`]: its value in `f64`, in integers if it has one, and in extended precision;
+//! its partial derivatives as [`Formula`]s over the same operators; its domain, its cost, its spelling in F~, C and
+//! Rust. Adding an operator is adding a row (`CONTRIBUTING.md` describes the steps); the tests check all rows.
 //!
-//! Values come from `chainrule_mathfun` and, where that has no function, from the pure Rust `libm`, so that a
-//! constant folded at compile time is the same number on every machine.
+//! Values come from `chainrule_mathfun` and, for functions missing there, from the pure Rust `libm`, so that a constant
+//! folded at compile time is the same number on every machine.
 //!
 //! ```
 //! use chainrule_ops::{Op, F64, partial};

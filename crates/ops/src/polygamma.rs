@@ -3,8 +3,8 @@
 // The derivative of digamma of this order at x: NaN for an order that is not a natural number up to 60 and at the poles
 // 0, -1, -2, ...
 //
-// Right of 0 sums of terms of one sign are accurate: recurrences lead to where a series converges. Left of 0 they cancel, so
-// the reflection formula leads to the right: with d the distance to the nearest integer,
+// Right of 0 sums of terms of one sign are accurate: recurrences lead to where a series converges. Left of 0 they
+// cancel, so the reflection formula leads to the right: with d the distance to the nearest integer,
 //   psi_n(x) = (-1)^n (psi_n(1 - x) - T(d)), T(d) = sum over all integers m of n! / (d + m)^(n + 1).
 fn cr_polygamma(order: f64, x: f64) -> f64 {
     let is_order = (0.0..=60.0).contains(&order) && order == libm::floor(order);
@@ -39,7 +39,8 @@ fn cr_polygamma(order: f64, x: f64) -> f64 {
     sign * (right - all)
 }
 
-// Digamma right of 0. Between 1 and 3 its distance from its zero, which is a sum of two doubles, times a polynomial over x.
+// Digamma right of 0. Between 1 and 3 its distance from its zero, which is a sum of two doubles, times a polynomial
+// over x.
 fn cr_digamma(x: f64) -> f64 {
     const POLYNOMIAL: [f64; 23] = [
         -8.421727789790498e-12,
@@ -104,8 +105,8 @@ fn cr_digamma(x: f64) -> f64 {
     libm::log(z) - 0.5 / z + sum * w
 }
 
-// Polygamma of order 1 to 60 right of 0: terms of the recurrence up to where the asymptotic series converges, whose first
-// terms and numbers B(2), B(4), ..., B(24) follow (Abramowitz and Stegun, 6.4.6 and 6.4.11).
+// Polygamma of order 1 to 60 right of 0: terms of the recurrence up to where the asymptotic series converges, whose
+// first terms and numbers B(2), B(4), ..., B(24) follow (Abramowitz and Stegun, 6.4.6 and 6.4.11).
 fn cr_polygamma_right(n: f64, x: f64) -> f64 {
     const BERNOULLI: [f64; 12] = [
         1.0 / 6.0,
@@ -165,8 +166,8 @@ fn cr_over_power(c: f64, z: f64, k: f64) -> f64 {
     c / libm::pow(z, half) / libm::pow(z, k - half)
 }
 
-// The derivative of this order of the cotangent, without its sign, as a polynomial in the cotangent c: the first is 1 + c^2, and
-// all coefficients are positive.
+// The derivative of this order of the cotangent, without its sign, as a polynomial in the cotangent c: the first is 1 +
+// c^2, and all coefficients are positive.
 fn cr_cotangent_derivative(n: f64, c: f64) -> f64 {
     let mut polynomial = [0.0; 64];
     polynomial[1] = 1.0;

@@ -2,12 +2,12 @@
 
 use crate::{Algebra, Op};
 
-/// The largest exponent that is written as multiplications.
+/// Maximum exponent that is expanded to multiplications.
 const MAX_CHAIN: f64 = 8.0;
 
-/// `base ** exponent` as a chain of multiplications, with a square root for half an exponent and one division for a negative
-/// one; nothing where there is none, and the operator stays. Over the real numbers: `pow` rounds once, a chain after every
-/// multiplication.
+/// Returns `base ** exponent` as a chain of multiplications, with a square root for half an exponent and one division
+/// for a negative one; `None` if there is no chain, and the operator stays. Over the real numbers: `pow` rounds once, a
+/// chain after every multiplication.
 ///
 /// ```
 /// use chainrule_ops::{F64, power};
@@ -30,7 +30,7 @@ pub fn power<A: Algebra>(algebra: &mut A, base: &A::Value, exponent: f64) -> Opt
     Some(algebra.apply(Op::Div, &[one, power]))
 }
 
-/// For a positive multiple of one half.
+/// Returns the chain for a positive multiple of one half.
 // Recursive on an exponent up to MAX_CHAIN.
 fn chain<A: Algebra>(algebra: &mut A, base: &A::Value, e: f64) -> A::Value {
     if e == 0.5 {
@@ -52,8 +52,9 @@ fn chain<A: Algebra>(algebra: &mut A, base: &A::Value, e: f64) -> A::Value {
     algebra.apply(Op::Mul, &[rest, factor])
 }
 
-/// Whether `x**e` is written as multiplications and a root. Not for 1.5, 2.5 and so on: `x * sqrt(x)` has a derivative
-/// at 0, but its product rule gives `sqrt(x) + x * (0.5 / sqrt(x))`, which is 0 times infinity there. Below 0 there is no
+/// Returns whether `x**e` is expanded to multiplications and a root. Not for 1.5, 2.5 and so on: `x * sqrt(x)` has a
+/// derivative at 0, but its product rule gives `sqrt(x) + x * (0.5 / sqrt(x))`, which is 0 times infinity there. A
+/// negative power has no derivative at 0 that could be lost.
 /// derivative at 0 to lose.
 fn is_chain(e: f64) -> bool {
     e.fract() == 0.0 || e == 0.5 || (e < 0.0 && (2.0 * e).fract() == 0.0)

@@ -4,52 +4,52 @@ use crate::{Algebra, Op};
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 use std::rc::Rc;
 
-/// A number in extended precision.
+/// Number in extended precision.
 pub type Big = BigFloat;
 
-// Results are not rounded correctly in the last place: astro-float repeats with more bits until it can,
-// which never ends for results that are exact, such as 0.25 ** -0.5.
+// Results are not rounded correctly in the last place: astro-float repeats with more bits until it can, which never
+// ends for results that are exact, such as 0.25 ** -0.5.
 const ROUND: RoundingMode = RoundingMode::None;
 
-/// The algebra of extended precision. Holds the cache of constants, so it is made once and passed on.
+/// Algebra of extended precision. It holds the cache of constants, so it is created once and passed on.
 pub struct Precise {
     bits: usize,
     consts: Consts,
-    /// Bernoulli numbers, once they have been used (`special`).
+    /// Bernoulli numbers, computed at their first use (`special`).
     pub(crate) bernoulli: Rc<[Big]>,
 }
 
 impl Precise {
-    /// The default precision.
+    /// Default precision.
     pub const BITS: usize = 384;
 
-    /// An algebra of [`Self::BITS`] bits.
+    /// Returns an algebra of [`Self::BITS`] bits.
     ///
     /// # Panics
-    /// When memory runs out.
+    /// Panics if memory is exhausted.
     #[must_use]
     pub fn new() -> Self {
         Self { bits: Self::BITS, consts: Consts::new().expect("memory for a few constants"), bernoulli: Rc::new([]) }
     }
 
-    /// The number `c`, exactly.
+    /// Returns the number `c`, exactly.
     #[must_use]
     pub fn from_f64(&self, c: f64) -> Big {
         if c != 0.0 && c.abs() < f64::MIN_POSITIVE {
-            // astro-float 0.9 takes subnormal doubles for half of what they are. Both factors are exact.
+            // astro-float 0.9 reads subnormal doubles as half their value. Both factors are exact.
             let up = 18_014_398_509_481_984.0;
             return self.div(&Big::from_f64(c * up, self.bits), &Big::from_f64(up, self.bits));
         }
         Big::from_f64(c, self.bits)
     }
 
-    /// Not a number.
+    /// Returns NaN.
     #[must_use]
     pub fn nan(&self) -> Big {
         Big::nan(None)
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     #[must_use]
     pub fn as_f64(&self, x: &Big) -> f64 {
         if x.is_nan() {
@@ -76,25 +76,25 @@ impl Precise {
         self.from_f64(f64::from(u8::from(b)))
     }
 
-    /// `a < b`; false when either is not a number.
+    /// Returns `a < b`; false if either is NaN.
     #[must_use]
     pub fn less(&self, a: &Big, b: &Big) -> bool {
         a.cmp(b).is_some_and(|c| c < 0)
     }
 
-    /// `a == b`; false when either is not a number.
+    /// Returns `a == b`; false if either is NaN.
     #[must_use]
     pub fn equal(&self, a: &Big, b: &Big) -> bool {
         a.cmp(b) == Some(0)
     }
 
-    /// `-a`.
+    /// Returns `-a`.
     #[must_use]
     pub fn neg(&self, a: &Big) -> Big {
         a.neg()
     }
 
-    /// `a` raised to a natural power.
+    /// Returns `a` raised to a natural power.
     #[must_use]
     pub fn powi(&self, a: &Big, n: usize) -> Big {
         a.powi(n, self.bits, ROUND)
@@ -106,7 +106,7 @@ impl Precise {
     }
 
     pub(crate) fn pow(&mut self, a: &Big, b: &Big) -> Big {
-        // Big's own pow is NaN for negative bases; integer exponents have a meaning there.
+        // The library's `pow` is NaN for negative bases; integer exponents are defined there.
         if b.is_zero() {
             return self.from_f64(1.0);
         }

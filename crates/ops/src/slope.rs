@@ -1,8 +1,8 @@
 //! Products of the chain rule in which a zero meets an infinity.
 //!
-//! A direction that is zero contributes zero, whatever it is multiplied with: 0 times infinity would be no number. Hardly any
-//! product needs a test for that. A [`Factor`] says where a partial derivative is infinite and where it is zero, [`multiply`]
-//! chooses the product from those of its factors.
+//! A direction that is zero contributes zero, whatever it is multiplied with: 0 times infinity would be no number.
+//! Hardly any product needs a test for that. A [`Factor`] says where a partial derivative is infinite and where it is
+//! zero, [`multiply`] chooses the product from those of its factors.
 
 use crate::{Algebra, Formula, Op};
 
@@ -14,8 +14,8 @@ pub enum Slope {
     Finite,
     /// Where the value is infinite or no number too: a zero direction hides it.
     Pole,
-    /// Where the value has overflowed. A function that saturates makes a finite number of it again, and has the slope 0 there,
-    /// which hides it.
+    /// Where the value has overflowed. A function that saturates makes a finite number of it again, and has the slope 0
+    /// there, which hides it.
     Overflow,
     /// Where the value is finite: any zero hides it.
     Border,
@@ -44,20 +44,21 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// A number.
+    /// Returns a number.
     #[must_use]
     pub fn constant(c: f64) -> Self {
         let slope = if c.is_finite() { Slope::Finite } else { Slope::Border };
         Self { slope, zero: if c == 0.0 { Zero::Direction } else { Zero::Never }, saturates: false }
     }
 
-    /// A component of a direction, or of a cotangent.
+    /// Returns a component of a direction, or of a cotangent.
     #[must_use]
     pub fn direction(slope: Slope, saturates: bool) -> Self {
         Self { slope, zero: Zero::Direction, saturates }
     }
 
-    /// The partial derivative of `op` by argument `idx`; `constant` gives the number that an argument is known to be.
+    /// Returns the partial derivative of `op` by argument `idx`; `constant` gives the number that an argument is known
+    /// to be.
     #[must_use]
     pub fn partial(op: Op, idx: usize, constant: impl Fn(usize) -> Option<f64>) -> Self {
         let row = op.row();
@@ -82,8 +83,8 @@ impl Factor {
         }
     }
 
-    /// Their product. An infinity that the zeros of a partial derivative hide is hidden once: what is multiplied with the product
-    /// is taken not to meet it.
+    /// Their product. An infinity that the zeros of a partial derivative hide is hidden once: what is multiplied with
+    /// the product is taken not to meet it.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         let left = |of: Self, by: Self| match of.slope {
@@ -119,7 +120,7 @@ fn is_never_zero(formula: &Formula) -> bool {
     }
 }
 
-/// The product of two factors: `a * b`, or one that a zero of `a`, of `b` or of either makes zero.
+/// Returns the product of two factors: `a * b`, or one that a zero of `a`, of `b` or of either makes zero.
 pub fn multiply<A: Algebra>(algebra: &mut A, (a, of_a): (A::Value, Factor), (b, of_b): (A::Value, Factor)) -> A::Value {
     let (op, args) = match (of_a.hides(of_b), of_b.hides(of_a)) {
         (false, false) => (Op::Mul, [a, b]),

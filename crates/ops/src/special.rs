@@ -1,13 +1,13 @@
 //! Functions that neither `libm` nor `astro-float` has: polygamma in doubles (`polygamma.rs`); erf, lgamma and
 //! polygamma in extended precision.
 //!
-//! Polygamma and lgamma in extended precision: the argument is raised past a threshold by the recurrence, then the
-//! asymptotic series with Bernoulli numbers is summed (Abramowitz and Stegun, 6.1.41 and 6.4.11).
+//! Polygamma and lgamma in extended precision: the recurrence shifts the argument past a threshold, then the asymptotic
+//! series with Bernoulli numbers is summed (Abramowitz and Stegun, 6.1.41 and 6.4.11).
 
 use crate::precise::{Big, Precise};
 use std::rc::Rc;
 
-/// The largest power of two that is not above |x|, from 2^-1022 on; 1 where x is 0, infinite or NaN.
+/// Returns the largest power of two that is not above |x|, from 2^-1022 on; 1 if x is 0, infinite or NaN.
 pub fn binade(x: f64) -> f64 {
     let size = x.abs();
     if size == 0.0 || !size.is_finite() {
@@ -20,17 +20,17 @@ pub fn binade(x: f64) -> f64 {
 // Emitted Rust has the same text.
 include!("polygamma.rs");
 
-/// Largest order of polygamma that is computed; beyond it the value is NaN.
+/// Maximum order of polygamma; beyond it the value is NaN.
 const MAX_ORDER: f64 = 60.0;
 
-/// The n-th derivative of digamma at `x`; NaN for an `order` that is not a natural number up to 60 and at the poles
-/// `x = 0, -1, -2, ...`.
+/// Returns the n-th derivative of digamma at `x`; NaN for an `order` that is not a natural number up to 60 and at the
+/// poles `x = 0, -1, -2, ...`.
 #[must_use]
 pub fn polygamma(order: f64, x: f64) -> f64 {
     cr_polygamma(order, x)
 }
 
-/// Bernoulli numbers B(2), B(4), ..., B(2 [`PRECISE_TERMS`]), by the recurrence of A&S 23.1.1.
+/// Returns the Bernoulli numbers B(2), B(4), ..., B(2 [`PRECISE_TERMS`]), by the recurrence of A&S 23.1.1.
 fn bernoulli(ctx: &mut Precise) -> Rc<[Big]> {
     if !ctx.bernoulli.is_empty() {
         return Rc::clone(&ctx.bernoulli);
@@ -64,7 +64,7 @@ const PRECISE_TERMS: usize = 40;
 /// With 40 terms the series' last term at 60 is below 2^-256.
 const PRECISE_SHIFT: f64 = 60.0;
 
-/// log |gamma(x)| in extended precision, for `x > 0`; NaN otherwise.
+/// Returns log |gamma(x)| in extended precision, for `x > 0`; NaN otherwise.
 pub fn lgamma_precise(ctx: &mut Precise, x: &Big) -> Big {
     let zero = ctx.from_f64(0.0);
     let one = ctx.from_f64(1.0);
@@ -100,7 +100,7 @@ pub fn lgamma_precise(ctx: &mut Precise, x: &Big) -> Big {
     ctx.sub(&sum, &log_product)
 }
 
-/// Polygamma in extended precision; NaN where [`polygamma`] is.
+/// Returns polygamma in extended precision; NaN if [`polygamma`] is.
 pub fn polygamma_precise(ctx: &mut Precise, order: &Big, x: &Big) -> Big {
     let (n, x64) = (ctx.as_f64(order), ctx.as_f64(x));
     if !(0.0..=MAX_ORDER).contains(&n) || n.fract() != 0.0 || x64.is_nan() || x64 < -1e6 || (x64 <= 0.0 && x.is_int()) {
@@ -163,8 +163,8 @@ pub fn polygamma_precise(ctx: &mut Precise, order: &Big, x: &Big) -> Big {
     if n.is_multiple_of(2) { ctx.neg(&sum) } else { sum }
 }
 
-/// erf in extended precision: the series 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (1 3 5 ... (2n+1))
-/// (A&S 7.1.6), all terms of one sign. erf is 1 to working precision beyond |x| = 14.
+/// Returns erf in extended precision: the series 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (1 3 5 ... (2n+1)) (A&S
+/// 7.1.6), all terms of one sign. erf is 1 to working precision beyond |x| = 14.
 pub fn erf_precise(ctx: &mut Precise, x: &Big) -> Big {
     let x64 = ctx.as_f64(x);
     if x64.is_nan() {

@@ -1,8 +1,8 @@
-//! Steps of composite operators: in an order that loses no accuracy, without intermediate results that over- or underflow
-//! where the result does not.
+//! Steps of composite operators: in an order that loses no accuracy, without intermediate over- or underflow unless the
+//! result over- or underflows.
 //!
-//! Two arguments are divided by the larger one first: then one of them is 1 or -1, and the sum of their squares lies between
-//! 1 and 2.
+//! Two arguments are divided by the larger one first: then one of them is 1 or -1, and the sum of their squares lies
+//! between 1 and 2.
 
 use crate::algebra::{F64, evaluate};
 use crate::formula::Formula::{self, Apply, Arg, Const};
@@ -12,7 +12,7 @@ const A0: Formula = Arg(0);
 const A1: Formula = Arg(1);
 const ONE: Formula = Const(1.0);
 
-/// The value of `steps` at `args`.
+/// Returns the value of `steps` at `args`.
 pub(crate) fn value(steps: &Formula, args: &[f64]) -> f64 {
     evaluate(&mut F64, steps, args, &f64::NAN)
 }
@@ -40,9 +40,9 @@ pub(crate) const SECH_SQUARE: Formula =
 
 /// |x|, but not more than 32, where exp(-x^2) is 0.
 const SIZE: Formula = Apply(Min, &[Apply(Abs, &[A0]), Const(32.0)]);
-/// That to 20 binary digits behind the point, so that its square is exact.
+/// The size rounded down to 20 binary digits after the point, so that its square is exact.
 const HEAD: Formula = Apply(Mul, &[Apply(Floor, &[Apply(Mul, &[SIZE, Const(1_048_576.0)])]), Const(1.0 / 1_048_576.0)]);
-/// The square of the size less that of the head: at most 2^-14.
+/// The square of the size minus that of the head: at most 2^-14.
 const REST: Formula = Apply(Mul, &[Apply(Sub, &[SIZE, HEAD]), Apply(Add, &[SIZE, HEAD])]);
 const REST_HALF: Formula = Apply(Mul, &[Const(0.5), REST]);
 
@@ -85,7 +85,7 @@ pub(crate) const ANGLE_RATE: Formula = Apply(Div, &[Apply(Div, &[SECOND, SQUARES
 const FIRST_HALF: Formula = Apply(Mul, &[Const(0.5), A0]);
 const SECOND_HALF: Formula = Apply(Mul, &[Const(0.5), A1]);
 
-/// The difference of the arguments comes before they are rounded by a division. Halves, so that the sum does not overflow.
+/// The arguments are subtracted before a division rounds them. Halves, so that the sum does not overflow.
 pub(crate) const ANGLE_BEND: Formula = Apply(
     Div,
     &[
@@ -121,7 +121,8 @@ pub(crate) const DIRECTION_COSINE: Formula = Apply(Div, &[FIRST, ROOT]);
 
 const CUBE: Formula = Apply(Mul, &[SQUARES, ROOT]);
 
-/// One factor is divided by the larger argument before they are multiplied: their product may underflow where that does not.
+/// One factor is divided by the larger argument before they are multiplied: their product may underflow although the
+/// result does not.
 pub(crate) const HYPOT_BEND: Formula = Apply(Mul, &[Apply(Div, &[SECOND, CUBE]), Apply(Div, &[SECOND, LARGER])]);
 
 pub(crate) const HYPOT_TWIST: Formula = Apply(Div, &[Apply(Div, &[Apply(Mul, &[FIRST, SECOND]), CUBE]), LARGER]);

@@ -1,14 +1,14 @@
-//! The rows.
+//! Rows of the operator table.
 //!
-//! Long: one table, a row for each operator.
+//! Long: one table, with one row per operator.
 //!
 //! Conventions, which every backend follows:
-//! - Booleans are 1 and 0 where they are numbers; any other number than 0 counts as true.
-//! - `min(a, b)` is `b < a ? b : a` and `max(a, b)` is `a < b ? b : a`, so an argument that is NaN in
-//!   the first place stays, one in the second place is passed over; ties differentiate by the first.
-//! - At kinks the partial is: `abs'(0) = sign(0) = 0`; `floor`, `ceil` and `sign` have derivative 0.
-//! - `a ** b` by `b` is 0 where `a <= 0`: there the function is defined at integers `b` only, and the
-//!   exponent is taken for locally constant. `a ** b` by `a` is 0 where `b = 0`, whatever `a`.
+//! - Booleans are 1 and 0 as numbers; every number except 0 counts as true.
+//! - `min(a, b)` is `b < a ? b : a` and `max(a, b)` is `a < b ? b : a`, so a NaN as the first argument is the result,
+//!   and a NaN as the second is ignored; ties differentiate by the first.
+//! - At kinks, the partials are: `abs'(0) = sign(0) = 0`; `floor`, `ceil` and `sign` have derivative 0.
+//! - `a ** b` by `b` is 0 for `a <= 0`: there the function is defined only at integers `b`, and the exponent is treated
+//!   as locally constant. `a ** b` by `a` is 0 for `b = 0` and any `a`.
 //! - Integer division and remainder round to minus infinity.
 
 use crate::formula::Formula::{self, Apply, Arg, Const, Value};
@@ -16,83 +16,83 @@ use crate::precise::{Big, Precise};
 use crate::{CostClass, Slope, special, steps};
 use chainrule_mathfun::{self as mathfun, Function};
 
-/// What an argument or a result is.
+/// Type of an argument or a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// A number: a double, or an integer where the row has an integer value.
+    /// Number: a double, or an integer if the row has an integer value.
     Num,
-    /// A truth value.
+    /// Truth value.
     Bool,
 }
 
-/// Where an operator is defined.
+/// Domain of an operator.
 #[derive(Clone, Copy)]
 pub struct Domain {
-    /// For messages: `x > 0`.
+    /// Text for messages: `x > 0`.
     pub text: &'static str,
-    /// Whether the arguments lie inside, where the operator is also differentiable.
+    /// Returns whether the arguments are inside, where the operator is also differentiable.
     pub contains: fn(&[f64]) -> bool,
 }
 
-/// How a backend writes an operator: `{0}`, `{1}`, `{2}` stand for the arguments, which are atoms.
+/// Template with which a backend writes an operator: `{0}`, `{1}`, `{2}` stand for the arguments, which are atoms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spelling {
-    /// The expression.
+    /// Expression.
     pub template: &'static str,
-    /// The definition of a helper that the expression needs, or nothing. Equal helpers are written once.
+    /// Definition of a helper that the expression needs. Equal helpers are written once.
     pub helper: Option<&'static str>,
 }
 
-/// A value in integers; `None` for overflow and division by zero.
+/// Value in integers; `None` for overflow and division by zero.
 pub type IntValue = fn(&[i64]) -> Option<i64>;
 
-/// One operator.
+/// Row of an operator.
 pub struct Row {
-    /// The operator itself.
+    /// Operator itself.
     pub op: Op,
-    /// Its name in F~ (as a function) and in dumps.
+    /// Name in F~ (as a function) and in dumps.
     pub name: &'static str,
-    /// Its infix or prefix symbol in F~, if it has one.
+    /// Infix or prefix symbol in F~, if it has one.
     pub symbol: Option<&'static str>,
-    /// What the arguments are.
+    /// Types of the arguments.
     pub args: &'static [Type],
-    /// What the result is.
+    /// Type of the result.
     pub result: Type,
-    /// Whether the arguments may be swapped (two arguments).
+    /// Whether the arguments may be exchanged (two arguments).
     pub commutative: bool,
-    /// Its value in doubles.
+    /// Value in doubles.
     pub value: fn(&[f64]) -> f64,
-    /// The function of `chainrule_mathfun` that `value` is, where it is one: it has forms in lanes, addresses
-    /// for native code and text for emitted Rust, all of the same bits. Of [`Op::Sin`] and [`Op::Cos`] of the same
-    /// argument, `Function::SinCos` gives both.
+    /// Function of `chainrule_mathfun` that computes `value`, if there is one: it has forms in lanes, addresses for
+    /// native code and text for emitted Rust, with identical bits. For [`Op::Sin`] and [`Op::Cos`] of the same
+    /// argument, `Function::SinCos` computes both.
     pub elementary: Option<Function>,
-    /// Its value in integers, where it has one; `None` inside for overflow and division by zero.
+    /// Value in integers, if it has one; it returns `None` for overflow and division by zero.
     pub int: Option<IntValue>,
-    /// Its value in extended precision.
+    /// Value in extended precision.
     pub precise: fn(&mut Precise, &[Big]) -> Big,
-    /// Its partial derivatives, one an argument.
+    /// Partial derivatives, one per argument.
     pub partials: &'static [Formula],
-    /// Where partial derivatives are infinite or no number.
+    /// Arguments at which partial derivatives are infinite or NaN.
     pub slope: Slope,
-    /// Whether its value may be finite where an argument is infinite, and a partial derivative is 0 there.
+    /// Whether its value may be finite at an infinite argument, with a partial derivative of 0.
     pub saturates: bool,
-    /// Where it is defined and differentiable.
+    /// Domain in which it is defined and differentiable.
     pub domain: Domain,
-    /// Steps of a composite operator: the operators that compute it, which kernels hold in its place. Simplification
-    /// sees the composite operator only, so that the order of the steps, on which accuracy depends, stays.
+    /// Steps of a composite operator: the operators that compute it, which replace it in kernels. Simplification sees
+    /// only the composite operator, so that the order of the steps, on which accuracy depends, is preserved.
     pub steps: Option<Formula>,
-    /// How it is counted.
+    /// Class in which it is counted.
     pub cost: CostClass,
-    /// Weight in the one sum that orders programs; an addition weighs 1, a composite operator as much as its steps.
+    /// Weight by which programs are compared; an addition weighs 1, a composite operator as much as its steps.
     pub weight: u32,
-    /// C99, on doubles. Comparisons and connectives give an `int` that is 0 or 1.
+    /// C99, on doubles. Comparisons and connectives return an `int` that is 0 or 1.
     pub c: Spelling,
-    /// C99, on `int64_t`, where the row has an integer value.
+    /// C99, on `int64_t`, if the row has an integer value.
     pub c_int: Option<Spelling>,
-    /// Rust, on `f64`. Comparisons and connectives give a `bool`. Methods are those of the standard library;
-    /// what it lacks is called in the crate `libm`, whose functions have the names of `math.h`.
+    /// Rust, on `f64`. Comparisons and connectives return a `bool`. Methods are those of the standard library; missing
+    /// functions are called in the crate `libm`, whose functions have the names of `math.h`.
     pub rust: Spelling,
-    /// Rust, on `i64`, where the row has an integer value: an `Option` where it has none for some integers.
+    /// Rust, on `i64`, if the row has an integer value: an `Option` if it is undefined for some integers.
     pub rust_int: Option<Spelling>,
 }
 
@@ -192,7 +192,7 @@ const TWICE_A1: Formula = Apply(Mul, &[Const(2.0), A1]);
 const N: Type = Type::Num;
 const B: Type = Type::Bool;
 
-/// What a row is when it does not say otherwise: a function of one number that C and Rust call.
+/// Defaults of a row: a function of one number that C and Rust call.
 const DEFAULT: Row = Row {
     op: Op::Neg,
     name: "",
@@ -219,7 +219,7 @@ const DEFAULT: Row = Row {
 
 macro_rules! operators {
     ($($(#[$meta:meta])* $op:ident { $($row:tt)* })*) => {
-        /// A scalar operator. Everything about it is in its [`Row`].
+        /// Scalar operator. Its [`Row`] defines all of its properties.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum Op {
@@ -227,7 +227,7 @@ macro_rules! operators {
         }
 
         /// All operators, in the order of [`Op`].
-        // Select has no default left.
+        // Select overrides every default.
         #[allow(clippy::needless_update)]
         pub static ROWS: &[Row] = &[
             $(Row { op: Op::$op, $($row)*, ..DEFAULT },)*
@@ -318,8 +318,8 @@ operators! {
         value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
         slope: Slope::Border,
         partials: &[
-            // b - 1 is exact from 1/2 on, and for multiples of 1/2. Elsewhere its rounding error would be multiplied by the
-            // logarithm of the base; there a ** b is neither too large nor too small to be divided by the base.
+            // b - 1 is exact from 1/2 on, and for multiples of 1/2. Otherwise its rounding error would be multiplied by
+            // the logarithm of the base; there a ** b is neither too large nor too small to be divided by the base.
             Apply(Select, &[
                 Apply(Op::Eq, &[A1, Const(0.0)]),
                 Const(0.0),
@@ -542,7 +542,7 @@ operators! {
         rust: helper("cr_sign({0})", "fn cr_sign(x: f64) -> f64 {\n    if x > 0.0 {\n        1.0\n    } else if x < 0.0 {\n        -1.0\n    } else if x == 0.0 {\n        0.0\n    } else {\n        x\n    }\n}\n"),
         rust_int: Some(plain("{0}.signum()"))
     }
-    /// The smaller.
+    /// The smaller argument.
     Min {
         name: "min", args: &[N, N],
         value: |a| if a[1] < a[0] { a[1] } else { a[0] }, int: Some(|a| Some(a[0].min(a[1]))),
@@ -557,7 +557,7 @@ operators! {
         rust: plain("if {1} < {0} { {1} } else { {0} }"),
         rust_int: Some(plain("{0}.min({1})"))
     }
-    /// The larger.
+    /// The larger argument.
     Max {
         name: "max", args: &[N, N],
         value: |a| if a[0] < a[1] { a[1] } else { a[0] }, int: Some(|a| Some(a[0].max(a[1]))),
@@ -623,7 +623,7 @@ operators! {
         weight: 60,
         c: helper("cr_polygamma(0.0, {0})", POLYGAMMA_C), rust: helper("cr_polygamma(0.0, {0})", POLYGAMMA_RUST)
     }
-    /// The derivative of digamma of the order given first, a natural number.
+    /// The derivative of digamma of an order, which is the first argument, a natural number.
     Polygamma {
         name: "polygamma", args: &[N, N],
         value: |a| special::polygamma(a[0], a[1]), precise: |p, a| special::polygamma_precise(p, &a[0], &a[1]),
@@ -633,8 +633,8 @@ operators! {
         weight: 100,
         c: helper("cr_polygamma({0}, {1})", POLYGAMMA_C), rust: helper("cr_polygamma({0}, {1})", POLYGAMMA_RUST)
     }
-    /// The largest power of two that is not above |x|, from 2^-1022 on; 1 where x is 0, infinite or no number: what numbers of
-    /// that size are scaled by, without rounding.
+    /// The largest power of two that is not above |x|, from 2^-1022 on; 1 if x is 0, infinite or NaN: a scale for
+    /// numbers of that size, without rounding.
     Binade {
         name: "binade",
         value: |a| special::binade(a[0]),
@@ -699,8 +699,8 @@ operators! {
         ])],
         cost: CostClass::Div, weight: 11
     }
-    /// x / (x^2 + y^2), arguments in the order y, x: the slope of atan2 by y, and by x with the arguments swapped, but for the
-    /// sign. With both divided by the larger one no square over- or underflows.
+    /// x / (x^2 + y^2), arguments in the order y, x: the slope of atan2 by y, and by x with the arguments swapped, but
+    /// for the sign. With both divided by the larger one no square over- or underflows.
     AngleRate {
         name: "angleRate", args: &[N, N],
         value: |a| steps::value(&steps::ANGLE_RATE, a), steps: Some(steps::ANGLE_RATE),
@@ -806,7 +806,7 @@ operators! {
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 33
     }
-    /// x * y, but 0 where x is 0, whatever y is: a direction times a partial derivative.
+    /// x * y, but 0 if x is 0, for any y: a direction times a partial derivative.
     MaskedMul {
         name: "maskedMul", args: &[N, N],
         value: |a| steps::value(&steps::MASKED_MUL, a), steps: Some(steps::MASKED_MUL),
@@ -816,7 +816,7 @@ operators! {
         domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
         cost: CostClass::Mul, weight: 3
     }
-    /// x * y, but 0 where one of them is 0, whatever the other one is.
+    /// x * y, but 0 if one of them is 0, for any value of the other.
     StrongMul {
         name: "strongMul", args: &[N, N], commutative: true,
         value: |a| steps::value(&steps::STRONG_MUL, a), steps: Some(steps::STRONG_MUL),
@@ -886,8 +886,8 @@ operators! {
         cost: CostClass::Logic, weight: 1,
         c: plain("!{0}"), rust: plain("!{0}")
     }
-    /// The second argument where the first is true, the third where it is false; the other one is
-    /// never looked at, not even if it is NaN.
+    /// The second argument if the first is true, the third if it is false; the other one is never read, not even if it
+    /// is NaN.
     Select {
         name: "select", args: &[B, N, N],
         value: |a| if is_true(a[0]) { a[1] } else { a[2] },
@@ -902,8 +902,8 @@ operators! {
     }
 }
 
-/// What is asked of rows most, in one line of a cache: how many arguments there are in the two lowest bits, above them a
-/// bit for each that is a truth value, then one for the result, and one for a composite operator.
+/// The most frequently read properties of rows, in one cache line: the number of arguments in the two lowest bits,
+/// above them a bit for each that is a truth value, then one for the result, and one for a composite operator.
 static TYPES: [u8; ROWS.len()] = {
     let mut types = [0; ROWS.len()];
     let mut i = 0;
@@ -924,27 +924,27 @@ static TYPES: [u8; ROWS.len()] = {
 };
 
 impl Op {
-    /// Its row.
+    /// Returns its row.
     #[must_use]
     #[inline]
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
 
-    /// Its name in dumps, and in F~ as a function.
+    /// Returns its name in dumps, and in F~ as a function.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of arguments.
     #[must_use]
     #[inline]
     pub const fn arity(self) -> usize {
         (TYPES[self as usize] & 3) as usize
     }
 
-    /// Whether its arguments and its result are numbers.
+    /// Returns whether its arguments and its result are numbers.
     #[must_use]
     #[inline]
     pub const fn is_numeric(self) -> bool {
@@ -958,37 +958,37 @@ impl Op {
         TYPES[self as usize] & 0b100_0000 != 0
     }
 
-    /// Whether its result is a truth value.
+    /// Returns whether its result is a truth value.
     #[must_use]
     #[inline]
     pub fn gives_truth(self) -> bool {
         TYPES[self as usize] & 32 != 0
     }
 
-    /// Its value in doubles.
+    /// Returns its value in doubles.
     #[must_use]
     pub fn value(self, args: &[f64]) -> f64 {
         (self.row().value)(args)
     }
 
-    /// Its partial derivatives, one an argument.
+    /// Returns its partial derivatives, one per argument.
     #[must_use]
     pub fn partials(self) -> &'static [Formula] {
         self.row().partials
     }
 
-    /// Whether the arguments may be swapped.
+    /// Returns whether the arguments may be exchanged.
     #[must_use]
     pub fn is_commutative(self) -> bool {
         self.row().commutative
     }
 
-    /// All operators.
+    /// Returns all operators.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter().map(|row| row.op)
     }
 
-    /// The operator that F~ calls by this function name.
+    /// Returns the operator with this function name in F~.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         ROWS.iter().find(|row| row.name == name).map(|row| row.op)

@@ -1,7 +1,7 @@
-//! Values and partial derivatives of all operators as doubles compute the formulas of the table, against extended precision.
-//! `chainrule-bench accuracy` takes more points, `accuracy` of `chainrule` compiled code.
+//! Values and partial derivatives of all operators, as computed in doubles by the formulas of the table, against
+//! extended precision. `chainrule-bench accuracy` takes more points, `accuracy` of `chainrule` tests compiled code.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/sweep.rs"]
@@ -36,7 +36,7 @@ fn formulas_are_accurate_over_all_exponents() {
     assert!(n_checked > 15_000, "{n_checked}");
 }
 
-/// The slope of each of these at a point, and the second one, which are doubles nearly.
+/// Checks the first and second derivative of each of these at a point; they are almost exactly doubles.
 #[test]
 fn slopes_at_awkward_points() {
     let slope = |op, of, point: &[f64]| sweep::result(&mut F64, op, of, point, |x| *x == 0.0);

@@ -3,7 +3,7 @@
 
 use chainrule_ops::{Algebra, Big, Counts, F64, Formula, Op, Precise, ROWS, Type, partial};
 
-/// Points where the operator is defined, taken from a fixed grid of awkward numbers.
+/// Returns points in the domain of the operator, from a fixed grid of awkward numbers.
 fn points(op: Op) -> Vec<Vec<f64>> {
     let grid = [-7.25, -2.0, -1.5, -0.75, -0.3, -1e-3, 1e-3, 0.25, 0.5, 0.9, 1.0, 1.75, 2.0, 3.0, 8.5];
     let row = op.row();
@@ -30,7 +30,7 @@ fn rows_stand_in_order_and_have_a_partial_for_each_argument() {
         assert_eq!(row.op as usize, i, "{:?}", row.op);
         assert_eq!(row.partials.len(), row.args.len(), "{:?}", row.op);
         assert_eq!(Op::by_name(row.name), Some(row.op), "{:?}'s name is taken", row.op);
-        // What stands for several operators is written as these.
+        // Composite operators are written as their steps.
         let written = [row.c.template, row.rust.template].map(|template| !template.is_empty());
         assert_eq!(written, [row.steps.is_none(); 2], "{:?}", row.op);
         assert_eq!(row.op.has_steps(), row.steps.is_some(), "{:?}", row.op);
@@ -86,7 +86,7 @@ fn doubles_agree_with_extended_precision() {
                 op if op.has_steps() => 1e-15,
                 _ => 4e-16,
             };
-            // The remainder of a division that rounds is exact to the size of the dividend only.
+            // The remainder of a rounding division is exact only relative to the size of the dividend.
             let size = if op == Op::Mod { point[0].abs() } else { exact.abs().max(1e-3) };
             let error = (value - exact).abs();
             assert!(error <= tolerance * size, "{op:?}{point:?}: {value} is not {exact}");
@@ -108,7 +108,7 @@ fn doubles_survive_extended_precision() {
     assert_eq!(ctx.as_f64(&ctx.div(&least, &tiny)), 2f64.powi(52));
 }
 
-/// What backends take in lanes is what the row's value is.
+/// Checks that the elementary function of a row, used by backends in lanes, equals the row's value.
 #[test]
 fn values_are_the_bits_of_the_elementary_functions() {
     let mut n_elementary = 0;
@@ -144,7 +144,7 @@ fn partials_agree_with_central_differences_in_extended_precision() {
         let row = op.row();
         for point in points(op) {
             for idx in 0..row.args.len() {
-                // Booleans and the order of polygamma are no continuous arguments.
+                // Booleans and the order of polygamma are not continuous arguments.
                 if row.args[idx] == Type::Bool || (op == Op::Polygamma && idx == 0) {
                     continue;
                 }
@@ -159,7 +159,7 @@ fn partials_agree_with_central_differences_in_extended_precision() {
                 let run = ctx.add(&step, &step);
                 let numeric = ctx.div(&rise, &run);
                 let (s, n) = (ctx.as_f64(&symbolic), ctx.as_f64(&numeric));
-                // 1e-30 but for constants of formulas that are doubles (erf's 2/sqrt(pi)).
+                // 1e-30 except for formulas with constants that are doubles (erf's 2/sqrt(pi)).
                 assert!((s - n).abs() <= 1e-15 * n.abs().max(1e-10), "d{op:?}/d{idx} at {point:?}: {s} is not {n}");
             }
         }

@@ -1,13 +1,13 @@
-//! Arguments for operators: special doubles, neighbours of special points, all exponents; and errors in ulp against extended
-//! precision.
+//! Arguments for operators: special doubles, neighbours of special points, all exponents; and errors in ulp against
+//! extended precision.
 
 use chainrule_ops::{Algebra, Big, Op, Precise, Type, partial};
 
-/// Random numbers, the same on each run (xorshift64*, Vigna 2016).
+/// Deterministic random numbers (xorshift64*, Vigna 2016).
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence of its own for a seed.
+    /// Returns a separate sequence for each seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -19,7 +19,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Uniform in an interval.
+    /// Returns a uniform number in an interval.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -28,7 +28,7 @@ impl Random {
         if self.bits() >> 63 == 0 { 1.0 } else { -1.0 }
     }
 
-    /// A finite double, all exponents and both signs alike.
+    /// Returns a finite double, with uniform exponent and sign.
     fn finite(&mut self) -> f64 {
         loop {
             let x = f64::from_bits(self.bits());
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// Points where formulas change, overflow, underflow or cancel.
+/// Returns points at which formulas change, overflow, underflow or cancel.
 fn centres(op: Op) -> Vec<f64> {
     let mut all = vec![
         0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 10.0, 18.0, 19.0, 20.0, 26.0, 27.0, 36.0, 40.0, 50.0, 354.0, 700.0,
@@ -59,7 +59,7 @@ fn centres(op: Op) -> Vec<f64> {
     all
 }
 
-/// Intervals from which arguments are drawn uniformly.
+/// Returns the interval from which arguments are drawn uniformly.
 fn interval(op: Op) -> (f64, f64) {
     match op {
         Op::Sin | Op::Cos | Op::Tan => (-100.0, 100.0),
@@ -71,7 +71,7 @@ fn interval(op: Op) -> (f64, f64) {
     }
 }
 
-/// An argument of an operator of one number, or one of two.
+/// Returns an argument of an operator of one number, or one of two.
 fn number(op: Op, random: &mut Random, centres: &[f64]) -> f64 {
     let (low, high) = interval(op);
     match random.bits() % 6 {
@@ -88,7 +88,7 @@ fn number(op: Op, random: &mut Random, centres: &[f64]) -> f64 {
     }
 }
 
-/// `many` points of an operator on numbers, inside its finite domain.
+/// Returns `many` points of an operator on numbers, inside its finite domain.
 pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
     let mut random = Random::new(op as u64);
     let centres = centres(op);
@@ -114,7 +114,7 @@ pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
                 }
             }
             Op::Pow => {
-                // Results that are no double tell little.
+                // Results that are not doubles are of little use.
                 if random.bits().is_multiple_of(2) {
                     point[0] = point[0].abs();
                     point[1] = random.between(-740.0, 740.0) / point[0].ln();
@@ -131,12 +131,12 @@ pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
     all
 }
 
-/// Whether a point is one where the operator is swept.
+/// Returns whether the operator is swept at a point.
 pub fn inside(op: Op, point: &[f64]) -> bool {
     let x = point[0];
     point.iter().all(|x| x.is_finite())
         && match op {
-            // Extended precision has no more digits than these arguments take.
+            // Extended precision has too few digits for larger arguments.
             Op::Sin | Op::Cos | Op::Tan => x.abs() < 1e15,
             Op::Digamma => x > -60.0 && !(x <= 0.0 && x.fract() == 0.0),
             Op::Polygamma => point[1] > -60.0 && !(point[1] <= 0.0 && point[1].fract() == 0.0),
@@ -146,7 +146,7 @@ pub fn inside(op: Op, point: &[f64]) -> bool {
         }
 }
 
-/// The operators that are swept: those of numbers with a number as a result, which have a slope somewhere.
+/// Returns the swept operators: those of numbers with a number as a result and a nonzero derivative somewhere.
 pub fn swept() -> Vec<Op> {
     Op::all()
         .filter(|op| op.row().args.iter().all(|ty| *ty == Type::Num) && op.row().result == Type::Num)
@@ -154,18 +154,19 @@ pub fn swept() -> Vec<Op> {
         .collect()
 }
 
-/// A result of an operator: its value, or a partial derivative by the arguments named.
+/// Result of an operator: its value, or a partial derivative by these arguments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Of {
-    /// The value.
+    /// Value.
     Value,
-    /// A first partial derivative.
+    /// First partial derivative.
     First(usize),
-    /// A second one: by the first argument named, then by the second.
+    /// Second partial derivative: by the first index, then by the second.
     Second(usize, usize),
 }
 
-/// The order of derivative that an operator is of others: what is there for the slopes of another one has fewer of its own.
+/// Returns the order of derivative that an operator represents of others: operators introduced as derivatives of
+/// another one have fewer orders of their own.
 fn order(op: Op) -> usize {
     match op {
         Op::OneMinusSquare | Op::SechSquare | Op::Gaussian | Op::Lorentzian | Op::AngleRate | Op::DirectionCosine => 1,
@@ -174,7 +175,8 @@ fn order(op: Op) -> usize {
     }
 }
 
-/// The results of an operator up to second derivatives, without those by an order, which is no continuous argument.
+/// Returns the results of an operator up to second derivatives, without those by an order, which is not a continuous
+/// argument.
 pub fn results(op: Op) -> Vec<Of> {
     let args: Vec<usize> = (0..op.arity()).filter(|i| !(op == Op::Polygamma && *i == 0)).collect();
     let mut all = vec![Of::Value];
@@ -187,7 +189,7 @@ pub fn results(op: Op) -> Vec<Of> {
     all
 }
 
-/// Largest error allowed, in ulp.
+/// Returns the largest allowed error, in ulp.
 pub fn bar(op: Op, of: Of) -> f64 {
     let more = match of {
         Of::Value => 0,
@@ -197,32 +199,30 @@ pub fn bar(op: Op, of: Of) -> f64 {
     if order(op) + more < 2 { 4.0 } else { 8.0 }
 }
 
-/// Whether a point is one of those where the bar is not held, which the guide names: limits.md.
+/// Returns whether a point is an exception to the bound, which the guide lists in limits.md.
 pub fn is_beyond(op: Op, of: Of, point: &[f64]) -> bool {
     let value = op.value(point);
     let lost = |x: f64| !x.is_normal();
     match op {
-        // The quotient is divided once more.
-        // And where factoring shares the square of the reciprocal.
+        // The quotient is divided once more, also if factoring shares the square of the reciprocal.
         Op::Div | Op::Rescale => {
             let square = (1.0 / point[1]) / point[1];
             of != Of::Value && (lost(value) || (matches!(of, Of::Second(..)) && lost(square)))
         }
-        // As much as is lost of a / m, m the larger argument: below 2^-1022.
+        // The loss of a / m, where m is the larger argument: below 2^-1022.
         Op::Atan2 | Op::AngleRate => {
             let larger = point[0].abs().max(point[1].abs());
             of != Of::Value && point.iter().any(|x| lost(x / larger))
         }
-        // Powers that the derivatives are multiples of.
-        // Of a negative base the exponent is a constant.
+        // Powers of which the derivatives are multiples. For a negative base the exponent is a constant.
         Op::Pow if point[0] < 0.0 && !matches!(of, Of::Value | Of::First(0) | Of::Second(0, 0)) => true,
         Op::Pow => of != Of::Value && (0..3).any(|k| lost(Op::Pow.value(&[point[0], point[1] - f64::from(k)]))),
         _ => false,
     }
 }
 
-/// What an error is measured against, as a multiple of the result: 1, and more where the result is the difference of larger
-/// numbers, near its zeros.
+/// Returns the reference magnitude of an error, as a multiple of the result: 1, and more if the result is the
+/// difference of larger numbers, near its zeros.
 pub fn conditioning(op: Op, of: Of, point: &[f64], exact: f64) -> f64 {
     let right = |order: f64, x: f64| chainrule_ops::polygamma(order, 1.0 - x);
     let terms = match (op, of) {
@@ -254,7 +254,7 @@ pub fn conditioning(op: Op, of: Of, point: &[f64], exact: f64) -> f64 {
     (terms / exact).abs().max(1.0)
 }
 
-/// One of the results in an algebra, by the table's formulas.
+/// Computes one of the results in an algebra, by the table's formulas.
 pub fn result<A: Algebra>(algebra: &mut A, op: Op, of: Of, args: &[A::Value], zero: fn(&A::Value) -> bool) -> A::Value {
     let value = algebra.apply(op, args);
     match of {
@@ -275,7 +275,7 @@ pub fn result<A: Algebra>(algebra: &mut A, op: Op, of: Of, args: &[A::Value], ze
     }
 }
 
-/// Numbers with a tangent.
+/// Algebra of numbers with a tangent.
 struct Dual<'a, A: Algebra> {
     algebra: &'a mut A,
     zero: fn(&A::Value) -> bool,
@@ -311,21 +311,21 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     }
 }
 
-/// The exact result at a point, where it is a normal double.
+/// Returns the exact result at a point, if it is a normal double.
 pub fn exact(precise: &mut Precise, op: Op, of: Of, point: &[f64]) -> Option<Big> {
     let args: Vec<Big> = point.iter().map(|x| precise.from_f64(*x)).collect();
     let exact = result(precise, op, of, &args, Big::is_zero);
     precise.as_f64(&exact).is_normal().then_some(exact)
 }
 
-/// The distance of a double from the exact result, in units in the last place of that.
+/// Returns the distance of a double from the exact result, in units in the last place of the latter.
 pub fn ulps(precise: &Precise, found: f64, exact: &Big) -> f64 {
     if !found.is_finite() {
         return f64::INFINITY;
     }
     let size = precise.as_f64(exact).abs();
     let unit = f64::from_bits(size.to_bits() & 0x7ff0_0000_0000_0000) * f64::EPSILON;
-    // A unit may be subnormal; both are taken up by the same power of two.
+    // A unit may be subnormal; both are scaled by the same power of two.
     let up = 2f64.powi(if size < 1e-200 {
         600
     } else if size > 1e200 {
