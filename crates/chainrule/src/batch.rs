@@ -1,4 +1,4 @@
-//! Many points at once: any layout, threads, progress, an end before the end.
+//! Batches of points: any layout, threads, progress, early termination.
 
 use crate::{Compiled, Error, Result, Workspace};
 use chainrule_runtime::{Batch, Slice, SliceMut, Strided, StridedMut};
@@ -6,20 +6,21 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What is called from time to time with the number of points that are done.
+/// Callback that is called periodically with the number of finished points.
 pub type Observer<'a> = &'a dyn Fn(usize) -> ControlFlow<()>;
 
-/// How a batch runs.
+/// Options of a batch.
 #[derive(Clone, Copy)]
 pub struct BatchOptions<'a> {
-    /// Number of threads, at most 1024; 0 for as many as the machine runs at once. Results are the same bit for bit.
+    /// Number of threads, at most 1024; 0 for the number that the machine runs at once. Results are the same bit for
+    /// bit.
     pub threads: usize,
-    /// Called with the number of points that are done, every [`Self::every`] points; where it answers `Break`,
-    /// the batch ends there.
+    /// Called with the number of finished points, every [`Self::every`] points; `Break` ends the batch.
     pub observe: Option<Observer<'a>>,
-    /// How many points there are between two calls of [`Self::observe`]; with an interval, up to the first call.
+    /// Number of points between two calls of [`Self::observe`]; with an interval, up to the first call.
     pub every: usize,
-    /// Aimed time between two calls of [`Self::observe`]: the number of points follows from the time of those before.
+    /// Target time between two calls of [`Self::observe`]: the number of points is adapted to the time of the previous
+    /// ones.
     pub interval: Option<Duration>,
 }
 
@@ -29,10 +30,10 @@ impl Default for BatchOptions<'_> {
     }
 }
 
-/// Maximum number of threads. Each has memory of its own.
+/// Maximum number of threads. Each has its own memory.
 const MAX_THREADS: usize = 1024;
 
-/// Number of threads for a request; for 0 as many as the machine runs at once.
+/// Returns the number of threads for a request; for 0 the number that the machine runs at once.
 pub(crate) fn n_threads(requested: usize) -> usize {
     match requested {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -40,7 +41,7 @@ pub(crate) fn n_threads(requested: usize) -> usize {
     }
 }
 
-/// Number of points that take the time `interval`, where `n` took `elapsed`: at most eight times as many as those.
+/// Returns the number of points that take the time `interval`, if `n` took `elapsed`: at most eight times as many.
 fn fitting(n: usize, elapsed: Duration, interval: Duration) -> usize {
     let (elapsed, interval) = (elapsed.as_nanos().max(1), interval.as_nanos());
     let fit = (n as u128).saturating_mul(interval) / elapsed;
@@ -58,14 +59,14 @@ impl fmt::Debug for BatchOptions<'_> {
 }
 
 impl Compiled {
-    /// The results at many points at once: each argument and each result is an array of points, one
-    /// after the other, each point's elements row-major. Straight-line code runs in blocks of points,
-    /// each operation for all of them, several times as fast as point after point; results are the same
-    /// bit for bit. [`Self::eval_batch_with`] takes any layout, and threads.
+    /// Computes the results at many points at once: each argument and each result is an array of points, one after the
+    /// other, each point's elements row-major. Straight-line code runs in blocks of points, each operation for all of
+    /// them, several times as fast as point after point; results are the same bit for bit. [`Self::eval_batch_with`]
+    /// supports any layout, and threads.
     ///
     /// # Errors
-    /// When a length is not that of `points` points of the workspace's extents, there are more or fewer arguments or results
-    /// than the function has, or the program fails.
+    /// Fails if a length is not that of `points` points of the workspace's extents, if the number of arguments or
+    /// results is not the function's, or if the program fails.
     ///
     /// ```
     /// use chainrule::{Function, vars};
@@ -96,14 +97,14 @@ impl Compiled {
         self.eval_batch_with(points, &inputs, &mut outputs, workspace, &BatchOptions::default())
     }
 
-    /// The results at many points at once, in any layout: element `k` of point `p` is at
-    /// `p * point + k * element` of its array. Code without branches that depend on the data runs several
-    /// points in the lanes of vectors, on as many threads as the options say.
+    /// Computes the results at many points at once, in any layout: element `k` of point `p` is at `p * point + k *
+    /// element` of its array. Code without branches that depend on the data runs several points in vector lanes, on the
+    /// number of threads in the options.
     ///
     /// # Errors
-    /// When an array is too short for its strides, or two results lie at one place, of whichever points (nothing is written
-    /// then); the program fails (then with the first point that did); or the observer ends the batch
-    /// ([`Error::Interrupted`], with the number of points that are done).
+    /// Fails if an array is too short for its strides, or two results share a position, for any points (nothing is
+    /// written then); if the program fails (then with the first point that did); or if the observer ends the batch
+    /// ([`Error::Interrupted`], with the number of finished points).
     ///
     /// ```
     /// use chainrule::{BatchOptions, Function, Slice, SliceMut, Strided, StridedMut, vars};
@@ -152,8 +153,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// How many points run at once in a batch with this workspace's extents: the lanes of a vector, or 1 where
-    /// what is done differs from point to point.
+    /// Returns the number of points that run at once in a batch with this workspace's extents: the number of vector
+    /// lanes, or 1 if the operations differ from point to point.
     #[must_use]
     pub fn lanes(&self, workspace: &Workspace) -> usize {
         self.engine().lanes(&workspace.sizes)

@@ -1,12 +1,12 @@
-//! One point again and again, in memory of its own.
+//! Repeated evaluation at single points, in preallocated memory.
 
 use crate::compiled::Workspace;
 use crate::engine::BoundEngine;
 use crate::{Compiled, Error, Result};
 use chainrule_runtime::Elements;
 
-/// A function with memory for the arguments and results of one point: what is to be checked is checked once, so that
-/// small functions cost little more than their operations. Made by [`Compiled::bound`].
+/// Function with memory for the arguments and results of one point: checks run only once, so that small functions cost
+/// little more than their operations. [`Compiled::bound`] creates it.
 #[derive(Debug)]
 pub struct Bound<'f> {
     compiled: &'f Compiled,
@@ -14,8 +14,8 @@ pub struct Bound<'f> {
 }
 
 impl Compiled {
-    /// The function with memory of its own for arguments of these extents, one list an argument leaf, all of doubles, and
-    /// for the results.
+    /// Returns the function with preallocated memory for arguments of these extents, one list per argument leaf, all of
+    /// doubles, and for the results.
     ///
     /// ```
     /// use chainrule::{Function, vars};
@@ -33,7 +33,7 @@ impl Compiled {
     /// ```
     ///
     /// # Errors
-    /// As [`workspace`](Self::workspace); further, an argument or a result that is not of doubles.
+    /// The errors of [`workspace`](Self::workspace); further, an argument or a result that is not of doubles.
     pub fn bound(&self, extents: &[&[usize]]) -> Result<Bound<'_>> {
         let Workspace { sizes, memory, .. } = self.workspace(extents)?;
         let inputs = sizes.zero_inputs();
@@ -49,28 +49,28 @@ impl Compiled {
 }
 
 impl Bound<'_> {
-    /// An argument leaf, in row-major order, to be set; zeros before that.
+    /// Returns an argument leaf for writing, in row-major order; initially zeros.
     ///
     /// # Panics
-    /// When there is no such argument.
+    /// Panics if there is no such argument.
     #[inline]
     pub fn input_mut(&mut self, input: usize) -> &mut [f64] {
         self.engine.input_mut(input)
     }
 
-    /// An argument leaf.
+    /// Returns an argument leaf.
     ///
     /// # Panics
-    /// When there is no such argument.
+    /// Panics if there is no such argument.
     #[must_use]
     pub fn input(&self, input: usize) -> &[f64] {
         self.engine.inputs()[input].reals()
     }
 
-    /// A result leaf of the last evaluation, in row-major order; nothing defined when it failed.
+    /// Returns a result leaf of the last evaluation, in row-major order; unspecified if it failed.
     ///
     /// # Panics
-    /// When there is no such result.
+    /// Panics if there is no such result.
     #[must_use]
     #[inline]
     pub fn output(&self, output: usize) -> &[f64] {
@@ -80,7 +80,7 @@ impl Bound<'_> {
     /// Evaluates at the arguments. Native code allocates nothing.
     ///
     /// # Errors
-    /// When the program fails.
+    /// Fails if the program fails.
     #[inline]
     pub fn eval(&mut self) -> Result<()> {
         match self.engine.run() {

@@ -1,8 +1,9 @@
 //! Derivatives compared with forward mode and central differences in extended precision.
 //!
-//! The references do not use accumulation: forward mode runs dual numbers over the function's own graph,
-//! differences evaluate the function alone. Of functions that keep their loops the reference evaluator runs both. Both have 115 digits. The derived program is run as it is compiled, in doubles,
-//! and evaluated in 115 digits: what is off there is wrong, what is off in doubles alone is rounding.
+//! The references do not use accumulation: forward mode runs dual numbers over the function's own graph, differences
+//! evaluate the function alone. For functions that keep their loops, the reference evaluator runs both. Both have 115
+//! digits. The derived program is run as compiled, in doubles, and evaluated in 115 digits: a difference in digits is
+//! an error, a difference only in doubles is rounding.
 
 mod duals;
 mod loops;
@@ -16,14 +17,14 @@ use std::fmt;
 
 pub use chainrule_ops::{Algebra, Big, Precise};
 
-/// Where a derivative is compared.
+/// Points at which a derivative is compared.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many points.
+    /// Number of points.
     pub points: usize,
-    /// Where they lie, in every coordinate.
+    /// Range of every coordinate.
     pub range: (f64, f64),
-    /// Which points.
+    /// Seed of the points.
     pub seed: u64,
 }
 
@@ -33,25 +34,25 @@ impl Default for Settings {
     }
 }
 
-/// How far a derivative agrees with its references.
+/// Agreement of a derivative with its references.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agreement {
-    /// How many points were looked at.
+    /// Number of points.
     pub points: usize,
-    /// How many elements of the derivative were compared at each.
+    /// Number of elements of the derivative that were compared at each.
     pub elements: usize,
-    /// Derived program in doubles against forward mode in extended precision: the largest difference
-    /// relative to the largest element; where all of them are zero, to the largest value over the largest argument or 1.
+    /// Derived program in doubles against forward mode in extended precision: the largest difference relative to the
+    /// largest element; if all of them are zero, to the largest value over the largest argument or 1.
     pub from_forward: f64,
-    /// The same, with the derived program in extended precision as well: what rounding in doubles does not explain. As far as
-    /// constants are doubles, and users' functions, which are.
+    /// The same, with the derived program in extended precision as well: the part that rounding in doubles does not
+    /// explain. Constants and users' functions are still doubles.
     pub precisely: f64,
     /// Forward mode against central differences, both in extended precision.
     pub from_differences: f64,
 }
 
 impl Agreement {
-    /// The largest of the errors.
+    /// Returns the largest of the errors.
     #[must_use]
     pub fn worst(&self) -> f64 {
         worse(worse(self.from_forward, self.precisely), self.from_differences)
@@ -70,11 +71,12 @@ impl fmt::Display for Agreement {
 /// Maximum of [`Settings::points`].
 pub const MAX_POINTS: usize = 1_000_000;
 
-/// Compares the Jacobian (or gradient) that `derivation` asks for of `function` at random points. Sizes and integer arguments of a
-/// function that keeps its loops are small numbers for which it has a value.
+/// Compares the Jacobian (or gradient) that `derivation` requests of `function` at random points. Sizes and integer
+/// arguments of a function that keeps its loops are small numbers for which it has a value.
 ///
 /// # Errors
-/// When the derivation fails, or asks for anything but a dense Jacobian or gradient; for more than [`MAX_POINTS`] points.
+/// Fails if the derivation fails, or requests anything but a dense Jacobian or gradient; for more than [`MAX_POINTS`]
+/// points.
 pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings) -> Result<Agreement> {
     if settings.points > MAX_POINTS {
         let (n, help) = (settings.points, format!("take {MAX_POINTS} at most"));
@@ -97,13 +99,13 @@ pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings
     compare_at(function, derivation, &derived, &points)
 }
 
-/// The results of a straight-line function in any algebra, one list an output: in doubles, in 115 digits. Slow, obvious: what
-/// compiled code is compared with. `inputs` has one list an input. Linear in the function's operations.
+/// Returns the results of a straight-line function in any algebra, one list per output: in doubles, in 115 digits. A
+/// slow and simple reference for compiled code. `inputs` has one list per input. Linear in the function's operations.
 ///
 /// Users' functions take doubles, in all algebras whose elements are numbers.
 ///
 /// # Errors
-/// When the function keeps its loops, or the lengths of `inputs` are not those of its inputs.
+/// Fails if the function keeps its loops, or the lengths of `inputs` are not those of its inputs.
 ///
 /// ```
 /// use chainrule::check::{self, Precise};
@@ -144,10 +146,10 @@ fn scalar(function: &Function) -> Result<&ScalarBody> {
     }
 }
 
-/// Compares `derived`, which is `derivation` of `function`, at `points`: of each one list an input.
+/// Compares `derived`, which is `derivation` of `function`, at `points`, each with one list per input.
 ///
 /// # Errors
-/// As [`compare`].
+/// The errors of [`compare`].
 pub fn compare_at(
     function: &Function,
     derivation: &Derivation,
@@ -197,11 +199,12 @@ pub fn compare_at(
     Ok(agreement)
 }
 
-/// Elements that are smaller than this, next to values over arguments, are zeros, of which 115 digits leave something where large
-/// terms cancel.
+/// Elements that are smaller than this, relative to values over arguments, are zeros, which cancellation of large terms
+/// in 115 digits does not leave exactly zero.
 const VANISHES: f64 = 1e-60;
 
-/// What errors of a Jacobian are relative to: its largest element, or, where it vanishes, what `results` are over `point`.
+/// Returns the reference magnitude of errors of a Jacobian: its largest element, or, if it vanishes, that of `results`
+/// over `point`.
 fn scale(ctx: &Precise, columns: &[Vec<Big>], results: &[Big], point: &[Big]) -> f64 {
     let largest = |all: &[Big]| all.iter().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
     let element = columns.iter().map(|column| largest(column)).fold(f64::MIN_POSITIVE, f64::max);
@@ -209,12 +212,12 @@ fn scale(ctx: &Precise, columns: &[Vec<Big>], results: &[Big], point: &[Big]) ->
     if typical.is_finite() && element < VANISHES * typical { typical } else { element }
 }
 
-/// The larger error; a NaN is the worst of all, and stays.
+/// Returns the larger error; a NaN is the largest of all.
 fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
-/// Central differences with a step of 1e-35: the error is that of the step squared, times third derivatives.
+/// Returns central differences with a step of 1e-35: the error is that of the step squared, times third derivatives.
 fn difference(
     graph: &Graph,
     ctx: &mut Precise,
@@ -232,7 +235,7 @@ fn difference(
     Ok(above.iter().zip(&below).map(|(a, b)| ctx.div(&ctx.sub(a, b), &run)).collect())
 }
 
-/// Numbers in (0, 1) that look random: splitmix64.
+/// Pseudorandom numbers in (0, 1): splitmix64.
 struct Noise(u64);
 
 impl Noise {

@@ -1,13 +1,13 @@
-//! Sparse derivatives by a few directions, for programs whose pattern their indices do not tell.
+//! Sparse derivatives by a few directions, for programs whose indices do not determine their pattern.
 //!
-//! In: a function that keeps its loops. Out: a [`Coloured`]; for sizes and integers a [`PreparedColoured`]: the pattern, found
-//! by following each number through one evaluation ([`chainrule_autodiff::sparse::dependence`]), the columns that share no
-//! row in groups ([`chainrule_accumulate::colouring`]), and the derivative along one direction, which is run once a group. Of a
-//! Hessian, which is symmetric, an entry may be read at either of its two places: groups are those of a star colouring where
-//! that has fewer.
+//! In: a function that keeps its loops. Out: a [`Coloured`]; for sizes and integers a [`PreparedColoured`]: the
+//! pattern, found by tracing each number through one evaluation ([`chainrule_autodiff::sparse::dependence`]), groups of
+//! columns that share no row ([`chainrule_accumulate::colouring`]), and the derivative along one direction, which is
+//! run once per group. Of a Hessian, which is symmetric, an entry may be read at either of its two positions: groups
+//! are those of a star colouring if that has fewer.
 //!
-//! [`Function::sparse_jacobian`] is better where the indices tell the pattern: it computes each number once, and its
-//! pattern holds whatever branches are taken.
+//! [`Function::sparse_jacobian`] is better if the indices determine the pattern: it computes each number once, and its
+//! pattern holds for all branches.
 
 use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
@@ -20,29 +20,29 @@ use chainrule_autodiff::sparse::interaction::interaction;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::{Type, Value};
 
-/// A sparse derivative by directions; made by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
+/// Sparse derivative by directions; created by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
 #[derive(Debug)]
 pub struct Coloured {
-    /// Whose Jacobian it is.
+    /// Function of the Jacobian.
     function: Function,
     by: Vec<Name>,
-    /// The scalar function that it is the gradient of, if it is one: its Jacobian is symmetric.
+    /// Scalar function of which it is the gradient, if it is one: its Jacobian is symmetric.
     scalar: Option<Function>,
-    /// The derivative along a direction.
+    /// Derivative along a direction.
     jvp: Compiled,
-    /// The leaves of the direction among the arguments of `jvp`, in the order of the columns.
+    /// Leaves of the direction among the arguments of `jvp`, in the order of the columns.
     directions: Vec<usize>,
 }
 
-/// A sparse derivative at extents and integers that are fixed; made by [`Coloured::prepare`]. Doubles may change between runs.
+/// Sparse derivative at fixed extents and integers; created by [`Coloured::prepare`]. Doubles may change between runs.
 #[derive(Debug)]
 pub struct PreparedColoured<'c> {
     directions: &'c [usize],
     pattern: Pattern,
     n_colours: usize,
-    /// By colour: the columns, each with its leaf and its place there.
+    /// Columns of each colour, each with its leaf and its position there.
     seeds: Vec<Vec<(usize, usize)>>,
-    /// By colour: rows, and the entry that each is.
+    /// Rows of each colour, with their entries.
     entries: Vec<Vec<(usize, usize)>>,
     prepared: Prepared<'c>,
     n_leaves: usize,
@@ -50,16 +50,17 @@ pub struct PreparedColoured<'c> {
 }
 
 impl Function {
-    /// The sparse Jacobian of all results by the arguments `by`, by all that hold doubles where none is named, for a function
-    /// that keeps its loops and whose control depends on no double. It takes as many directions as there are groups of
-    /// columns that share no row.
+    /// Returns the sparse Jacobian of all results by the arguments `by`, or by all that contain doubles if `by` is
+    /// empty, for a function that keeps its loops and whose control flow depends on no double. It takes as many
+    /// directions as there are groups of columns that share no row.
     ///
     /// # Errors
-    /// An argument that is not there, holds no double, or integers besides; a function of straight-line code.
+    /// Fails for an argument that does not exist, contains no double, or also contains integers; a function of
+    /// straight-line code.
     ///
     /// ```
     /// use chainrule::{Module, Value};
-    /// // Heat in a rod: the indices do not tell what depends on what, since each step reads the one before.
+    /// // Heat in a rod: the indices do not determine dependences, since each step reads the previous one.
     /// let module = Module::from_text("heat.ft", "let heat = fun (u : [n]Double) (steps : Card) ->
     ///   ifold (fun u k -> build n (fun i ->
     ///     u[i] + 0.1 * (u[max 0 (i - 1)] - 2 * u[i] + u[min (n - 1) (i + 1)]))) u steps")?;
@@ -74,16 +75,17 @@ impl Function {
         self.coloured_jacobian_with(by, &CompileOptions::default())
     }
 
-    /// [`Self::coloured_jacobian`] compiled with other options.
+    /// Does the same as [`Self::coloured_jacobian`], compiled with other options.
     ///
     /// # Errors
-    /// As [`Self::coloured_jacobian`] and [`Function::compile_with`].
+    /// The errors of [`Self::coloured_jacobian`] and [`Function::compile_with`].
     pub fn coloured_jacobian_with(&self, by: &[&str], options: &CompileOptions) -> Result<Coloured> {
         Coloured::new(self, by, None, options)
     }
 
-    /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`], but with fewer
-    /// directions where it is enough that each number can be read at one of its two places, (i, j) or (j, i).
+    /// Returns the sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`],
+    /// but with fewer directions if it suffices that each number can be read at one of its two positions, (i, j) or (j,
+    /// i).
     ///
     /// ```
     /// use chainrule::{Module, Value};
@@ -97,15 +99,15 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::coloured_jacobian`]; a result that is not a scalar.
+    /// The errors of [`Self::coloured_jacobian`]; a result that is not a scalar.
     pub fn coloured_hessian(&self, by: &[&str]) -> Result<Coloured> {
         self.coloured_hessian_with(by, &CompileOptions::default())
     }
 
-    /// [`Self::coloured_hessian`] compiled with other options.
+    /// Does the same as [`Self::coloured_hessian`], compiled with other options.
     ///
     /// # Errors
-    /// As [`Self::coloured_hessian`] and [`Function::compile_with`].
+    /// The errors of [`Self::coloured_hessian`] and [`Function::compile_with`].
     pub fn coloured_hessian_with(&self, by: &[&str], options: &CompileOptions) -> Result<Coloured> {
         let Body::Array(_) = &self.body else { return Err(straight(self)) };
         Coloured::new(&self.gradient().by(by).function()?, by, Some(self.clone()), options)
@@ -155,7 +157,7 @@ impl Coloured {
         Ok(Self { function: function.clone(), by: names, scalar, jvp, directions })
     }
 
-    /// What runs it: never [`Backend::Auto`].
+    /// Returns the backend that runs it: never [`Backend::Auto`].
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.jvp.backend()
@@ -167,17 +169,17 @@ impl Coloured {
         self.jvp.refusal()
     }
 
-    /// The same, compiled with other options.
+    /// Returns the same, compiled with other options.
     ///
     /// # Errors
-    /// As [`Function::compile_with`].
+    /// The errors of [`Function::compile_with`].
     pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
         let named: Vec<&str> = self.by.iter().map(Name::as_str).collect();
         self.jvp = self.function.jvp().by(&named).function()?.compile_with(options)?;
         Ok(self)
     }
 
-    /// What each double depends on.
+    /// Returns the dependences of each double.
     fn followed(&self, body: &ArrayBody, args: &[Value<f64>]) -> Result<Dependence> {
         let error = |d: Diagnostics| Error::program(d, &body.sources);
         match self.scalar.as_ref().map(|scalar| &scalar.body) {
@@ -188,10 +190,12 @@ impl Coloured {
         }
     }
 
-    /// Finds the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
+    /// Finds the pattern at these arguments, of which only sizes and integers matter, and allocates memory for the
+    /// values.
     ///
     /// # Errors
-    /// When a value does not have the type or the extents of its argument; a limitation where control depends on doubles.
+    /// Fails if a value does not have the type or the extents of its argument; a limitation if control flow depends on
+    /// doubles.
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedColoured<'_>> {
         let Body::Array(body) = &self.function.body else { return Err(straight(&self.function)) };
         let params = &self.function.signature().params;
@@ -237,20 +241,20 @@ impl Coloured {
 }
 
 impl PreparedColoured<'_> {
-    /// Where the entries are.
+    /// Returns the positions of the entries.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// How many directions a run takes.
+    /// Returns the number of directions of a run.
     #[must_use]
     pub fn n_colours(&self) -> usize {
         self.n_colours
     }
 
-    /// The doubles of argument `i`, row-major, to be changed; none where it is of integers or is not there. Arguments
-    /// are numbered as [`Function::inputs`] lists them.
+    /// Returns the doubles of argument `i`, row-major, for writing; empty for integers and for arguments that do not
+    /// exist. Arguments are numbered as in [`Function::inputs`].
     pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
         if self.directions.contains(&i) { &mut [] } else { self.prepared.argument_mut(i) }
     }
@@ -258,7 +262,7 @@ impl PreparedColoured<'_> {
     /// Computes the values.
     ///
     /// # Errors
-    /// When the program fails.
+    /// Fails if the program fails.
     pub fn run(&mut self) -> Result<()> {
         let mut rows = Vec::with_capacity(self.pattern.shape().0);
         for (seeds, entries) in self.seeds.iter().zip(&self.entries) {
@@ -280,7 +284,7 @@ impl PreparedColoured<'_> {
         Ok(())
     }
 
-    /// The values of the last run, in the order of the pattern's entries.
+    /// Returns the values of the last run, in the order of the pattern's entries.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values

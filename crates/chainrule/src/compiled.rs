@@ -1,4 +1,4 @@
-//! Running code.
+//! Executable code.
 
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body};
@@ -12,8 +12,8 @@ use chainrule_kernel::{Kernel, SizeSource};
 use chainrule_runtime::{Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
-/// A function that runs: as native code where the machine has it, else in the interpreter, with the same
-/// bits. Evaluation takes `&self`; many threads can share one, each with a workspace of its own.
+/// Executable function: native code if the machine supports it, else the interpreter, with the same bits. Evaluation
+/// takes `&self`; many threads can share one, each with its own workspace.
 ///
 /// ```
 /// use chainrule::{Function, vars};
@@ -31,35 +31,35 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Compiled {
     engine: Engine,
-    /// Why it is not native code, where that was to be.
+    /// Reason why it is not native code although that was requested.
     refusal: Option<Diagnostic>,
     interface: Arc<Interface>,
-    /// What it was made of, when that keeps its loops.
+    /// Its source, if that keeps its loops.
     body: Option<Arc<ArrayBody>>,
-    /// On how many threads one evaluation runs.
+    /// Number of threads of one evaluation.
     threads: usize,
 }
 
-/// Memory that a number of a result takes as a [`Value`], in bytes: the value, and its share of the list that it is in.
+/// Memory of one number of a result as a [`Value`], in bytes: the value, and its share of the containing list.
 const BYTES_PER_RESULT: usize = 2 * size_of::<Value<f64>>();
 
-/// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
+/// Sizes and memory for evaluations at one set of extents. Created by [`Compiled::workspace`].
 #[derive(Debug)]
 pub struct Workspace {
     pub(crate) sizes: Sizes,
     pub(crate) memory: Memory,
-    /// Made by the first batch.
+    /// Allocated by the first batch.
     pub(crate) batch: Option<BatchMemory>,
 }
 
 impl Workspace {
-    /// The extents of a result leaf at these sizes, outermost first; none for a scalar.
+    /// Returns the extents of a result leaf at these sizes, outermost first; none for a scalar.
     #[must_use]
     pub fn output_shape(&self, output: usize) -> &[usize] {
         self.sizes.output_shape(output)
     }
 
-    /// The memory of one evaluation, in bytes.
+    /// Returns the memory of one evaluation, in bytes.
     #[must_use]
     pub fn n_bytes(&self) -> usize {
         let (reals, ints) = self.sizes.workspace_len();
@@ -82,26 +82,26 @@ impl Compiled {
         Ok(Self { engine, refusal, interface, body, threads: options.n_threads() })
     }
 
-    /// Names and types of arguments and results.
+    /// Returns names and types of arguments and results.
     #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.interface.signature
     }
 
-    /// What runs it: never [`Backend::Auto`].
+    /// Returns the backend that runs it: never [`Backend::Auto`].
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.engine.backend()
     }
 
-    /// Why it is not native code although that was to be tried: the processor is too old or another one, the
-    /// system denies executable memory, or the function is beyond what native code can do.
+    /// Returns why it is not native code although that was requested: the processor is too old or of another
+    /// architecture, the system denies executable memory, or native code does not support the function.
     #[must_use]
     pub fn refusal(&self) -> Option<&Diagnostic> {
         self.refusal.as_ref()
     }
 
-    /// The machine code for one point, its constants included; nothing in the interpreter.
+    /// Returns the machine code for one point, including constants; `None` in the interpreter.
     #[must_use]
     pub fn code(&self) -> Option<&[u8]> {
         self.engine.code()
@@ -111,7 +111,8 @@ impl Compiled {
         self.engine.layout().kernel()
     }
 
-    /// The integer arguments that decide sizes, as [`Function::inputs`] numbers arguments: a workspace is for one value of them.
+    /// Returns the integer arguments that determine sizes, numbered as in [`Function::inputs`]: a workspace is for one
+    /// value of them.
     #[must_use]
     pub fn size_arguments(&self) -> Vec<usize> {
         let sources = self.kernel().sizes.iter().filter_map(|size| match size.source {
@@ -124,18 +125,18 @@ impl Compiled {
         inputs
     }
 
-    /// The kernel that it runs, as text.
+    /// Returns the kernel that it runs, as text.
     #[must_use]
     pub fn listing(&self) -> String {
         self.kernel().to_string()
     }
 
-    /// What is saved of it.
+    /// Returns the parts that are saved.
     pub(crate) fn parts(&self) -> (&Kernel, &Signature, Option<&ArrayBody>) {
         (self.kernel(), self.signature(), self.body.as_deref())
     }
 
-    /// The function of these parts, which fit each other; the kernel stays as it is, but for checks that are not wanted.
+    /// Returns the function of these parts, which must match; the kernel is unchanged except for removed checks.
     pub(crate) fn from_parts(
         mut kernel: Kernel,
         signature: Signature,
@@ -147,11 +148,11 @@ impl Compiled {
         Ok(Self { engine, refusal, interface: Arc::new(signature.into()), body, threads: options.n_threads() })
     }
 
-    /// Memory for evaluations with arguments of these extents, one list an argument leaf.
+    /// Returns memory for evaluations with arguments of these extents, one list per argument leaf.
     ///
     /// # Errors
-    /// When the extents do not fit the function or each other, or a size is the value of an integer
-    /// argument; then use [`Self::call`].
+    /// Fails if the extents do not match the function or each other, or if a size is the value of an integer argument;
+    /// then use [`Self::call`].
     pub fn workspace(&self, extents: &[&[usize]]) -> Result<Workspace> {
         let sizes = self.engine.bind(extents, &[]).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
@@ -159,11 +160,11 @@ impl Compiled {
         Ok(Workspace { sizes, memory, batch: None })
     }
 
-    /// Memory for evaluations with arguments of these extents, one list an argument leaf, at the integers in `inputs`: for
-    /// functions with a size that is the value of an argument. [`Self::run_into`] takes it.
+    /// Returns memory for evaluations with arguments of these extents, one list per argument leaf, at the integers in
+    /// `inputs`: for functions with a size that is the value of an argument. [`Self::run_into`] takes it.
     ///
     /// # Errors
-    /// When the extents do not fit the function or each other.
+    /// Fails if the extents do not match the function or each other.
     ///
     /// ```
     /// use chainrule::{Module, Slice, SliceMut};
@@ -184,10 +185,10 @@ impl Compiled {
         Ok(Workspace { sizes, memory, batch: None })
     }
 
-    /// As [`Self::eval_into`], for arguments and results of doubles and integers, one an argument leaf.
+    /// Does the same as [`Self::eval_into`], for arguments and results of doubles and integers, one per argument leaf.
     ///
     /// # Errors
-    /// As [`Self::eval_into`].
+    /// The errors of [`Self::eval_into`].
     pub fn run_into(
         &self,
         inputs: &[Slice<'_>],
@@ -197,11 +198,11 @@ impl Compiled {
         self.engine.run(&workspace.sizes, inputs, outputs, &mut workspace.memory).map_err(|e| self.failed(e))
     }
 
-    /// The results at `inputs`, each in row-major order. Extents that are not fixed are found from
-    /// the lengths, for arguments with one such extent.
+    /// Returns the results at `inputs`, each in row-major order. Extents that are not fixed are inferred from the
+    /// lengths, for arguments with one such extent.
     ///
     /// # Errors
-    /// When an argument is missing or has another length, or the program fails.
+    /// Fails if an argument is missing or has another length, or if the program fails.
     pub fn eval(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
         self.check_count("argument", &self.interface.inputs, inputs.len())?;
         let extents = inputs
@@ -218,11 +219,10 @@ impl Compiled {
         Ok(outputs)
     }
 
-    /// Writes the results at `inputs` to `outputs`, in memory made before. Native code allocates
-    /// nothing.
+    /// Writes the results at `inputs` to `outputs`, in preallocated memory. Native code allocates nothing.
     ///
     /// # Errors
-    /// When a length is wrong, or the program fails; nothing outside of `outputs` is written.
+    /// Fails if a length is wrong, or if the program fails; nothing outside of `outputs` is written.
     pub fn eval_into(&self, inputs: &[&[f64]], outputs: &mut [&mut [f64]], workspace: &mut Workspace) -> Result<()> {
         match self.engine.run_reals(&workspace.sizes, inputs, outputs, &mut workspace.memory) {
             Ok(()) => Ok(()),
@@ -230,10 +230,10 @@ impl Compiled {
         }
     }
 
-    /// The results at arguments of any type: one value an argument of the signature, one for each result.
+    /// Returns the results at arguments of any type: one value per argument of the signature, one per result.
     ///
     /// # Errors
-    /// When a value does not have the type or the extents of its argument, or the program fails.
+    /// Fails if a value does not have the type or the extents of its argument, or if the program fails.
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
         let mut prepared = self.prepare(args)?;
         self.check_bytes(prepared.sizes(), BYTES_PER_RESULT)?;
@@ -241,11 +241,11 @@ impl Compiled {
         Ok(prepared.results())
     }
 
-    /// Memory for evaluations at arguments of these extents and integers, filled with these arguments, to run again
-    /// and again.
+    /// Returns memory for repeated evaluations at arguments of these extents and integers, initialised with these
+    /// arguments.
     ///
     /// # Errors
-    /// When a value does not have the type or the extents of its argument.
+    /// Fails if a value does not have the type or the extents of its argument.
     ///
     /// ```
     /// use chainrule::{Module, Value};
@@ -264,21 +264,22 @@ impl Compiled {
         Prepared::new(self, flat.columns, sizes)
     }
 
-    /// The arguments taken apart, and the sizes that they have; the memory is there.
+    /// Returns the flattened arguments, and their sizes; the memory is available.
     pub(crate) fn flatten(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
         let (flat, sizes) = self.sizes_of(args)?;
         self.check_memory(&sizes)?;
         Ok((flat, sizes))
     }
 
-    /// How many numbers the workspace has for these arguments, but for what fills lines of a cache, whether or not there is
-    /// as much memory.
+    /// Returns the number of numbers in the workspace for these arguments, without padding to cache lines, whether or
+    /// not there is enough memory.
     pub(crate) fn n_numbers(&self, args: &[Value<f64>]) -> Result<usize> {
         Ok(self.sizes_of(args)?.1.n_planned())
     }
 
     pub(crate) fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
-        // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
+        // An extent below an empty one is unknown from the value: it follows from the type at the other arguments'
+        // sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {
             Some(sizes) => sizes.eval(size),
@@ -291,13 +292,13 @@ impl Compiled {
         Ok((flat, sizes))
     }
 
-    /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
-    /// before anything is written.
+    /// Allocates and releases the memory of the workspace and the results: a shortage is reported before anything is
+    /// written.
     fn check_memory(&self, sizes: &Sizes) -> Result<()> {
         self.check_bytes(sizes, 0)
     }
 
-    /// The same with more bytes for each number of the results.
+    /// Does the same with additional bytes for each number of the results.
     fn check_bytes(&self, sizes: &Sizes, per_result: usize) -> Result<()> {
         let (reals, ints) = sizes.workspace_len();
         let results = (0..self.interface.outputs.len()).map(|i| sizes.output_len(i));
@@ -313,7 +314,7 @@ impl Compiled {
         })
     }
 
-    /// Whether so many arguments, or results, are given as there are leaves of them.
+    /// Checks that the number of given arguments, or results, is the number of leaves.
     fn check_count(&self, what: &str, leaves: &[Shape], given: usize) -> Result<()> {
         if given == leaves.len() {
             return Ok(());
@@ -326,7 +327,7 @@ impl Compiled {
         ))
     }
 
-    /// Whether arrays of so many elements are given as `n_points` points of these sizes have, one for each leaf.
+    /// Checks that the given arrays have the lengths of `n_points` points of these sizes, one per leaf.
     pub(crate) fn check_lengths(
         &self,
         sizes: &Sizes,
@@ -361,7 +362,7 @@ impl Compiled {
         Ok(())
     }
 
-    /// Memory for one evaluation at a time.
+    /// Returns memory for one evaluation at a time.
     pub(crate) fn memory(&self, sizes: &Sizes) -> Memory {
         self.engine.memory(sizes, self.threads)
     }
@@ -382,7 +383,7 @@ impl Compiled {
         }
     }
 
-    /// `error` with a reason, where an integer is too large: kernels do not tell which.
+    /// Adds a reason to `error` if an integer is too large: kernels do not report which.
     fn explained(&self, error: chainrule_runtime::RunError) -> chainrule_runtime::RunError {
         use chainrule_runtime::RunError;
         let RunError::Failure { message, reason: None, span, point } = error else { return error };
@@ -393,7 +394,7 @@ impl Compiled {
     }
 }
 
-/// The extents of an argument that has `len` elements.
+/// Infers the extents of an argument that has `len` elements.
 fn fit(shape: &Shape, len: usize) -> Result<Vec<usize>> {
     let known: usize = shape.extents.iter().flatten().product();
     let open = shape.extents.iter().filter(|e| e.is_none()).count();

@@ -1,8 +1,8 @@
-//! Accumulation on linearised graphs that come without a scalar graph, such as those of the literature:
-//! what `chainrule eliminate` and the benchmarks run.
+//! Accumulation on linearised graphs without a scalar graph, such as those of the literature: the implementation of
+//! `chainrule eliminate` and the benchmarks.
 //!
-//! In: a graph ([`crate::accumulate::exchange`]), a strategy by name or a search. Out: the program as the
-//! strategy made it, not tidied, so that it is counted as the literature counts; the checker has accepted it.
+//! In: a graph ([`crate::accumulate::exchange`]), a strategy by name or a search. Out: the program of the strategy,
+//! without cleanup, so that counts follow the literature; the checker has accepted it.
 
 use chainrule_accumulate::dstar::{self, Units};
 use chainrule_accumulate::strategy::Method;
@@ -11,25 +11,25 @@ use chainrule_accumulate::{
 };
 use chainrule_base::Diagnostic;
 
-/// What a strategy made.
+/// Result of a strategy.
 #[derive(Clone, Debug)]
 pub struct Elimination {
-    /// The strategy whose program it is: `auto` takes that of another one.
+    /// Strategy of the program: `auto` selects that of another one.
     pub strategy: &'static str,
-    /// The program; `None` where the budget was too small.
+    /// Program; `None` if the budget was too small.
     pub program: Option<Program>,
-    /// Why the strategy stopped.
+    /// Reason why the strategy stopped.
     pub stop: StopReason,
 }
 
-/// The seed of the checker and of annealing.
+/// Seed of the checker and of annealing.
 const SEED: u64 = 1;
 
-/// Runs a strategy. A portfolio takes the program of fewest multiplications in this counting. D* leaves factors of 1
-/// out of its products but where every product counts: there they count as with the other methods.
+/// Runs a strategy. A portfolio selects the program of fewest multiplications in this counting. D* omits factors of 1
+/// from its products unless every product counts: then they count as with the other methods.
 ///
 /// # Errors
-/// A bug, when the checker rejects the program; as [`Strategy::run`] for portfolios.
+/// Fails if the checker rejects the program, which is a bug; or with the errors of [`Strategy::run`] for portfolios.
 ///
 /// ```
 /// use chainrule::accumulate::{Budget, Counting, Strategy, exchange};
@@ -61,7 +61,7 @@ pub fn run(
     Ok(Elimination { strategy: strategy.name, program: outcome.program, stop: outcome.stop })
 }
 
-/// The best in this counting of what a portfolio tries.
+/// Returns the best result of a portfolio in this counting.
 fn best_of(
     portfolio: &Strategy,
     graph: &LinearGraph,
@@ -80,10 +80,10 @@ fn best_of(
     Ok(best)
 }
 
-/// Asks the checker whether this is a program for the derivatives of this graph.
+/// Checks that this is a program for the derivatives of this graph.
 ///
 /// # Errors
-/// A bug, when it is not.
+/// Fails if it is not, which is a bug.
 pub fn accept(name: &str, graph: &LinearGraph, program: &Program) -> Result<(), Diagnostic> {
     match check::program(graph, program, SEED) {
         verdict if verdict.agrees() => Ok(()),
@@ -93,7 +93,7 @@ pub fn accept(name: &str, graph: &LinearGraph, program: &Program) -> Result<(), 
     }
 }
 
-/// The best order that greedy orders and annealing find, and why the search stopped.
+/// Returns the best order of greedy orders and annealing, and why the search stopped.
 #[must_use]
 pub fn annealed(graph: &LinearGraph, budget: &Budget, counting: Counting) -> (Vec<VertexId>, StopReason) {
     let options = annealing::Options { objective: Objective::Multiplications, counting, seed: SEED };
@@ -101,8 +101,8 @@ pub fn annealed(graph: &LinearGraph, budget: &Budget, counting: Counting) -> (Ve
     (search.order, search.stop)
 }
 
-/// The vertex order of fewest multiplications, or what is known of it; starts from the annealed order.
-/// `sets` bounds how many sets of vertices the search looks at.
+/// Returns the vertex order of fewest multiplications, or its known bounds; starts from the annealed order. `sets`
+/// bounds the number of sets of vertices that the search visits.
 #[must_use]
 pub fn fewest(graph: &LinearGraph, budget: &Budget, sets: u64, options: &exact::Options) -> exact::Optimum {
     let (order, _) = annealed(graph, budget, options.counting);

@@ -1,4 +1,4 @@
-//! Text made from functions: C, Rust; and F~ made tidy.
+//! Emission of functions as C and Rust; formatting of F~.
 
 use crate::function::Body;
 use crate::guard::{guard, guard_on_own_stack};
@@ -11,19 +11,19 @@ use std::sync::Arc;
 pub use chainrule_c::{Batch as CBatch, Options as COptions, Precision};
 pub use chainrule_rust::{Fma as RustFma, Library as RustLibrary, Options as RustOptions};
 
-/// A C header and the source that it declares.
+/// C header and the source that it declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CSource {
-    /// The C functions, one for each function that was emitted.
+    /// C functions, one for each emitted function.
     pub functions: Vec<String>,
-    /// The text of the .h file.
+    /// Text of the .h file.
     pub header: String,
-    /// The text of the .c file.
+    /// Text of the .c file.
     pub source: String,
 }
 
-/// Several functions, such as a value and its derivatives apart, in one pair of C files that are to be
-/// called `file` with `.h` and `.c`. See [`Function::emit_c`].
+/// Emits several functions, such as a value and its derivatives, in one pair of C files with the names `file` with `.h`
+/// and `.c`. See [`Function::emit_c`].
 ///
 /// ```
 /// use chainrule::{emit_c, Function, vars};
@@ -36,12 +36,12 @@ pub struct CSource {
 /// ```
 ///
 /// # Errors
-/// When a function cannot be lowered, or calls a user's function that has no C name.
+/// Fails if a function cannot be lowered, or calls a user's function that has no C name.
 pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
     emit_c_with(file, functions, &COptions::default())
 }
 
-/// The same with options: floats instead of doubles, functions over many points, loops shared out to threads.
+/// Does the same with options: floats instead of doubles, functions over many points, parallel loops.
 ///
 /// ```
 /// use chainrule::{CBatch, COptions, Function, emit_c_with, vars};
@@ -49,12 +49,12 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// let f = Function::new("energy", &x, &x.dot(&x))?;
 /// let options = COptions { batch: Some(CBatch { lanes: 8, threads: true }), ..COptions::default() };
 /// let c = emit_c_with("energy", &[&f], &options)?;
-/// assert!(c.header.contains("int energy_batch(int64_t n_points, const double *x, int64_t x_point, int64_t x_element,"));
+/// assert!(c.header.contains("int energy_batch(int64_t n_points, const double *x, int64_t x_point, "));
 /// # Ok::<(), chainrule::Error>(())
 /// ```
 ///
 /// # Errors
-/// As [`emit_c`], and when no vector has so many lanes.
+/// The errors of [`emit_c`], and if no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
@@ -65,12 +65,12 @@ pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> R
     })
 }
 
-/// A Rust module.
+/// Rust module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RustSource {
-    /// The functions, one for each function that was emitted.
+    /// Functions, one for each emitted function.
     pub functions: Vec<String>,
-    /// The text of the .rs file.
+    /// Text of the .rs file.
     pub text: String,
     /// Whether it calls methods that `core` does not have.
     pub needs_std: bool,
@@ -78,7 +78,7 @@ pub struct RustSource {
     pub needs_libm: bool,
 }
 
-/// Several functions as one Rust module that is to be called `file` with `.rs`. See [`Function::emit_rust`].
+/// Emits several functions as one Rust module with the name `file` with `.rs`. See [`Function::emit_rust`].
 ///
 /// ```
 /// use chainrule::{Function, RustOptions, Precision, emit_rust, vars};
@@ -93,7 +93,7 @@ pub struct RustSource {
 /// ```
 ///
 /// # Errors
-/// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
+/// Fails if a function cannot be lowered, or calls a user's function whose name is not valid in Rust.
 pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
@@ -105,7 +105,7 @@ pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> 
     })
 }
 
-/// The patterns of the sparse results of each function.
+/// Returns the patterns of the sparse results of each function.
 fn patterns(functions: &[&Function]) -> Vec<Vec<chainrule_c::Pattern>> {
     let of = |function: &&Function| {
         let Body::Scalar(body) = &function.decided_or_self().body else { return Vec::new() };
@@ -125,27 +125,26 @@ fn kernels(functions: &[&Function], passes: Passes) -> Result<Vec<Kernel>> {
 }
 
 impl Function {
-    /// The function in C99, self-contained, in files that are to be called by the function's name: no
-    /// allocation, workspace from the caller, functions of about 2,000 operations at most. The same
-    /// function gives the same bytes.
+    /// Emits the function in C99, self-contained, in files with the function's name: no allocation, workspace from the
+    /// caller, functions of about 2,000 operations at most. Emission is deterministic.
     ///
     /// # Errors
-    /// When the function cannot be lowered, or calls a user's function that has no C name.
+    /// Fails if the function cannot be lowered, or calls a user's function that has no C name.
     pub fn emit_c(&self) -> Result<CSource> {
         emit_c(self.name(), &[self])
     }
 
-    /// The function as a Rust module: no dependencies, no allocation, no panics, workspace from the caller,
-    /// functions of about 2,000 operations at most. The same function gives the same bytes.
+    /// Emits the function as a Rust module: no dependencies, no allocation, no panics, workspace from the caller,
+    /// functions of about 2,000 operations at most. Emission is deterministic.
     ///
     /// # Errors
-    /// As [`emit_rust`].
+    /// The errors of [`emit_rust`].
     pub fn emit_rust(&self) -> Result<RustSource> {
         emit_rust(self.name(), &[self], &RustOptions::default())
     }
 
-    /// The graph in Graphviz's language: of straight-line code its operations, of a function that keeps its loops its statements,
-    /// with a cluster for each loop and branch.
+    /// Returns the graph in Graphviz's language: the operations of straight-line code, or the statements of a function that
+    /// keeps its loops, with a cluster for each loop and branch.
     #[must_use]
     pub fn dot(&self) -> String {
         match &self.decided_or_self().body {
@@ -155,10 +154,10 @@ impl Function {
     }
 }
 
-/// The F~ text `text`, which messages call `name`, formatted; comments stay.
+/// Formats the F~ text `text`, which messages call `name`; comments stay.
 ///
 /// # Errors
-/// When it does not parse.
+/// Fails if it does not parse.
 pub fn format_source(name: &str, text: &str) -> Result<String> {
     guard_on_own_stack(|| {
         let mut sources = Sources::new();

@@ -1,7 +1,7 @@
-//! What runs a kernel inside the process: native code, Cranelift's where the library is built with it, or the
-//! interpreter where there is neither.
+//! Engines that run a kernel in the process: native code, Cranelift's if the library is built with it, or the
+//! interpreter.
 //!
-//! All that depends on the processor is in this file. All engines share sizes and compute the same bits.
+//! All dependences on the processor are in this file. All engines share sizes and compute the same bits.
 
 use crate::{Error, Result, Rewrite};
 use chainrule_base::{Diagnostic, Kind};
@@ -10,10 +10,10 @@ use chainrule_runtime::{Batch, Elements, InRange, Layout, RunError, Sizes, Slice
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What runs a function.
+/// Backend of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backend {
-    /// Native code where this machine has it, otherwise Cranelift's where the library is built with it, otherwise the
+    /// Native code if this machine supports it, otherwise Cranelift's if the library is built with it, otherwise the
     /// interpreter.
     #[default]
     Auto,
@@ -22,7 +22,7 @@ pub enum Backend {
     /// Machine code by Cranelift, for aarch64 and others: one point at a time. The library must be built with its
     /// feature `cranelift`.
     Cranelift,
-    /// The interpreter, which runs everywhere and needs no executable memory.
+    /// Interpreter, which runs everywhere and needs no executable memory.
     Interpreter,
 }
 
@@ -35,19 +35,19 @@ pub enum Level {
     Avx512,
 }
 
-/// Which checks of indices compiled code has.
+/// Checks of indices in compiled code.
 ///
-/// An index that the compiler shows to be in range is never checked. This is about the others: those that data decide,
-/// and those by sizes that it cannot compare.
+/// An index that the compiler proves to be in range is never checked. This option is about the others: those that
+/// depend on data, and those by sizes that it cannot compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checks {
-    /// All: an index out of range is an error that names the array, the place in the program, and the index.
+    /// All: an index out of range is an error that names the array, the location in the program, and the index.
     #[default]
     All,
-    /// As many as keep memory safe: an index out of range gives another element of its array, or an error that
-    /// does not say which index it was.
+    /// Those needed for memory safety: an index out of range reads another element of its array, or is an error that
+    /// does not name the index.
     Memory,
-    /// None: somebody has promised that there is no index out of range.
+    /// None: the caller has promised that no index is out of range.
     ///
     /// ```
     /// use chainrule::{Checks, CompileOptions, InRange, Module, Value};
@@ -64,7 +64,7 @@ pub enum Checks {
     None(InRange),
 }
 
-/// How to compile a function.
+/// Options of compilation.
 ///
 /// ```
 /// use chainrule::{Backend, CompileOptions, Function, vars};
@@ -78,42 +78,43 @@ pub enum Checks {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
-    /// What runs it.
+    /// Backend that runs it.
     pub backend: Backend,
-    /// The instructions of native code; the best of this machine where none is named.
+    /// Instruction set of native code; the best of this machine by default.
     pub level: Option<Level>,
-    /// Whether products are fused with sums, rounded once: where nothing is said, where the function's
-    /// semantics allow it (`algebraic`). All backends then round alike.
+    /// Whether products are fused with sums, rounded once: by default, if the function's semantics allow it
+    /// (`algebraic`). All backends then round alike.
     pub fuse: Option<bool>,
-    /// Whether loops run one iteration after the other, and sums are added in that order, within a part where there are
-    /// [`Self::threads`]. Otherwise iterations that do not look at each other run in the lanes of vectors, eight at a time,
-    /// and sums are added in eight parts, in an order that no machine and no backend changes; under strict semantics, which
-    /// leave sums in their order, loops that add stay as they are.
+    /// Whether loops run one iteration after the other, and sums are added in that order, within a part if there are
+    /// [`Self::threads`]. Otherwise independent iterations run in vector lanes, eight at a time, and sums are added in
+    /// eight parts, in an order that does not depend on machine or backend; under strict semantics, which keep the
+    /// order of sums, loops with sums are unchanged.
     ///
     /// Emitted text with equal options has equal bits: see [`crate::COptions`] and [`crate::RustOptions`].
     pub sequential: bool,
-    /// On how many threads native code runs one evaluation; `Some(0)` for as many as the machine runs at once.
+    /// Number of threads on which native code runs one evaluation; `Some(0)` for the number that the machine runs at
+    /// once.
     ///
-    /// Where nothing is said, on one. Otherwise outermost loops whose iterations do not look at each other, or only add,
-    /// under strict semantics only the former, are cut into 16 parts, which are shared out to threads where the loop takes long enough (some ten microseconds). Sums are
-    /// then added part by part: the order, and with it the last digits, may differ from those without this option, but
-    /// results are the same bit for bit for any number of threads, `Some(1)` among them, and on every backend. For
-    /// batches see [`crate::BatchOptions::threads`]; they share out points.
+    /// One by default. Otherwise outermost loops whose iterations are independent, or only add, under strict semantics
+    /// only the former, are cut into 16 parts, which are distributed over threads if the loop takes long enough (some
+    /// ten microseconds). Sums are then added part by part: the order, and with it the last digits, may differ from
+    /// those without this option, but results are the same bit for bit for any number of threads, including `Some(1)`,
+    /// and on every backend. For batches see [`crate::BatchOptions::threads`]; they distribute points.
     ///
-    /// Native code of straight lines of 32,768 instructions or more is written by two threads where nothing is said, and the
-    /// machine runs so many at once; otherwise by no more than this says. It is the same code.
+    /// Native code of 32,768 straight-line instructions or more is generated by two threads by default, if the machine
+    /// runs so many at once; otherwise by at most this number. The code is the same.
     pub threads: Option<usize>,
-    /// What the optimiser of array programs does, for functions that keep their loops.
+    /// Passes of the optimiser of array programs, for functions that keep their loops.
     pub rewrite: Rewrite,
-    /// For derivatives that stand in the text of the program: as [`crate::Derivation::checkpoints`].
+    /// For derivatives in the text of the program: as [`crate::Derivation::checkpoints`].
     pub checkpoints: Option<u32>,
-    /// Which checks of indices it has. What comes from saved bytes keeps those of memory where nothing is promised here.
+    /// Checks of indices. Code loaded from saved bytes keeps those of memory unless a promise is given here.
     pub checks: Checks,
-    /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`: a line for each piece of
-    /// code, of which functions have several where they run in lanes or on threads. The addresses of what has a name are not
-    /// used again, so that each line stays true: this is for a run that is measured, not for compiling without end.
+    /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`: one line per
+    /// piece of code, of which functions have several if they run in lanes or on threads. The addresses of named code
+    /// are not reused, so that each line stays valid: this is for profiling runs, not for unbounded compilation.
     pub perf_map: bool,
-    /// For tests: do as if the system had denied executable memory.
+    /// For tests: simulates a system that denies executable memory.
     #[doc(hidden)]
     pub deny_executable: bool,
 }
@@ -127,7 +128,7 @@ impl CompileOptions {
         }
     }
 
-    /// What is done last with any kernel that is to run.
+    /// Applies the final passes to any kernel that is to run.
     pub(crate) fn finish(&self, kernel: &mut Kernel) {
         if self.checks != Checks::All {
             chainrule_kernel::unchecked(kernel);
@@ -163,12 +164,12 @@ pub(crate) enum Memory {
     Interpreter(chainrule_interpret::Workspace),
 }
 
-/// What `Auto` tries, in turn, before the interpreter.
+/// Backends that `Auto` tries, in turn, before the interpreter.
 const MACHINE_CODE: &[Backend] =
     if cfg!(feature = "cranelift") { &[Backend::Native, Backend::Cranelift] } else { &[Backend::Native] };
 
 impl Engine {
-    /// The engine, and why it is not native code, where that was to be.
+    /// Returns the engine, and the reason why it is not native code although that was requested.
     pub(crate) fn new(kernel: Kernel, options: &CompileOptions) -> Result<(Self, Option<Diagnostic>)> {
         let layout = Layout::new(Arc::new(kernel));
         let fail = |d: Diagnostic| Error::program(d, &Arc::default());
@@ -189,7 +190,7 @@ impl Engine {
             };
             match made {
                 Ok(engine) => return Ok((engine, refused)),
-                // What the user did wrong stays wrong; a limitation, or a bug of ours, does not stop the work.
+                // A user's error is reported; a limitation or a bug of ours falls back to the next backend.
                 Err(why) if options.backend == Backend::Auto && why.kind != Kind::Error => {
                     refused = Some(match refused {
                         None => why,
@@ -243,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// What fits it.
+    /// Returns its layout.
     pub(crate) fn layout(&self) -> &Arc<Layout> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
@@ -254,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// Bytes of machine code, if it is such.
+    /// Returns the bytes of machine code, if there are any.
     pub(crate) fn code(&self) -> Option<&[u8]> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
@@ -275,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// Memory for one evaluation at a time, on so many threads. All but native code take one.
+    /// Returns memory for one evaluation at a time, on so many threads. All except native code use one.
     #[cfg_attr(not(all(target_arch = "x86_64", unix)), allow(unused_variables))]
     pub(crate) fn memory(&self, sizes: &Sizes, threads: usize) -> Memory {
         match self {
@@ -305,7 +306,7 @@ impl Engine {
         }
     }
 
-    /// The same for doubles alone.
+    /// Does the same for doubles alone.
     #[inline]
     pub(crate) fn run_reals(
         &self,
@@ -334,7 +335,8 @@ impl Engine {
         self.run(sizes, &inputs, &mut outputs, memory)
     }
 
-    /// The engine with memory of its own for the arguments of one point, these at first, and for its results.
+    /// Returns the engine with preallocated memory for the arguments of one point, initialised with these, and for its
+    /// results.
     pub(crate) fn bound(
         &self,
         sizes: Sizes,
@@ -353,7 +355,7 @@ impl Engine {
         }
     }
 
-    /// How many points run at once in a batch.
+    /// Returns the number of points that run at once in a batch.
     pub(crate) fn lanes(&self, sizes: &Sizes) -> usize {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
@@ -382,7 +384,7 @@ impl Engine {
         }
     }
 
-    /// Some points of a batch of this engine.
+    /// Runs some points of a batch.
     pub(crate) fn run_points(
         &self,
         batch: &mut Batch<'_>,
@@ -401,14 +403,15 @@ impl Engine {
     }
 }
 
-/// An engine with the arguments and results of one point. Which it is stands by itself (`repr`): each call asks for it.
+/// Engine with the arguments and results of one point. The discriminant is stored separately (`repr`): each call reads
+/// it.
 #[derive(Debug)]
 #[repr(u8)]
 pub(crate) enum BoundEngine<'e> {
-    /// On the thread that calls.
+    /// On the calling thread.
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(native::Bound<'e>),
-    /// Of those that take slices; native code on threads takes long enough for that.
+    /// Engine that takes slices; native code on threads runs long enough to amortise that.
     Slices { engine: &'e Engine, sizes: Sizes, memory: Memory, inputs: Vec<Elements>, outputs: Vec<Elements> },
 }
 
@@ -432,7 +435,7 @@ impl BoundEngine<'_> {
         }
     }
 
-    /// The doubles of an argument; none where it is of integers, which stay.
+    /// Returns the doubles of an argument; empty for integers, which stay.
     #[inline]
     pub(crate) fn input_mut(&mut self, input: usize) -> &mut [f64] {
         match self {
@@ -461,7 +464,7 @@ impl BoundEngine<'_> {
     }
 }
 
-/// Apart, so that what calls native code again and again has room for that alone.
+/// Returns a separate function, so that repeated calls of native code have a small stack frame.
 #[inline(never)]
 fn run_slices(
     engine: &Engine,
@@ -497,7 +500,7 @@ impl BatchMemory {
     }
 }
 
-/// The first reason, with that of the other engine.
+/// Returns the first reason, with that of the other engine.
 fn both(first: Diagnostic, second: &Diagnostic) -> Diagnostic {
     let reasons: Vec<String> =
         first.reason.iter().cloned().chain([format!("and Cranelift: {}", second.title)]).collect();

@@ -1,50 +1,50 @@
-//! What can go wrong, in one enum with sources.
+//! Errors, in one enum with sources.
 
 use crate::report;
 use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources};
 use std::sync::Arc;
 
-/// What can go wrong between a function and its running code.
+/// Error between a function and its executable code.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program is wrong, or Chainrule cannot do it: messages with places in the texts.
+    /// Error in the program, or limitation of Chainrule: messages with locations in the texts.
     #[error("{}", report::render(diagnostics, sources, false))]
     Program {
-        /// What is wrong.
+        /// Diagnostics.
         diagnostics: Diagnostics,
-        /// The texts that it speaks of.
+        /// Texts to which they refer.
         sources: Arc<Sources>,
     },
-    /// A request that does not fit the function: a name that is not there, a shape that is wrong.
+    /// Request that does not match the function: a name that does not exist, a wrong shape.
     #[error("{message}\n  help: {help}")]
     Request {
-        /// What is wrong.
+        /// Message.
         message: String,
-        /// What to do.
+        /// Remedy.
         help: String,
     },
-    /// Arguments that do not fit, or a failure while running (an index out of range, ...).
+    /// Arguments that do not match, or a failure at run time (an index out of range, ...).
     #[error(transparent)]
     Run(#[from] chainrule_runtime::RunError),
-    /// The observer of a batch ended it. The results of the points that are done are there.
+    /// The observer of a batch ended it. The results of the finished points are available.
     #[error("the batch was ended after {done} of {points} points")]
     Interrupted {
-        /// How many points are done.
+        /// Number of finished points.
         done: usize,
-        /// How many there were to do.
+        /// Total number of points.
         points: usize,
     },
     /// A file could not be read.
     #[error("cannot read {path}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// Chainrule is wrong. Please report it with the program that shows it.
+    /// Bug in Chainrule. Please report it with the program that shows it.
     #[error("a bug in Chainrule {version}: {0}\n  help: {report}", version = report::VERSION, report = report::REPORT)]
     Bug(String),
 }
@@ -54,18 +54,19 @@ impl Error {
         Self::Request { message: message.into(), help: help.into() }
     }
 
-    /// A message about no text.
+    /// Returns an error without a source text.
     pub(crate) fn lone(diagnostic: Diagnostic) -> Self {
         Self::Program { diagnostics: diagnostic.into(), sources: Arc::default() }
     }
 
-    /// Whether nothing is wrong but that Chainrule cannot do it: too large for a budget, not supported yet.
+    /// Returns whether the error is only a limitation of Chainrule: a program too large for a budget, an unsupported
+    /// construct.
     #[must_use]
     pub fn is_limitation(&self) -> bool {
         matches!(self, Self::Program { diagnostics, .. } if diagnostics.iter().all(|d| d.kind == Kind::Limitation))
     }
 
-    /// The whole message, with the lines of source that it speaks of, in colours if so wished.
+    /// Returns the whole message, with the source lines to which it refers, optionally in colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         match self {
@@ -79,5 +80,5 @@ impl Error {
     }
 }
 
-/// A result with [`Error`].
+/// Result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,8 +1,8 @@
-//! Files that are replaced as a whole.
+//! Atomic replacement of files.
 //!
-//! In: a path and its new content. Out: the file with that content, or an error and the file as it was: the content is written
-//! to a temporary file in the same folder, forced to the disk, and renamed. A full disk, an interrupt or a loss of power at any
-//! time leaves the old content or the new.
+//! In: a path and its new content. Out: the file with that content, or an error and the unchanged file: the content is
+//! written to a temporary file in the same folder, flushed to disk, and renamed. A full disk, an interrupt or a loss of
+//! power at any time leaves the old content or the new.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result, Write};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Maximum number of symbolic links between a path and its file, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Replaces the content of the file `path`, or makes the file. Follows symbolic links and keeps permissions and owner. Writes at
-/// the end of what is no regular file: a pipe, a terminal, `/dev/stdout`.
+/// Replaces the content of the file `path`, or creates the file. Follows symbolic links and keeps permissions and
+/// owner. Appends if it is not a regular file: a pipe, a terminal, `/dev/stdout`.
 ///
-/// A regular file that may be written, in a folder where no other file can be made, is overwritten in place; an interrupt may
+/// A writable regular file in a folder in which no other file can be created is overwritten in place; an interrupt may
 /// then lose it.
 ///
 /// # Errors
-/// As the system reports them. The old content is still there.
+/// Returns the errors of the system. The old content is preserved.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -33,7 +33,7 @@ pub fn replace(path: impl AsRef<Path>, content: &[u8]) -> Result<()> {
         return OpenOptions::new().append(true).open(path)?.write_all(content);
     };
     let old = match OpenOptions::new().write(true).open(&target) {
-        // A file that may not be written is not replaced, though its folder would allow it.
+        // A read-only file is not replaced, even if its folder would allow it.
         Ok(old) => Some(old),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
@@ -45,20 +45,21 @@ pub fn replace(path: impl AsRef<Path>, content: &[u8]) -> Result<()> {
     let written = write_like(&mut file, content, old.as_ref());
     let renamed = written.and_then(|()| std::fs::rename(&temporary, &target));
     if let Err(error) = renamed {
-        // Nothing better can be done where it stays.
+        // If this fails, there is no better alternative.
         let _ = std::fs::remove_file(&temporary);
-        // A file that is a mount point cannot be renamed over.
+        // A file that is a mount point cannot be the target of a rename.
         return if error.kind() == ErrorKind::ResourceBusy { in_place(old, content, error) } else { Err(error) };
     }
     sync_folder(&target);
     Ok(())
 }
 
-/// The regular file, or the file to make, to which `path` leads; `None` where it leads to anything else.
+/// Returns the regular file, or the file to create, to which `path` leads; `None` if it leads to anything else.
 fn target(path: &Path) -> Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
-        // Stands for an open file, as `/dev/stdout` does by a link to `/proc/self/fd/1`. The file behind it has readers and writers already.
+        // An alias of an open file, as `/dev/stdout` is by a link to `/proc/self/fd/1`. The file behind it already has
+        // readers and writers.
         if path.starts_with("/dev/fd") || path.starts_with("/proc") {
             return Ok(None);
         }
@@ -76,7 +77,7 @@ fn target(path: &Path) -> Result<Option<PathBuf>> {
     Err(Error::other("too many symbolic links"))
 }
 
-/// A new file in the folder of `target`.
+/// Creates a new file in the folder of `target`.
 fn temporary_beside(target: &Path) -> Result<(PathBuf, File)> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let folder = target.parent().unwrap_or(Path::new(""));
@@ -85,14 +86,14 @@ fn temporary_beside(target: &Path) -> Result<(PathBuf, File)> {
         let path = folder.join(name);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
-            // Left behind by a process of the same number.
+            // Left by a process with the same id.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Writes `content` with the permissions and the owner of `old`, and waits until the disk has it.
+/// Writes `content` with the permissions and the owner of `old`, and waits until it is on disk.
 fn write_like(file: &mut File, content: &[u8], old: Option<&File>) -> Result<()> {
     file.write_all(content)?;
     if let Some(old) = old {
@@ -100,7 +101,7 @@ fn write_like(file: &mut File, content: &[u8], old: Option<&File>) -> Result<()>
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, fchown};
-            // Only the superuser may do so for other owners.
+            // Only the superuser can set other owners.
             let _ = fchown(&*file, Some(metadata.uid()), Some(metadata.gid()));
         }
         file.set_permissions(metadata.permissions())?;
@@ -108,7 +109,7 @@ fn write_like(file: &mut File, content: &[u8], old: Option<&File>) -> Result<()>
     file.sync_all()
 }
 
-/// Overwrites the file `old` where no other can take its place; `error` says why.
+/// Overwrites the file `old` if it cannot be replaced; `error` is the reason.
 fn in_place(old: Option<File>, content: &[u8], error: Error) -> Result<()> {
     let impossible = [ErrorKind::PermissionDenied, ErrorKind::ResourceBusy].contains(&error.kind());
     match old {
@@ -121,7 +122,7 @@ fn in_place(old: Option<File>, content: &[u8], error: Error) -> Result<()> {
     }
 }
 
-/// Makes the new name of `target` last. The content is safe before that.
+/// Makes the new name of `target` durable. The content is safe before that.
 fn sync_folder(target: &Path) {
     if cfg!(unix) {
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

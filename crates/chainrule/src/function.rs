@@ -17,10 +17,10 @@ use chainrule_ir as ir;
 use chainrule_ops::Counts;
 use std::sync::{Arc, OnceLock};
 
-/// A function of named arguments, each a scalar, a vector, a matrix (or more), to named results.
+/// Function of named arguments, each a scalar, a vector, a matrix (or more), to named results.
 ///
-/// Made from Rust expressions ([`Function::new`]) or from an F~ file ([`crate::Module::function`]).
-/// A derivative of a function is a function again.
+/// Built from Rust expressions ([`Function::new`]) or from an F~ file ([`crate::Module::function`]). A derivative of a
+/// function is a function again.
 ///
 /// ```
 /// use chainrule::{Function, vars};
@@ -50,45 +50,45 @@ pub(crate) struct ScalarBody {
     pub(crate) graph: Graph,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
-    /// Arguments and results as the program has them, for a function that was unrolled from one: the ports are their leaves,
-    /// in order. Otherwise each port is an argument or a result.
+    /// Arguments and results of the program, for a function that was unrolled from one: the ports are their leaves, in
+    /// order. Otherwise each port is an argument or a result.
     pub(crate) program: Option<Signature>,
-    /// Where the nodes come from, for a function unrolled from a program.
+    /// Origins of the nodes, for a function unrolled from a program.
     pub(crate) origins: Option<Arc<Origins>>,
 }
 
-/// An array program, with the texts its spans speak of.
+/// Array program, with the texts to which its spans refer.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayBody {
     pub(crate) function: ir::Function,
     pub(crate) sources: Arc<Sources>,
-    /// Whether passes take its doubles for real numbers.
+    /// Whether passes may treat its doubles as real numbers.
     pub(crate) semantics: Semantics,
-    /// The loops that deriving it gave checkpoints though none were asked for.
+    /// Loops that got checkpoints in the derivation although none were requested.
     pub(crate) made_again: Vec<MadeAgain>,
-    /// Whether it is straight-line code that derivatives are made of and that is compiled.
+    /// Whether it is derived and compiled as straight-line code.
     pub(crate) unroll: Unroll,
     /// Whether sizes were given to it ([`Function::at_sizes`]).
     pub(crate) has_given_sizes: bool,
-    /// What came of that; made when it is first asked for.
+    /// Resulting decision, computed on first use.
     pub(crate) decided: Arc<OnceLock<Result<Decided>>>,
 }
 
-/// An argument or a result of straight-line code.
+/// Argument or result of straight-line code.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub(crate) name: Name,
     /// Extents, outermost first.
     pub(crate) shape: Vec<usize>,
-    /// One node an element, row-major; for a sparse result one a stored element.
+    /// One node per element, row-major; for a sparse result one per stored element.
     pub(crate) nodes: Vec<NodeId>,
-    /// For a sparse matrix: where the stored elements are.
+    /// Positions of the stored elements of a sparse matrix.
     pub(crate) pattern: Option<Arc<Pattern>>,
 }
 
 /// Arguments or results: one tensor, several in a tuple, or a slice of them.
 pub trait Tensors {
-    /// The tensors in order.
+    /// Returns the tensors in order.
     fn tensors(&self) -> Vec<&dyn Tensor>;
 }
 
@@ -125,11 +125,11 @@ tuples! {
 }
 
 impl Function {
-    /// The function `name` that takes `inputs` (variables) to `outputs`. Derivatives that stand in the
+    /// Returns the function `name` that takes `inputs` (variables) to `outputs`. Derivatives that stand in the
     /// outputs are derived here. Results without a name are called `result`, or `result0`, `result1`, ...
     ///
     /// # Errors
-    /// When an input is not a variable or is given twice, when an output depends on a variable that is
+    /// Fails if an input is not a variable or is given twice, when an output depends on a variable that is
     /// not among the inputs, when a user's function without a derivative is differentiated.
     // Tuples of references read best by value.
     #[allow(clippy::needless_pass_by_value)]
@@ -149,7 +149,7 @@ impl Function {
         let roots: Vec<NodeId> = output_nodes.iter().flatten().copied().collect();
         let roots = resolve(&mut graph, &roots, &Options::default()).map_err(Error::lone)?;
 
-        // A graph of its own: inputs in the order of the arguments, then what the outputs need.
+        // A separate graph: inputs in the order of the arguments, then the nodes that the outputs need.
         let mut own = Graph::new(graph.semantics());
         let mut given = rustc_hash::FxHashMap::default();
         let mut input_ports = Vec::new();
@@ -182,8 +182,8 @@ impl Function {
                 ));
             }
         }
-        // Extraction first: the order of nodes then depends on the function alone, not on what else the
-        // expressions' graph holds.
+        // Extraction first: the order of nodes then depends on the function alone, not on other nodes of the
+        // expressions' graph.
         let (needed, roots) = graph.extract(&roots);
         let stand_in = |id: &NodeId| given.get(id).copied().unwrap_or(*id);
         let stand_ins: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| stand_in(id)).collect();
@@ -233,18 +233,18 @@ impl Function {
         Self { name, body: Body::Array(Arc::new(body)), interface }
     }
 
-    /// A derivative of what `of` is.
+    /// Returns a derivative of the function `of`.
     pub(crate) fn from_derived(function: ir::Function, of: &ArrayBody, made_again: Vec<MadeAgain>) -> Self {
         Self::of_array(ArrayBody { function, made_again, decided: Arc::default(), ..ArrayBody::clone(of) })
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// The same function under another name.
+    /// Returns the same function with another name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Name::new(name);
@@ -257,14 +257,15 @@ impl Function {
         self
     }
 
-    /// Whether its loops are kept (an F~ function) rather than unrolled into straight-line code; see [`Self::unroll`].
+    /// Returns whether its loops are kept (an F~ function) rather than unrolled into straight-line code; see
+    /// [`Self::unroll`].
     #[must_use]
     pub fn keeps_loops(&self) -> bool {
         matches!(self.decided_or_self().body, Body::Array(_))
     }
 
-    /// Whether passes take its doubles for real numbers: what the module ([`crate::Module::with_semantics`]) or the scope
-    /// ([`crate::Scope::new`]) that it was made in says.
+    /// Returns whether passes may treat its doubles as real numbers: the semantics of its module
+    /// ([`crate::Module::with_semantics`]) or scope ([`crate::Scope::new`]).
     #[must_use]
     pub fn semantics(&self) -> Semantics {
         match &self.body {
@@ -273,8 +274,8 @@ impl Function {
         }
     }
 
-    /// The same function under other semantics, which hold for its derivatives, too. Straight-line code stays as it is: it was
-    /// simplified as it was made.
+    /// Returns the same function under other semantics, which apply to its derivatives, too. Straight-line code is
+    /// unchanged: it was simplified at construction.
     ///
     /// ```
     /// use chainrule::{Module, Semantics};
@@ -291,8 +292,8 @@ impl Function {
         self
     }
 
-    /// Names of the sizes of a function that keeps its loops, then of the integers among its arguments: what
-    /// [`Self::unrolled`] takes.
+    /// Returns the names of the sizes of a function that keeps its loops, then of the integers among its arguments: the
+    /// names that [`Self::unrolled`] takes.
     #[must_use]
     pub fn size_names(&self) -> Vec<String> {
         let Body::Array(body) = &self.body else { return Vec::new() };
@@ -301,25 +302,25 @@ impl Function {
         f.sizes.iter().chain(ints).filter_map(|var| f.vars[*var].name.as_deref().map(str::to_owned)).collect()
     }
 
-    /// Names and types of the arguments and results.
+    /// Returns names and types of the arguments and results.
     #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.interface.signature
     }
 
-    /// Names and extents of the arguments.
+    /// Returns names and extents of the arguments.
     #[must_use]
     pub fn inputs(&self) -> &[Shape] {
         &self.interface.inputs
     }
 
-    /// Names and extents of the results.
+    /// Returns names and extents of the results.
     #[must_use]
     pub fn outputs(&self) -> &[Shape] {
         &self.interface.outputs
     }
 
-    /// The sparsity pattern of a sparse result, by name.
+    /// Returns the sparsity pattern of a sparse result, by name.
     #[must_use]
     pub fn pattern(&self, output: &str) -> Option<&Pattern> {
         match &self.decided_or_self().body {
@@ -328,7 +329,7 @@ impl Function {
         }
     }
 
-    /// Operation counts of straight-line code; `None` for a function that keeps its loops.
+    /// Returns operation counts of straight-line code; `None` for a function that keeps its loops.
     #[must_use]
     pub fn counts(&self) -> Option<Counts> {
         match &self.decided_or_self().body {
@@ -337,12 +338,12 @@ impl Function {
         }
     }
 
-    /// Operation counts of a function that keeps its loops, as it is lowered: `sizes` says what its sizes are, by name;
-    /// those that it does not name are 1. Of a branch on data the side that weighs more counts, once for each time that it
+    /// Returns operation counts of a function that keeps its loops, after lowering: `sizes` contains its sizes, by
+    /// name; all others are 1. Of a branch on data the side with the larger weight counts, once for each time that it
     /// is reached. As [`Self::counts`] for straight-line code.
     ///
     /// # Errors
-    /// As [`Self::compile`].
+    /// The errors of [`Self::compile`].
     ///
     /// ```
     /// use chainrule::{Module, Rewrite};
@@ -363,7 +364,7 @@ impl Function {
         Ok(chainrule_kernel::counts(&kernel, &sizes))
     }
 
-    /// The program as text: one line an operation, or F~.
+    /// Returns the program as text: one line per operation, or F~.
     #[must_use]
     pub fn listing(&self) -> String {
         match &self.decided_or_self().body {
@@ -372,7 +373,7 @@ impl Function {
                 if !ir::express::is_needed(&body.function) {
                     return ir::print(&body.function);
                 }
-                // What reverse mode has made, as short as it is run, in words that the language has.
+                // Prints the result of reverse mode in optimised form, in constructs of the language.
                 let optimised = Rewrite::All.apply(body.function.clone(), body.semantics);
                 let mut expressed = ir::express::express(&optimised);
                 chainrule_autodiff::tidy::function(&mut expressed);
@@ -385,33 +386,34 @@ impl Function {
         Derivation::new(self.clone(), what)
     }
 
-    /// The function alone; useful with [`Derivation::by`]'s siblings to compile value and derivative in one call.
+    /// Requests the function alone; useful with [`Derivation::by`]'s siblings to compile value and derivative in one
+    /// call.
     #[must_use]
     pub fn value(&self) -> Derivation {
         self.derive(What::Value)
     }
 
-    /// The Jacobian of every result by every argument.
+    /// Requests the Jacobian of every result by every argument.
     #[must_use]
     pub fn jacobian(&self) -> Derivation {
         self.derive(What::Jacobian)
     }
 
-    /// The gradient of a scalar result by every argument.
+    /// Requests the gradient of a scalar result by every argument.
     #[must_use]
     pub fn gradient(&self) -> Derivation {
         self.derive(What::Gradient)
     }
 
-    /// The Hessian of a scalar result by every argument.
+    /// Requests the Hessian of a scalar result by every argument.
     #[must_use]
     pub fn hessian(&self) -> Derivation {
         self.derive(What::Hessian)
     }
 
-    /// The diagonal of the Hessian of a scalar result, shaped like the arguments: the second derivative by each number alone.
-    /// Less work than the Hessian: of a function that keeps its loops, as much as one [`Self::hvp`] where its indices tell that
-    /// it is a sum of terms of one number each.
+    /// Requests the diagonal of the Hessian of a scalar result, shaped like the arguments: the second derivative by
+    /// each number. Less work than the Hessian: of a function that keeps its loops, as much as one [`Self::hvp`] if its
+    /// indices show that it is a sum of terms of one number each.
     ///
     /// ```
     /// use chainrule::{Module, Value};
@@ -425,37 +427,37 @@ impl Function {
         self.derive(What::HessianDiagonal)
     }
 
-    /// The Jacobian times a vector: the derivative along a direction, which becomes further arguments
-    /// `x_tan`, one for each argument `x`.
+    /// Requests the Jacobian times a vector: the derivative along a direction, which becomes further arguments `x_tan`,
+    /// one for each argument `x`.
     #[must_use]
     pub fn jvp(&self) -> Derivation {
         self.derive(What::Jvp)
     }
 
-    /// A vector times the Jacobian; the vector becomes further arguments `y_adj`, one for each result `y`.
+    /// Requests a vector times the Jacobian; the vector becomes further arguments `y_adj`, one for each result `y`.
     #[must_use]
     pub fn vjp(&self) -> Derivation {
         self.derive(What::Vjp)
     }
 
-    /// The Hessian of a scalar result times a vector, which becomes further arguments `x_tan`.
+    /// Requests the Hessian of a scalar result times a vector, which becomes further arguments `x_tan`.
     #[must_use]
     pub fn hvp(&self) -> Derivation {
         self.derive(What::Hvp)
     }
 
-    /// Derivatives of the given order, of every result by every argument, order times.
+    /// Requests derivatives of the given order, of every result by every argument, order times.
     #[must_use]
     pub fn derivatives(&self, order: usize) -> Derivation {
         self.derive(What::Order(order))
     }
 
-    /// The function with the derivatives that stand in its text worked out, with so many checkpoints for each loop in reverse
-    /// mode: what [`CompileOptions::checkpoints`] is for running code, for text that is emitted. Straight-line code stays
-    /// as it is.
+    /// Returns the function with the derivatives in its text expanded, with so many checkpoints for each loop in
+    /// reverse mode: the counterpart of [`CompileOptions::checkpoints`] for emitted text. Straight-line code is
+    /// unchanged.
     ///
     /// # Errors
-    /// When derivatives in it cannot be worked out.
+    /// Fails if derivatives in it cannot be expanded.
     pub fn with_checkpoints(&self, n: u32) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
         let expanded = guard(|| {
@@ -465,18 +467,18 @@ impl Function {
         Ok(body.with(expanded?).unroll(Unroll::Never))
     }
 
-    /// Running code for the function itself.
+    /// Compiles the function itself.
     ///
     /// # Errors
-    /// When the function cannot be lowered (a limitation).
+    /// Fails if the function cannot be lowered (a limitation).
     pub fn compile(&self) -> Result<Compiled> {
         self.compile_with(&CompileOptions::default())
     }
 
-    /// The same, with a choice of what runs it.
+    /// Does the same, with options.
     ///
     /// # Errors
-    /// As [`compile`](Self::compile); further, a backend or instructions that this machine does not have.
+    /// The errors of [`compile`](Self::compile); further, a backend or instructions that this machine does not support.
     pub fn compile_with(&self, options: &CompileOptions) -> Result<Compiled> {
         options.rewrite.check()?;
         guard(|| Compiled::new(self, options))
@@ -484,7 +486,7 @@ impl Function {
 }
 
 impl ArrayBody {
-    /// What is made of it: another function of the same text, under the same semantics.
+    /// Returns another function of the same text, under the same semantics.
     pub(crate) fn with(&self, function: ir::Function) -> Function {
         Function::from_derived(function, self, Vec::new())
     }
@@ -496,7 +498,7 @@ impl ScalarBody {
     }
 }
 
-/// `[0][0]`, `[0][1]`, ...: the index of each element of an array of this shape, row-major.
+/// Returns the index of each element of an array of this shape, row-major: `[0][0]`, `[0][1]`, ....
 pub(crate) fn indices(shape: &[usize]) -> impl Iterator<Item = String> {
     (0..shape.iter().product()).map(move |mut position: usize| {
         let mut parts: Vec<usize> = Vec::new();

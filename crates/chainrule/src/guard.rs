@@ -1,7 +1,7 @@
-//! Panics as errors of kind bug, and stacks of one's own.
+//! Conversion of panics to errors of kind bug, and threads with large stacks.
 //!
-//! In: work that may panic, where Chainrule is wrong. Out: its result, or [`Error::Bug`] with the message and the place of the
-//! panic, and nothing on standard error.
+//! In: work that may panic on a bug in Chainrule. Out: its result, or [`Error::Bug`] with the message and the location
+//! of the panic, and nothing on standard error.
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -9,17 +9,17 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Stack for the front end, in bytes: several times what programs need that nest as deep as the parser lets them, without
-/// optimisation. Only what is used takes memory.
+/// Stack for the front end, in bytes: several times the need of programs at the parser's nesting limit, without
+/// optimisation. Only the used part takes memory.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Prefix of the names of Chainrule's own threads, whose panics arrive at the thread that waits for them.
+/// Prefix of the names of Chainrule's own threads, whose panics are propagated to the waiting thread.
 const THREAD: &str = "chainrule";
 
 thread_local! {
-    /// Number of [`guard`]s around the code that this thread runs.
+    /// Number of [`guard`]s around the current code of this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Message and place of this thread's last panic inside a guard.
+    /// Message and location of this thread's last panic inside a guard.
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -28,7 +28,7 @@ static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs `work`; a panic in it becomes [`Error::Bug`] and is not printed.
 ///
-/// The first call wraps the panic hook of the process. Panics outside `work` reach the hook that was there.
+/// The first call wraps the panic hook of the process. Panics outside `work` reach the previous hook.
 ///
 /// # Errors
 /// Those of `work`, or [`Error::Bug`].
@@ -50,11 +50,11 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     result.unwrap_or_else(|payload| Err(Error::Bug(message(&*payload))))
 }
 
-/// Runs `work` under a [`guard`] on a thread with a stack for the deepest programs; on this thread, where there can be no
-/// other.
+/// Runs `work` under a [`guard`] on a thread with a stack for the deepest programs; on this thread, if no other can be
+/// started.
 ///
 /// # Errors
-/// As [`guard`].
+/// The errors of [`guard`].
 pub fn guard_on_own_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let mut work = Some(work);
     let done = std::thread::scope(|scope| {
@@ -84,7 +84,7 @@ fn wrap_hook() {
     }));
 }
 
-/// Message and place of the panic that `payload` comes from.
+/// Returns message and location of the panic of `payload`.
 fn message(payload: &(dyn Any + Send)) -> String {
     let elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).take();
     LAST.take().or(elsewhere).unwrap_or_else(|| text(payload).to_owned())
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(guard_on_own_stack(|| Ok(1)).unwrap(), 1);
         let refused = || -> Result<()> { Err(Error::request("no", "yes")) };
         assert!(matches!(guard(refused), Err(Error::Request { .. })));
-        // Guards nest, and one panic leaves no trace in the next.
+        // Guards nest, and a panic does not affect the next guard.
         let nested = guard(|| guard(|| -> Result<i32> { panic!("inner") }).or(Ok(7)));
         assert_eq!(nested.unwrap(), 7);
         assert!(!guard(|| -> Result<()> { panic!("outer") }).unwrap_err().to_string().contains("inner"));

@@ -1,25 +1,25 @@
-//! What a function takes and gives: names and types as its program writes them, and the arrays that these are in memory.
+//! Interface of a function: names and types as in its program, and their arrays in memory.
 //!
-//! Known from when the function is made, and shared by what is compiled of it.
+//! Fixed when the function is built, and shared by its compiled forms.
 
 use crate::function::{ArrayBody, Port, ScalarBody};
 use crate::leaves::{Leaf, leaves};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, VarId};
 
-/// The arguments and the results as the program writes them.
+/// Arguments and results as in the program.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// Names and types of the arguments.
     pub params: Vec<(Name, Type)>,
-    /// Names and types of the results; one called `result` for an F~ function.
+    /// Names and types of the results; a single `result` for an F~ function.
     pub results: Vec<(Name, Type)>,
 }
 
-/// The name and the extents of an argument or a result. An extent that is not fixed is `None`.
+/// Name and extents of an argument or a result. An extent that is not fixed is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Its name; for a component of a tuple or record its path, such as `camera.focal`.
+    /// Name; for a component of a tuple or record its path, such as `camera.focal`.
     pub name: Name,
     /// Extents, outermost first; none for a scalar.
     pub extents: Vec<Option<usize>>,
@@ -29,9 +29,9 @@ pub struct Shape {
 #[derive(Debug)]
 pub(crate) struct Interface {
     pub(crate) signature: Signature,
-    /// One a leaf of the arguments.
+    /// One per leaf of the arguments.
     pub(crate) inputs: Vec<Shape>,
-    /// One a leaf of the results.
+    /// One per leaf of the results.
     pub(crate) outputs: Vec<Shape>,
 }
 
@@ -51,12 +51,12 @@ impl From<&ScalarBody> for Interface {
     }
 }
 
-/// Each port as an argument or a result.
+/// Returns each port as an argument or a result.
 pub(crate) fn entries(ports: &[Port]) -> Vec<(Name, Type)> {
     ports.iter().map(|port| (port.name.clone(), array_of(&port.shape))).collect()
 }
 
-/// The type of an array of doubles of these extents; a double for none.
+/// Returns the type of an array of doubles of these extents; a double for none.
 pub(crate) fn array_of(shape: &[usize]) -> Type {
     let size = |n: &usize| Size::constant(i64::try_from(*n).unwrap_or(i64::MAX));
     shape.iter().rev().fold(Type::Double, |ty, n| Type::array(size(n), ty))
@@ -71,7 +71,7 @@ impl From<&ArrayBody> for Interface {
     }
 }
 
-/// The name and the extents of each leaf of a value; an extent that is not fixed is `None`.
+/// Returns the name and the extents of each leaf of a value; an extent that is not fixed is `None`.
 fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
     let fixed = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok());
     let describe = |leaf: Leaf| Shape { name: leaf.name, extents: leaf.extents.iter().map(fixed).collect() };

@@ -1,6 +1,6 @@
-//! Types taken apart: one leaf for each scalar field, arrays of tuples as tuples of arrays.
+//! Decomposition of types: one leaf for each scalar field, arrays of tuples as tuples of arrays.
 //!
-//! The same order as the ports of a kernel: depth first, fields from left to right.
+//! The order is that of the ports of a kernel: depth first, fields from left to right.
 
 use crate::unroll::Tree;
 use chainrule_base::Name;
@@ -8,10 +8,10 @@ use chainrule_graph::NodeId;
 use chainrule_ir::{Size, Type};
 use chainrule_kernel::Class;
 
-/// A scalar field of a type.
+/// Scalar field of a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    /// Its path: `camera.focal`, `result.0`.
+    /// Path: `camera.focal`, `result.0`.
     pub(crate) name: Name,
     /// Extents, outermost first.
     pub(crate) extents: Vec<Size>,
@@ -20,18 +20,18 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    /// Number of its elements; infinite where an extent is not known.
+    /// Returns the number of its elements; infinite if an extent is unknown.
     pub(crate) fn n_elements(&self) -> f64 {
         self.extents.iter().map(|n| n.as_constant().map_or(f64::INFINITY, |n| n as f64)).product()
     }
 }
 
-/// What holds a `Double`, an `Int` or a `Bool` in a kernel.
+/// Returns the class of a `Double`, an `Int` or a `Bool` in a kernel.
 pub(crate) fn class_of(scalar: &Type) -> Class {
     if *scalar == Type::Double { Class::Real } else { Class::Int }
 }
 
-/// The leaves of a value of type `ty` that is called `name`.
+/// Returns the leaves of a value of type `ty` with the name `name`.
 pub(crate) fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
     let mut found = Vec::new();
     collect(ty, name.to_string(), &mut Vec::new(), &mut found);
@@ -58,7 +58,7 @@ fn collect(ty: &Type, name: String, extents: &mut Vec<Size>, found: &mut Vec<Lea
     }
 }
 
-/// The tree of type `ty` whose leaves' elements are `nodes`, one list a leaf in row-major order.
+/// Returns the tree of type `ty` whose leaves' elements are `nodes`, one list per leaf in row-major order.
 pub(crate) fn assemble(ty: &Type, nodes: &[Vec<NodeId>], extent: &impl Fn(&Size) -> usize) -> Tree {
     build(ty, nodes, &mut 0, 0, extent)
 }
@@ -93,7 +93,7 @@ fn build(
     }
 }
 
-/// The elements of each leaf of `tree`, in row-major order; `None` when one is not a double.
+/// Returns the elements of each leaf of `tree`, in row-major order; `None` if one is not a double.
 pub(crate) fn take_apart(ty: &Type, tree: &Tree) -> Option<Vec<Vec<NodeId>>> {
     let mut nodes = vec![Vec::new(); leaves(ty, "").len()];
     scatter(ty, tree, &mut 0, &mut nodes)?;

@@ -1,9 +1,8 @@
-//! Chainrule: a compiler for derivatives. This is the library that people use.
+//! Chainrule: a compiler for derivatives. This crate is the library for users.
 //!
-//! A [`Function`] is made from Rust expressions ([`var`], [`vars`], [`matrix`]) or from an F~ file
-//! ([`Module`]). Derivatives of it are functions again ([`Function::jacobian`] and its siblings), run
-//! ([`Function::compile`]) or emitted as C ([`Function::emit_c`])
-//! or Rust ([`Function::emit_rust`]).
+//! A [`Function`] is built from Rust expressions ([`var`], [`vars`], [`matrix`]) or from an F~ file ([`Module`]).
+//! Derivatives of it are functions again ([`Function::jacobian`] and its siblings), run ([`Function::compile`]) or
+//! emitted as C ([`Function::emit_c`]) or Rust ([`Function::emit_rust`]).
 //!
 //! ```
 //! use chainrule::{Function, vars};
@@ -22,24 +21,24 @@
 //! | [`mod@array`] | array programs written in Rust: loops are kept |
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
-//! | [`files`] | files that are replaced as a whole |
-//! | [`guard`] | panics as errors of kind bug |
-//! | `interface` | [`Signature`], [`Shape`]: what a function takes and gives |
-//! | `derive` | [`Derivation`]: derivatives asked for |
-//! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
-//! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
+//! | [`files`] | atomic replacement of files |
+//! | [`guard`] | conversion of panics to errors of kind bug |
+//! | `interface` | [`Signature`], [`Shape`]: arguments and results of a function |
+//! | `derive` | [`Derivation`]: requests for derivatives |
+//! | [`eliminate`], [`accumulate`] | linearised graphs without a function; all of accumulation |
+//! | `unroll`, `leaves` | from array programs to scalar graphs; decomposition of types |
 //! | `passes` | from a function to the kernel that runs or is written |
-//! | `compiled` | [`Compiled`]: running code |
+//! | `compiled` | [`Compiled`]: executable code |
 //! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
 //! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
-//! | `engine` | what runs it: native code or the interpreter |
-//! | `batch` | many points at once |
-//! | `within` | [`Within`]: running code within a bound of memory |
-//! | `bound` | one point again and again, in memory of its own |
+//! | `engine` | execution: native code or the interpreter |
+//! | `batch` | batches of points |
+//! | `within` | [`Within`]: executable code within a bound of memory |
+//! | `bound` | repeated evaluation at single points, in preallocated memory |
 //! | `emit` | C, Rust |
 //! | `where_spent` | operations by result and by line of source |
-//! | `optimisation` | [`Optimisation`]: what the optimiser of array programs did and what it saved |
+//! | `optimisation` | [`Optimisation`]: report of the optimiser of array programs |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
@@ -114,7 +113,7 @@ pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 pub use within::Within;
 
-/// The Rust of the README and the guide, run as doc tests.
+/// Rust blocks of the README and the guide, run as doc tests.
 #[cfg(doctest)]
 // Blocks of the guide carry `file=name`, which its tests read.
 #[allow(rustdoc::invalid_codeblock_attributes)]

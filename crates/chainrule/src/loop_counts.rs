@@ -1,8 +1,9 @@
 //! Operation counts of a function that keeps its loops: polynomials in its sizes.
 //!
-//! In: a function of the array IR as it is lowered, optimised and with its scalar regions unrolled. Out: [`LoopCounts`]. A sum over
-//! an index is summed exactly (Faulhaber), so that half a matrix counts n (n + 1) / 2. Of a branch on data the costlier side counts;
-//! a `while`, and a loop whose length is computed from data, counts as one iteration. Linear in the function.
+//! In: a function of the array IR as it is lowered, optimised and with its scalar regions unrolled. Out:
+//! [`LoopCounts`]. A sum over an index is summed exactly (Faulhaber), so that half a matrix counts n (n + 1) / 2. Of a
+//! branch on data the costlier side counts; a `while`, and a loop whose length is computed from data, counts as one
+//! iteration. Linear in the function.
 
 use crate::function::Body;
 use crate::guard::guard;
@@ -12,10 +13,10 @@ use chainrule_ops::{Counts, Op};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Assumed value of a size where two branches are compared.
+/// Assumed value of a size in the comparison of two branches.
 const LARGE: f64 = 1000.0;
 
-/// A polynomial in sizes and indices: coefficients by monomial, whose variables ascend.
+/// Polynomial in sizes and indices: coefficients by monomial, whose variables ascend.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Amount(BTreeMap<Vec<VarId>, f64>);
 
@@ -54,7 +55,7 @@ impl Amount {
         product
     }
 
-    /// The sum of this over `index` from 0 to `count` - 1.
+    /// Returns the sum of this over `index` from 0 to `count` - 1.
     fn summed(&self, index: VarId, count: &Self) -> Self {
         let mut sum = Self::default();
         for (monomial, factor) in &self.0 {
@@ -73,7 +74,7 @@ impl Amount {
     }
 }
 
-/// The sum of i^k for i from 0 to n - 1; for k of 4 and more its leading term.
+/// Returns the sum of i^k for i from 0 to n - 1; for k of 4 and more its leading term.
 fn power_sum(k: usize, n: &Amount) -> Amount {
     let by_power: &[f64] = match k {
         0 => &[1.0],
@@ -95,7 +96,7 @@ fn power_sum(k: usize, n: &Amount) -> Amount {
     sum
 }
 
-/// The classes of operations, in the order of [`Counts`], then their weight.
+/// Classes of operations, in the order of [`Counts`], then their weight.
 const CLASSES: [&str; 6] = ["add", "mul", "div", "neg", "call", "logic"];
 const WEIGHT: usize = CLASSES.len();
 
@@ -111,7 +112,7 @@ pub struct LoopCounts {
 }
 
 impl LoopCounts {
-    /// The counts of each class at `sizes`, by name; a size that is not named is 1.
+    /// Returns the counts of each class at `sizes`, by name; a size that is not named is 1.
     #[must_use]
     pub fn at(&self, sizes: &[(&str, i64)]) -> Counts {
         let value = |var: VarId| {
@@ -170,12 +171,12 @@ impl fmt::Display for LoopCounts {
 }
 
 impl Function {
-    /// Operation counts of a function that keeps its loops, as polynomials in its sizes; `None` for straight-line code, which
-    /// [`Self::counts`] counts. Of a branch on data the costlier side counts; a `while`, and a loop whose length is computed
-    /// from data, counts as one iteration.
+    /// Operation counts of a function that keeps its loops, as polynomials in its sizes; `None` for straight-line code,
+    /// which [`Self::counts`] counts. Of a branch on data the costlier side counts; a `while`, and a loop whose length
+    /// is computed from data, counts as one iteration.
     ///
     /// # Errors
-    /// When derivatives in it cannot be worked out.
+    /// Fails if derivatives in it cannot be worked out.
     ///
     /// ```
     /// use chainrule::Module;
@@ -226,7 +227,7 @@ impl Walk<'_> {
         sum
     }
 
-    /// Number of doubles that are added where a value of this variable of `block` is added to a sum.
+    /// Returns the number of additions of doubles for adding a value of this variable of `block` to a sum.
     fn added(&self, block: &Block, var: VarId) -> Amount {
         let expr = block.stmts.iter().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr);
         match expr {

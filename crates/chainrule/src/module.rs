@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A checked F~ file with what it imports.
+/// Checked F~ file with its imports.
 ///
 /// ```
 /// use chainrule::Module;
@@ -21,32 +21,32 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Module {
     program: Arc<Program>,
-    /// The module's own text, not one that it imports.
+    /// The module's own text, not an imported one.
     root: FileId,
     sources: Arc<Sources>,
     semantics: Semantics,
 }
 
-/// Something that a module defines.
+/// Definition of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type in F~.
+    /// Type in F~.
     pub ty: String,
-    /// The comment above it.
+    /// Comment above it.
     pub docs: Vec<String>,
     /// Whether it is a function, not a constant.
     pub is_function: bool,
-    /// Whether it takes and gives numbers, arrays and tuples only, no functions, so that it can be compiled.
+    /// Whether its arguments and results are numbers, arrays and tuples only, no functions, so that it can be compiled.
     pub is_first_order: bool,
 }
 
 impl Module {
-    /// Reads and checks the file `path`; imports are looked for beside the file that imports.
+    /// Reads and checks the file `path`; imports are relative to the importing file.
     ///
     /// # Errors
-    /// When a file cannot be read, or the program is wrong: all that is wrong, with places.
+    /// Fails if a file cannot be read, or if the program contains errors: returns all of them, with locations.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = read_source(path)
@@ -54,10 +54,10 @@ impl Module {
         Self::from_text(&path.display().to_string(), &text)
     }
 
-    /// Checks `text`, which messages call `name`; imports are looked for beside `name`.
+    /// Checks `text`, which messages call `name`; imports are relative to `name`.
     ///
     /// # Errors
-    /// When the program is wrong, or an import cannot be read.
+    /// Fails if the program contains errors, or an import cannot be read.
     pub fn from_text(name: &str, text: &str) -> Result<Self> {
         guard_on_own_stack(|| Self::check(name, text))
     }
@@ -79,15 +79,14 @@ impl Module {
         }
     }
 
-    /// The same program under these semantics, which its functions have and what is derived from them:
-    /// [`Semantics::Algebraic`], where nothing is said, takes doubles for real numbers; under [`Semantics::Strict`] functions
-    /// compute what the program says, operation by operation, each rounded to the nearest: no sum is added in another order, no
-    /// product is fused with one, nothing is rewritten but by rules that are exact in IEEE 754, NaN counted as one
-    /// number.
+    /// Returns the same program under these semantics, which apply to its functions and their derivatives:
+    /// [`Semantics::Algebraic`], the default, treats doubles as real numbers; under [`Semantics::Strict`] functions
+    /// compute the program literally, operation by operation, each rounded to nearest: no sum is reordered, no product
+    /// is fused with one, and rewrites are limited to rules that are exact in IEEE 754, with all NaNs equal.
     ///
-    /// Derivatives are programs that differentiation writes; they are computed as they are written, too. Straight-line code
-    /// ([`Function::unrolled`]) tells one thing apart less: `if c then x else 0` times a number is 0 where `c` does not hold,
-    /// whatever the number is, so that derivatives of branches are lazy.
+    /// Derivatives are programs that differentiation generates; they are computed literally, too. Straight-line code
+    /// ([`Function::unrolled`]) differs in one respect: `if c then x else 0` times a number is 0 if `c` does not hold,
+    /// for any number, so that derivatives of branches are lazy.
     ///
     /// ```
     /// use chainrule::{Module, Semantics};
@@ -103,7 +102,7 @@ impl Module {
         self
     }
 
-    /// What the file defines, in its order.
+    /// Returns the definitions of the file, in order.
     #[must_use]
     pub fn definitions(&self) -> Vec<Definition> {
         let define = |d: &chainrule_ir::Definition| Definition {
@@ -116,31 +115,30 @@ impl Module {
         self.program.definitions().map(define).collect()
     }
 
-    /// What the checker warned of.
+    /// Returns the warnings of the checker.
     #[must_use]
     pub fn warnings(&self) -> &Diagnostics {
         self.program.warnings()
     }
 
-    /// Draws the warnings about the module's own text beside it; empty if there are none. Warnings about imported texts are
-    /// shown where those are checked themselves.
+    /// Draws the warnings about the module's own text beside it; empty if there are none. Warnings about imported texts
+    /// are shown when those are checked themselves.
     #[must_use]
     pub fn render_warnings(&self) -> String {
         let own = self.warnings().iter().filter(|warning| warning.span().is_none_or(|span| span.file == self.root));
         crate::report::render_some(own, &self.sources, false)
     }
 
-    /// The texts that messages speak of.
+    /// Returns the texts to which messages refer.
     #[must_use]
     pub fn sources(&self) -> &Arc<Sources> {
         &self.sources
     }
 
-    /// The function (or constant) `name`.
+    /// Returns the function (or constant) `name`.
     ///
     /// # Errors
-    /// When there is none, or it cannot be compiled as it stands: its shapes do not fit, it takes
-    /// functions as arguments, ...
+    /// Fails if there is none, or it cannot be compiled: its shapes do not match, it takes functions as arguments, ...
     pub fn function(&self, name: &str) -> Result<Function> {
         guard(|| {
             let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
@@ -149,10 +147,10 @@ impl Module {
     }
 }
 
-/// Maximum length of a program's file, in bytes: no device that never ends is read for ever.
+/// Maximum length of a program's file, in bytes, so that reading an endless device terminates.
 const MAX_SOURCE: u64 = 64 << 20;
 
-/// The text of a program's file.
+/// Returns the text of a program's file.
 fn read_source(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
@@ -163,7 +161,7 @@ fn read_source(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Why `path` could not be read, in words that do not depend on the system.
+/// Returns why `path` could not be read, in words that do not depend on the system.
 fn unreadable(path: &Path, error: &std::io::Error) -> String {
     let path = path.display();
     match error.kind() {

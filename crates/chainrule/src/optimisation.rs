@@ -1,13 +1,13 @@
-//! What the optimiser of array programs does with a function that keeps its loops, and what that saves: the account
-//! that `chainrule derive --explain` prints.
+//! Report of the optimiser of array programs on a function that keeps its loops, printed by `chainrule derive
+//! --explain`.
 //!
-//! | a line of the account | is |
+//! | line of the report | meaning |
 //! | --- | --- |
-//! | a pass | what ran, how many rules it applied, what the program takes after it ([`Measure`]) |
-//! | a loop | one that reverse mode gave checkpoints though none were asked for, and why |
-//! | a rule | its name, its equation, how often it was applied, and for which lines of the source |
+//! | a pass | its name, the number of rules it applied, the cost of the program after it ([`Measure`]) |
+//! | a loop | one with checkpoints in reverse mode although none were requested, and why |
+//! | a rule | its name, its equation, the number of applications, and the source lines |
 //!
-//! It is made by optimising once more with a record; compiling without it keeps none.
+//! It is created by optimising once more with a record; compilation without a report keeps none.
 
 use crate::function::{ArrayBody, Body};
 use crate::regions::Accumulated;
@@ -18,53 +18,53 @@ use chainrule_rewrite::{Measure, StopReason, engine};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A run of a pass of the optimiser.
+/// Run of a pass of the optimiser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptimiserPass {
-    /// Its name, which [`Rewrite::Without`] knows.
+    /// Name, which [`Rewrite::Without`] takes.
     pub name: &'static str,
-    /// How many rules and steps it applied.
+    /// Number of rules and steps that it applied.
     pub applied: u64,
-    /// What the program takes after it.
+    /// Cost of the program after it.
     pub after: Measure,
 }
 
-/// A line of source that a rule was applied for.
+/// Source line for which a rule was applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleLine {
-    /// The file; functions of the library are in files of their own.
+    /// File; functions of the library are in separate files.
     pub file: String,
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// What stands on it.
+    /// Text of the line.
     pub text: String,
-    /// How often.
+    /// Number of applications.
     pub times: u64,
 }
 
-/// A rule that was applied, or a step of the optimiser.
+/// Applied rule, or step of the optimiser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AppliedRule {
-    /// Its name, which [`Rewrite::Without`] knows.
+    /// Name, which [`Rewrite::Without`] takes.
     pub name: &'static str,
-    /// Its equation, or what the step does.
+    /// Equation, or effect of the step.
     pub law: &'static str,
-    /// How often, all passes together.
+    /// Number of applications, in all passes together.
     pub times: u64,
-    /// For which lines, by file, then by line. What has no place in a text is in `times` alone.
+    /// Source lines, by file, then by line. Applications without a source location are only in `times`.
     pub lines: Vec<RuleLine>,
 }
 
-/// A loop that reverse mode gave checkpoints though none were asked for, since not all its states can be kept.
+/// Loop with checkpoints in reverse mode although none were requested, since not all its states can be kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckpointedLoop {
-    /// The file and the line, and what stands on it; for a loop that has a place in a text.
+    /// File, line, and text of the line; for a loop with a source location.
     pub at: Option<(String, usize, String)>,
-    /// Why not all are kept.
+    /// Reason why not all are kept.
     pub reason: String,
 }
 
-/// What the optimiser of array programs made of a function. Printed, it is a table of passes and one of rules.
+/// Report of the optimiser of array programs on a function. Printed, it is a table of passes and one of rules.
 ///
 /// ```
 /// use chainrule::Module;
@@ -78,32 +78,33 @@ pub struct CheckpointedLoop {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Optimisation {
-    /// The name of the function.
+    /// Name of the function.
     pub function: String,
-    /// What it takes as it is written, its derivatives worked out.
+    /// Cost of the function as written, with its derivatives expanded.
     pub before: Measure,
-    /// What it takes optimised.
+    /// Cost after optimisation.
     pub after: Measure,
-    /// The passes, in order.
+    /// Passes, in order.
     pub passes: Vec<OptimiserPass>,
-    /// The rules and steps that were applied, in the order of the optimiser's table.
+    /// Applied rules and steps, in the order of the optimiser's table.
     pub rules: Vec<AppliedRule>,
-    /// Why it ended.
+    /// Reason for the end of optimisation.
     pub stop: StopReason,
     /// Scalar regions whose derivatives were accumulated before.
     pub regions: Vec<Accumulated>,
-    /// Of a function that is an `if` by its sizes, whose branches are optimised apart, the account of the other branch.
+    /// Report of the other branch, for a function that is an `if` by its sizes, whose branches are optimised
+    /// separately.
     pub otherwise: Option<Box<Self>>,
-    /// Loops that have checkpoints though none were asked for.
+    /// Loops that have checkpoints although none were requested.
     pub checkpointed: Vec<CheckpointedLoop>,
 }
 
 impl Function {
-    /// What the optimiser does with the function when it is compiled, and what that saves; `None` for straight-line
-    /// code. Takes the time of optimising.
+    /// Returns the report of the optimiser for the compiled function; `None` for straight-line code. Takes the time of
+    /// optimising.
     ///
     /// # Errors
-    /// When derivatives in it cannot be worked out.
+    /// Fails if derivatives in it cannot be expanded.
     pub fn optimisation(&self) -> Result<Option<Optimisation>> {
         let Body::Array(body) = &self.decided()?.body else { return Ok(None) };
         let (accumulated, regions) = Rewrite::All.accumulate(&body.function, body.semantics);
@@ -127,7 +128,7 @@ impl Function {
     }
 }
 
-/// What is done with `function`, whose derivatives are worked out.
+/// Returns the report for `function`, whose derivatives are expanded.
 fn account(
     name: String,
     function: &chainrule_ir::Function,
@@ -191,7 +192,7 @@ impl Optimisation {
         };
         let head = ["pass", "applied", "loops", "operations", "numbers stored", "cost"].map(str::to_owned);
         let mut rows = vec![head, row("as written", String::new(), &self.before)];
-        // A pass that found nothing to do has left everything as it was.
+        // A pass without applications has changed nothing.
         for pass in self.passes.iter().filter(|pass| pass.applied > 0) {
             rows.push(row(pass.name, pass.applied.to_string(), &pass.after));
         }

@@ -1,4 +1,4 @@
-//! From a function to the kernel that runs or is written: the list of passes ([`passes`]), and the code that runs them.
+//! From a function to a kernel for execution or emission: the list of passes ([`passes`]), and the code that runs them.
 //!
 //! In: a function, and the request of the caller ([`Passes`]). Out: a kernel. [`CompileOptions`], [`COptions`] and
 //! [`RustOptions`] are all read here, so that equal options make equal kernels, and equal kernels compute equal bits on
@@ -9,8 +9,8 @@
 //! | `optimiser` | passes over array programs, and which are left out |
 //! | `trace` | the program after each pass |
 //!
-//! Sums of arrays are added in place during lowering, in another order unless strict; products of straight-line code are
-//! fused with sums there if requested.
+//! Sums of arrays are added in place during lowering, in another order unless strict; products of straight-line code
+//! are fused with sums there if requested.
 
 mod optimiser;
 mod trace;
@@ -28,8 +28,9 @@ pub use optimiser::Rewrite;
 pub use trace::{Pass, PassLevel, Snapshot};
 use trace::{Program, Watch};
 
-/// Returns the passes between a checked function and the kernel that a backend takes, in order. A function that is unrolled
-/// skips the passes over array programs. Passes of the optimiser of array programs repeat until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
+/// Returns the passes between a checked function and the kernel that a backend takes, in order. A function that is
+/// unrolled skips the passes over array programs. Passes of the optimiser of array programs repeat until nothing
+/// changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
 #[must_use]
 pub fn passes() -> Vec<Pass> {
     let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };
@@ -65,14 +66,14 @@ pub fn passes() -> Vec<Pass> {
     all
 }
 
-/// What is asked for.
+/// Options of the passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passes {
-    /// What the optimiser of array programs does.
+    /// Passes of the optimiser of array programs.
     pub rewrite: Rewrite,
-    /// How many checkpoints loops have in reverse mode, of derivatives that stand in the text of the program.
+    /// Number of checkpoints of loops in reverse mode, for derivatives in the text of the program.
     pub checkpoints: Option<u32>,
-    /// Whether products are fused with sums; where nothing is said, where the semantics allow it.
+    /// Whether products are fused with sums; by default, if the semantics allow it.
     pub fuse: Option<bool>,
     /// Whether no loop runs in lanes.
     pub sequential: bool,
@@ -100,13 +101,13 @@ impl From<&RustOptions> for Passes {
 }
 
 impl Passes {
-    /// What text is made with.
+    /// Returns the options for emitted text.
     fn written(fuse: bool, sequential: bool) -> Self {
         Self { rewrite: Rewrite::default(), checkpoints: None, fuse: Some(fuse), sequential, parts: false }
     }
 
-    /// Returns the function to lower: the straight-line code of `function`, numbered and factored, if its loops are unrolled
-    /// ([`crate::Unroll`]). If a pass is left out, loops are kept.
+    /// Returns the function to lower: the straight-line code of `function`, numbered and factored, if its loops are
+    /// unrolled ([`crate::Unroll`]). If a pass is left out, loops are kept.
     pub(crate) fn form<'f>(&self, function: &'f Function) -> Result<Cow<'f, Function>> {
         if self.rewrite != Rewrite::All || self.checkpoints.is_some() || matches!(function.body, Body::Scalar(_)) {
             return Ok(Cow::Borrowed(function));

@@ -1,5 +1,4 @@
-//! Arguments, results and memory of one evaluation, to be run again and again; values taken apart into columns and
-//! put together again.
+//! Arguments, results and memory of repeated evaluations; conversion of values to columns and back.
 
 use crate::engine::BoundEngine;
 use crate::leaves::{Leaf, class_of, leaves};
@@ -9,11 +8,11 @@ use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::SizeSource;
 use chainrule_runtime::{Elements, Sizes, Slice};
 
-/// An evaluation of a [`Compiled`] at extents and integers that are fixed; made by [`Compiled::prepare`]. Doubles may
-/// change between runs. What is to be checked is checked once: running native code on one thread allocates nothing.
+/// Evaluation of a [`Compiled`] at fixed extents and integers; created by [`Compiled::prepare`]. Doubles may change
+/// between runs. Checks run only once: running native code on one thread allocates nothing.
 ///
-/// Arguments and results are numbered as [`crate::Function::inputs`] and [`crate::Function::outputs`] list them: one
-/// for each array or scalar in them.
+/// Arguments and results are numbered as in [`crate::Function::inputs`] and [`crate::Function::outputs`]: one for each
+/// array or scalar in them.
 #[derive(Debug)]
 pub struct Prepared<'f> {
     compiled: &'f Compiled,
@@ -30,7 +29,7 @@ impl<'f> Prepared<'f> {
     /// Computes the results.
     ///
     /// # Errors
-    /// When the program fails.
+    /// Fails if the program fails.
     #[inline]
     pub fn run(&mut self) -> Result<()> {
         match self.engine.run() {
@@ -39,18 +38,20 @@ impl<'f> Prepared<'f> {
         }
     }
 
-    /// The doubles of argument `i`, row-major; none where it is of integers or is not there.
+    /// Returns the doubles of argument `i`, row-major; empty for integers and for arguments that do not exist.
     pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
         if i < self.engine.inputs().len() { self.engine.input_mut(i) } else { &mut [] }
     }
 
-    /// The doubles of result `i` of the last run, row-major; none where it is of integers or is not there.
+    /// Returns the doubles of result `i` of the last run, row-major; empty for integers and for results that do not
+    /// exist.
     #[must_use]
     pub fn result(&self, i: usize) -> &[f64] {
         self.engine.outputs().get(i).map_or(&[], Elements::reals)
     }
 
-    /// The integers of result `i` of the last run, row-major; none where it is of doubles or is not there.
+    /// Returns the integers of result `i` of the last run, row-major; empty for doubles and for results that do not
+    /// exist.
     #[must_use]
     pub fn integers(&self, i: usize) -> &[i64] {
         match self.engine.outputs().get(i) {
@@ -59,13 +60,13 @@ impl<'f> Prepared<'f> {
         }
     }
 
-    /// The arguments as emitted code takes them, one a leaf.
+    /// Returns the arguments for emitted code, one per leaf.
     #[must_use]
     pub fn arguments(&self) -> Vec<Slice<'_>> {
         self.engine.inputs().iter().map(Elements::slice).collect()
     }
 
-    /// The extents that the arguments have, in the order in which emitted code takes them.
+    /// Returns the extents of the arguments, in the order of emitted code.
     #[must_use]
     pub fn extents(&self) -> Vec<i64> {
         let (kernel, ..) = self.compiled.parts();
@@ -78,13 +79,14 @@ impl<'f> Prepared<'f> {
         self.engine.sizes()
     }
 
-    /// How many numbers the workspace has, but for what fills lines of a cache between arrays: at most seven an array.
+    /// Returns the number of numbers in the workspace, without the padding between arrays to cache lines: at most seven
+    /// per array.
     #[must_use]
     pub fn workspace_len(&self) -> usize {
         self.engine.sizes().n_planned()
     }
 
-    /// The results of the last run: one value for each result of the signature.
+    /// Returns the results of the last run: one value for each result of the signature.
     #[must_use]
     pub fn results(&self) -> Vec<Value<f64>> {
         let (sizes, outputs) = (self.engine.sizes(), self.engine.outputs());
@@ -95,16 +97,16 @@ impl<'f> Prepared<'f> {
     }
 }
 
-/// Arguments taken apart into leaves.
+/// Arguments, decomposed into leaves.
 pub(crate) struct Flat {
-    /// Of each leaf.
+    /// Extents of each leaf.
     pub(crate) extents: Vec<Vec<usize>>,
-    /// The elements of each leaf, row-major.
+    /// Elements of each leaf, row-major.
     pub(crate) columns: Vec<Elements>,
 }
 
 impl Flat {
-    /// `unseen` is the extent of an array of which there is none.
+    /// Decomposes arguments; `unseen` is the extent of an array without elements in the value.
     pub(crate) fn new(
         params: &[(Name, Type)],
         args: &[Value<f64>],
@@ -207,7 +209,7 @@ fn gather(
             }
         }
         Type::Array(_, element) => {
-            // Of nothing there may be any number, and nobody has counted it.
+            // An array of empty arrays does not determine their extent.
             let n = shapes.get(*leaf).and_then(|shape| shape.get(depth)).copied().unwrap_or(0);
             let start = *leaf;
             let part = |leaf: &mut usize, i: usize| {

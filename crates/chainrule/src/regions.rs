@@ -1,25 +1,26 @@
-//! Scalar regions: what a loop does in each iteration with small arrays of known size becomes straight-line code.
+//! Scalar regions: operations of a loop body on small arrays of known size become straight-line code.
 //!
-//! In: a function of the array IR. Out: the same function, in which the statements of a loop's body that only know sizes
-//! at compile time are unrolled into one scalar graph, which is numbered (equal values are computed once, factors are
-//! pulled out), and written back as scalar statements.
+//! In: a function of the array IR. Out: the same function, in which the statements of a loop's body whose sizes are
+//! known at compile time are unrolled into one scalar graph, which is value-numbered and factored, and written back as
+//! scalar statements.
 //!
-//! | stage | regions | what for |
+//! | stage | regions | purpose |
 //! | --- | --- | --- |
-//! | [`accumulate`], before derivatives are expanded | that hold a derivative | the Jacobian, or its products, come from the portfolio of accumulation methods |
-//! | [`scalarise`], after the optimiser | that hold a loop | small arrays live in registers, and branches on data become choices of values, after which iterations can run at once |
+//! | [`accumulate`], before derivatives are expanded | with a derivative | Jacobians or products by accumulation |
+//! | [`scalarise`], after the optimiser | with a loop | small arrays in registers, branches as selections |
 //!
-//! The first stage changes a region only where that takes fewer operations, counted, than what the second would make of its
+//! The first stage selects from the portfolio of accumulation methods; after the second, iterations can run at once.
+//! The first stage changes a region only if that takes fewer operations than the result of the second stage on its
 //! derivatives expanded by forward or reverse mode.
 //!
-//! | step | is |
+//! | step | purpose |
 //! | --- | --- |
-//! | [`Regions::block`] | which statements of a block go together: a region |
+//! | [`Regions::block`] | selects the statements of a block that form a region |
 //! | [`Regions::unroll`], [`Regions::accumulate`] | the region as a graph, its inputs the elements that it reads |
 //! | [`Writer`] | the graph as statements |
 //!
-//! A region stays as it is where there is nothing to gain, where it would become too large, where the function has had its
-//! share, or where something in it cannot be unrolled.
+//! A region is unchanged if there is no gain, if it would become too large, if the function's budget is spent, or if a
+//! part of it cannot be unrolled.
 //!
 //! Source: scalar graphs as in D* (Guenter 2007), inside of loops as in dF~ (Shaikhha et al. 2019).
 
@@ -39,31 +40,32 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use writer::{Sources, Writer};
 
-/// A region whose graph would have more nodes stays a loop.
+/// Maximum number of nodes in a region's graph; a larger region stays a loop.
 const MAX_NODES: usize = 6_000;
 
-/// The same for all regions of a function together.
+/// Maximum number of nodes in all regions of a function together.
 const MAX_ALL_NODES: usize = 60_000;
 
-/// Values with more elements than this are not taken apart.
+/// Maximum number of elements of a decomposed value.
 const MAX_LEAVES: i64 = 64;
 
-/// Blocks that nest deeper are not looked at.
+/// Maximum nesting depth of visited blocks.
 const MAX_DEPTH: usize = 24;
 
-/// How many times factoring looks at each node of what was accumulated.
+/// Number of times that factoring visits each node of accumulated derivatives.
 const FACTORING_LOOKS: u64 = 5;
 
-/// How many regions of a function are accumulated.
+/// Maximum number of accumulated regions of a function.
 const MAX_ACCUMULATED: usize = 64;
 
-/// `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function but for the regions.
+/// Returns `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function except for
+/// the regions.
 pub(crate) fn scalarise(function: Function) -> Function {
     Regions::new(function, Stage::Expanded).run(false).0
 }
 
-/// `function`, whose derivatives are not expanded, with those in scalar regions accumulated where that saves operations; and
-/// an account of each.
+/// Returns `function`, whose derivatives are not expanded, with those in scalar regions accumulated if that saves
+/// operations; and a report of each.
 pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
     if !differentiates(&function.body) {
         return (function, Vec::new());
@@ -71,16 +73,16 @@ pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
     Regions::new(function, Stage::Asked).run(false)
 }
 
-/// A scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
+/// Scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Accumulated {
-    /// What the region takes each time with derivatives by forward or reverse mode, unrolled and numbered.
+    /// Cost of one execution of the region with derivatives by forward or reverse mode, unrolled and numbered.
     pub before: Counts,
-    /// What it takes with derivatives accumulated.
+    /// Cost with accumulated derivatives.
     pub after: Counts,
-    /// For each point at which something is differentiated, the method that made its derivatives.
+    /// Method for the derivatives at each point of differentiation.
     pub methods: Vec<&'static str>,
-    /// Methods whose programs the checker rejected: bugs of Chainrule, which others were taken instead of.
+    /// Methods whose programs the checker rejected: bugs of Chainrule, for which others were substituted.
     pub rejected: Vec<&'static str>,
 }
 
@@ -105,13 +107,13 @@ impl fmt::Display for Accumulated {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Derivatives are asked for in it.
+    /// It contains unexpanded derivatives.
     Asked,
     /// It is ordinary code.
     Expanded,
 }
 
-/// Whether a derivative is asked for in `block`.
+/// Returns whether `block` contains an unexpanded derivative.
 fn differentiates(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| asks(&stmt.expr))
 }
@@ -124,19 +126,19 @@ struct Regions {
     function: Function,
     /// Variables in scope whose value a region can read: small, of doubles.
     outer: FxHashSet<VarId>,
-    /// Those in scope that are constants.
+    /// Variables in scope that are constants.
     constants: FxHashMap<VarId, Expr>,
     stage: Stage,
-    /// How many nodes are left.
+    /// Remaining number of nodes.
     budget: usize,
     accumulated: Vec<Accumulated>,
-    /// How many regions were unrolled to be accumulated.
+    /// Number of regions that were unrolled for accumulation.
     n_tried: usize,
-    /// For tests: whether regions are taken that take more operations than before.
+    /// For tests: whether regions are accumulated even if they take more operations than before.
     is_forced: bool,
 }
 
-/// How many doubles a type has, if it is of doubles alone, in arrays of known size.
+/// Returns the number of doubles in a type, if it consists of doubles alone, in arrays of known size.
 fn leaves(ty: &Type) -> Option<i64> {
     match ty {
         Type::Double => Some(1),
@@ -146,7 +148,7 @@ fn leaves(ty: &Type) -> Option<i64> {
     }
 }
 
-/// Whether no array of it is empty, and all sizes are known.
+/// Returns whether none of its arrays is empty, and all sizes are known.
 fn is_filled(ty: &Type) -> bool {
     match ty {
         Type::Double | Type::Int | Type::Bool => true,
@@ -155,7 +157,7 @@ fn is_filled(ty: &Type) -> bool {
     }
 }
 
-/// Tells `see` every variable that a statement mentions: what it uses, and what stands in the sizes of types in it.
+/// Passes to `see` every variable that a statement mentions: its uses, and those in the sizes of its types.
 // Recursive on the nesting of blocks.
 fn for_each_mention(vars: &Arena<VarId, Var>, stmt: &Stmt, see: &mut dyn FnMut(VarId)) {
     stmt.expr.for_each_operand(&mut |var| see(var));
@@ -169,7 +171,7 @@ fn for_each_mention(vars: &Arena<VarId, Var>, stmt: &Stmt, see: &mut dyn FnMut(V
     }
 }
 
-/// Other variables where `expr` and its blocks mention some.
+/// Renames the variables that `expr` and its blocks mention.
 fn rename(expr: &mut Expr, by: &FxHashMap<VarId, VarId>) {
     let new = |v: VarId| by.get(&v).copied().unwrap_or(v);
     expr.map_operands(&new, &Size::clone);
@@ -179,32 +181,32 @@ fn rename(expr: &mut Expr, by: &FxHashMap<VarId, VarId>) {
     }
 }
 
-/// Statements that go together.
+/// Statements of a region.
 #[derive(Default)]
 struct Region {
     stmts: Vec<Stmt>,
     defined: FxHashSet<VarId>,
-    /// Whether there is something to gain: a block, or where derivatives are asked for, a derivative.
+    /// Whether there is a gain: a block, or in the stage of derivatives, a derivative.
     is_worth_it: bool,
 }
 
-/// A region as a graph.
+/// Region as a graph.
 struct Unrolled {
     graph: Graph,
     sources: Sources,
-    /// The values of the variables that are wanted of it.
+    /// Values of its result variables.
     trees: Vec<Tree>,
-    /// The nodes of `trees`, numbered.
+    /// Nodes of `trees`, numbered.
     new: FxHashMap<NodeId, NodeId>,
     roots: Vec<NodeId>,
     counts: Counts,
     reports: Vec<Report>,
-    /// Where derivatives were accumulated, what the region takes otherwise.
+    /// For accumulated derivatives, the cost without accumulation.
     expanded: Option<Counts>,
 }
 
 impl Unrolled {
-    /// With common factors taken out, as far as they are found quickly.
+    /// Factors the graph, within a time limit.
     fn factored(mut self) -> Self {
         let n_nodes = self.graph.reachable(&self.roots).len() as u64;
         let options = Optimise { budget: FACTORING_LOOKS * n_nodes, ..Optimise::default() };
@@ -224,7 +226,7 @@ impl Regions {
         Self { function, outer, constants, stage, budget, accumulated, n_tried, is_forced }
     }
 
-    /// The function with its regions unrolled; `is_repeated` says whether it is in a loop as a whole.
+    /// Returns the function with its regions unrolled; `is_repeated` states whether all of it is in a loop.
     fn run(mut self, is_repeated: bool) -> (Function, Vec<Accumulated>) {
         let empty = Block { stmts: Vec::new(), result: self.function.body.result };
         let body = std::mem::replace(&mut self.function.body, empty);
@@ -235,7 +237,7 @@ impl Regions {
         (self.function, self.accumulated)
     }
 
-    /// Notes that `var` is in scope from now on.
+    /// Records that `var` is in scope from now on.
     fn see(&mut self, var: VarId) {
         if leaves(self.function.ty(var)).is_some_and(|n| n <= MAX_LEAVES) {
             self.outer.insert(var);
@@ -253,7 +255,7 @@ impl Regions {
         let mut out: Vec<Stmt> = Vec::new();
         let mut region = Region::default();
         let mut renamed: FxHashMap<VarId, VarId> = FxHashMap::default();
-        // By the number of a statement, from 0; what the block results in is used after all.
+        // By the number of a statement, from 0; the result of the block is used after all.
         let mut last_use: FxHashMap<VarId, usize> = FxHashMap::default();
         if is_repeated {
             for (at, stmt) in stmts.iter().enumerate() {
@@ -301,9 +303,9 @@ impl Regions {
         Block { stmts: out, result: renamed.get(&result).copied().unwrap_or(result) }
     }
 
-    /// The blocks of a statement that is in no region.
+    /// Processes the blocks of a statement outside of regions.
     fn inside(&mut self, mut stmt: Stmt, is_repeated: bool, depth: usize) -> Stmt {
-        // What is differentiated as a whole is looked at when that is expanded.
+        // A function that is differentiated as a whole is processed after its expansion.
         if matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
             return stmt;
         }
@@ -324,8 +326,8 @@ impl Regions {
         stmt
     }
 
-    /// Whether a statement can be unrolled: all that it reads is in the region, in the statement (`local`), or a small value
-    /// of doubles from outside.
+    /// Returns whether a statement can be unrolled: all values that it reads are in the region, in the statement
+    /// (`local`), or small values of doubles from outside.
     fn is_scalar(&self, stmt: &Stmt, region: &FxHashSet<VarId>, local: &mut FxHashSet<VarId>, depth: usize) -> bool {
         if depth > MAX_DEPTH {
             return false;
@@ -358,8 +360,8 @@ impl Regions {
         true
     }
 
-    /// Whether a statement makes a long array, each element of the elements in the same place of others: its loops fill the
-    /// lanes of vectors as they are, and there is nothing to save.
+    /// Returns whether a statement builds a long array elementwise from others: its loops fill vector lanes as they
+    /// are, and there is no saving.
     fn is_plain(&self, stmt: &Stmt) -> bool {
         let is_long = leaves(self.function.ty(stmt.var)).is_some_and(|n| n >= LANES);
         let mut next = &stmt.expr;
@@ -377,7 +379,7 @@ impl Regions {
         is_long && matches!(next, Expr::Op { .. })
     }
 
-    /// Writes a region to `out`, unrolled if that goes; then what `is_wanted` after it has new names.
+    /// Writes a region to `out`, unrolled if possible; the variables of `is_wanted` then have new names.
     fn close(
         &mut self,
         region: Region,
@@ -401,7 +403,7 @@ impl Regions {
         wanted.into_iter().for_each(|v| self.see(renamed.get(&v).copied().unwrap_or(v)));
     }
 
-    /// The region as a graph.
+    /// Returns the region as a graph.
     fn unroll(&mut self, region: &Region, wanted: &[VarId]) -> Option<Unrolled> {
         let part = self.part(region, wanted)?;
         let unrolled = self.graph(&part, None);
@@ -411,7 +413,7 @@ impl Regions {
         Some(unrolled)
     }
 
-    /// The region as a graph in which derivatives are accumulated, where that takes fewer operations.
+    /// Returns the region as a graph with accumulated derivatives, if that takes fewer operations.
     fn accumulate(&mut self, region: &Region, wanted: &[VarId]) -> Option<Unrolled> {
         if self.n_tried == MAX_ACCUMULATED {
             return None;
@@ -419,7 +421,7 @@ impl Regions {
         self.n_tried += 1;
         let part = self.part(region, wanted)?;
         let accumulated = self.graph(&part, Some(Local::default()));
-        // What the next stage would see.
+        // The input of the next stage.
         let expanded = chainrule_autodiff::expand(&part).ok().and_then(|expanded| self.graph(&expanded, None));
         self.function.vars = part.vars;
         let (accumulated, expanded) = (accumulated?, expanded?);
@@ -430,10 +432,10 @@ impl Regions {
         Some(Unrolled { expanded: Some(expanded.counts), ..accumulated.factored() })
     }
 
-    /// The region as a function of what it reads, whose result is the tuple of what is `wanted`. It has the variables of
-    /// this one, which are to be given back.
+    /// Returns the region as a function of its inputs, whose result is the tuple of the `wanted` variables. It borrows
+    /// the variables of this function, which must be returned.
     fn part(&mut self, region: &Region, wanted: &[VarId]) -> Option<Function> {
-        // Integers stand in sizes, too.
+        // Integers occur in sizes, too.
         if wanted.iter().any(|v| *self.function.ty(*v) == Type::Int) {
             return None;
         }
@@ -460,7 +462,7 @@ impl Regions {
         })
     }
 
-    /// A region that was made a function, as a graph; its derivatives accumulated by `local`.
+    /// Returns a region in the form of a function as a graph, with derivatives accumulated by `local`.
     fn graph(&self, part: &Function, mut local: Option<Local>) -> Option<Unrolled> {
         let mut graph = Graph::new(Semantics::Algebraic);
         let mut sources = Sources::default();
@@ -492,7 +494,7 @@ impl Regions {
         Some(Unrolled { graph, sources, trees, new, roots, counts, reports, expanded: None })
     }
 
-    /// The graph as straight-line code, and the variables that are `wanted` there.
+    /// Returns the graph as straight-line code, and the variables for `wanted`.
     fn written(&mut self, unrolled: &Unrolled, wanted: &[VarId]) -> Option<(Vec<Stmt>, Vec<VarId>)> {
         let mut writer = Writer::new(&mut self.function.vars, &unrolled.graph, &unrolled.sources);
         writer.graph(&unrolled.roots)?;
@@ -507,7 +509,7 @@ impl Regions {
     }
 }
 
-/// The inputs of the graph that stand for the elements of a variable.
+/// Adds inputs of the graph for the elements of a variable.
 fn input(graph: &mut Graph, ty: &Type, var: VarId, path: &mut Vec<usize>, sources: &mut Sources) -> Option<Tree> {
     let mut parts = |graph: &mut Graph, types: Vec<&Type>| {
         let mut trees = Vec::new();
@@ -544,14 +546,14 @@ mod tests {
     use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
     use std::cell::{Cell, RefCell};
 
-    /// The doubles of the value of `function`, in extended precision.
+    /// Returns the doubles of the value of `function`, in extended precision.
     fn value(function: &Function, args: &[Value<f64>], precise: &mut Precise) -> Option<Vec<f64>> {
         let args: Vec<_> = args.iter().map(|arg| arg.map(&mut |x| precise.from_f64(*x))).collect();
         let value = evaluate(function, precise, &args).ok()?;
         Some(value.reals().into_iter().map(|x| precise.as_f64(x)).collect())
     }
 
-    /// `function` as if all of it stood in a loop, its derivatives accumulated whatever that takes.
+    /// Treats `function` as the body of a loop, and accumulates its derivatives regardless of the cost.
     fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
         let mut regions = Regions::new(function.clone(), Stage::Asked);
         regions.is_forced = true;

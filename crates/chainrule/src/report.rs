@@ -1,4 +1,4 @@
-//! Draws diagnostics beside their source.
+//! Drawing of diagnostics beside their source.
 
 mod shown;
 
@@ -14,7 +14,7 @@ pub use shown::printable;
 /// Version of Chainrule, for messages about its bugs.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What to do about a bug of Chainrule.
+/// Remedy for a bug of Chainrule.
 pub(crate) const REPORT: &str =
     "please report it, with this message, the program, the command or the calls, and the sizes or arguments";
 
@@ -27,11 +27,12 @@ fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
     }
 }
 
-/// Maximum number of messages that are drawn; those after them are counted. Mistakes that follow from others come last.
+/// Maximum number of messages that are drawn; further ones are counted. Errors that follow from others come last.
 pub const MESSAGES_SHOWN: usize = 20;
 
-/// Draws the first messages with the lines of source that they speak of, in the order in which they were found, and says how
-/// many there are besides. Control characters are escaped, and long lines cut. Linear in the texts and the messages shown.
+/// Draws the first messages with the source lines to which they refer, in the order in which they were found, and
+/// prints the number of the others. Control characters are escaped, and long lines cut. Linear in the texts and the
+/// messages shown.
 #[must_use]
 pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> String {
     render_some(diagnostics.iter(), sources, color)
@@ -58,7 +59,7 @@ pub(crate) fn render_some<'a>(
     text.trim_end().to_string()
 }
 
-/// `diagnostic` with texts that can be shown; a bug with what to do about it.
+/// Returns `diagnostic` with printable texts; a bug with its remedy.
 fn showable(diagnostic: &Diagnostic) -> Diagnostic {
     let mut shown = diagnostic.clone();
     shown.title = shown::message(&shown.title);
@@ -71,7 +72,7 @@ fn showable(diagnostic: &Diagnostic) -> Diagnostic {
     shown
 }
 
-/// A message about no place in a text.
+/// Returns a message without a source location.
 fn lone(diagnostic: &Diagnostic) -> String {
     let mut bare = diagnostic.clone();
     let help = bare.help.take().map_or_else(String::new, |help| format!("\n  help: {help}"));
@@ -99,7 +100,7 @@ fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String
     match report.finish().write(&mut cache, &mut bytes) {
         Ok(()) => {
             let text = String::from_utf8_lossy(&bytes);
-            // A kind of our own keeps its colour whatever the configuration says.
+            // A custom kind keeps its colour for any configuration.
             let text = if color { text.into_owned() } else { without_escapes(&text) };
             let text = columns.iter().fold(text, |text, (shown, true_one)| text.replacen(shown, true_one, 1));
             text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -108,7 +109,7 @@ fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String
     }
 }
 
-/// The places of `diagnostic` as they would be written, and as they are, where a line was cut or escaped.
+/// Returns the locations of `diagnostic` in the drawn text, and the actual ones, for lines that were cut or escaped.
 fn columns(diagnostic: &Diagnostic, sources: &Sources, cache: &Cache<'_>) -> Vec<(String, String)> {
     let column = |label: &chainrule_base::diagnostic::Label| {
         let span = label.span;
@@ -123,14 +124,14 @@ fn columns(diagnostic: &Diagnostic, sources: &Sources, cache: &Cache<'_>) -> Vec
     diagnostic.labels.iter().filter_map(column).collect()
 }
 
-/// `text` without sequences `ESC [ ... m`.
+/// Returns `text` without sequences `ESC [ ... m`.
 fn without_escapes(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_string();
     parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
-/// The texts of one message, as they are shown.
+/// Texts of one message, as drawn.
 struct Cache<'a> {
     sources: &'a Sources,
     views: BTreeMap<FileId, (Source<String>, View)>,

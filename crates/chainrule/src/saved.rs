@@ -1,14 +1,13 @@
-//! Compiled functions as bytes: saved on one machine, loaded on another, where they run as they did.
+//! Serialisation of compiled functions: saved on one machine, loaded on another, with the same results.
 //!
-//! In: a [`Compiled`]. Out: bytes in the frame of [`chainrule_kernel::bytes`], which hold its kernel and
-//! its signature; not its source, unless that is asked for, and no machine code: that is made anew where
-//! they are loaded. In again: any bytes; they are refused with an error that says why, or they are a
-//! function whose signature fits its kernel.
+//! In: a [`Compiled`]. Out: bytes in the frame of [`chainrule_kernel::bytes`], which contain its kernel and its
+//! signature; not its source, unless requested, and no machine code, which is generated again after loading. In again:
+//! any bytes; they are rejected with a reason, or they are a function whose signature matches its kernel.
 //!
-//! | content | is |
+//! | content | meaning |
 //! | --- | --- |
-//! | texts | name and text of each file that places speak of; none unless asked for |
-//! | whether loops were kept | 0, or 1 and then: how many variables; size parameters, parameters, what must hold of them |
+//! | texts | name and text of each file to which locations refer; none unless requested |
+//! | whether loops were kept | 0, or 1, the number of variables, size parameters, parameters, their requirements |
 //! | arguments, results | names and types; sizes over the variables |
 //! | kernel | as [`chainrule_kernel::bytes`] writes it |
 
@@ -26,21 +25,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How deep types nest at most.
+/// Maximum nesting depth of types.
 const MAX_DEPTH: usize = 500;
 
-/// Whether `bytes` start as those of [`Compiled::to_bytes`] do.
+/// Returns whether `bytes` start like those of [`Compiled::to_bytes`].
 #[must_use]
 pub fn is_saved(bytes: &[u8]) -> bool {
     is_sealed(bytes)
 }
 
 impl Compiled {
-    /// The function as bytes, which [`Self::from_bytes`] turns back into a function that gives the same
-    /// results bit for bit. The same function gives the same bytes; three or four bytes an operation.
+    /// Returns the function as bytes, which [`Self::from_bytes`] converts back to a function with bitwise equal
+    /// results. The conversion is deterministic; it takes three or four bytes per operation.
     ///
-    /// The source is not among them: where the function fails once it is loaded, the message names file,
-    /// line and column. [`Self::to_bytes_with_sources`] keeps the source as well.
+    /// The source is not included: if the function fails after loading, the message names file, line and column.
+    /// [`Self::to_bytes_with_sources`] includes the source as well.
     ///
     /// ```
     /// use chainrule::{Compiled, Function, vars};
@@ -53,7 +52,7 @@ impl Compiled {
     /// ```
     ///
     /// # Errors
-    /// Two users' functions of one name; loops and branches that nest thousands deep (a limitation).
+    /// Fails for two users' functions with one name; loops and branches nested thousands deep (a limitation).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut places = BTreeMap::new();
         let sources = self.parts().2.map(|body| &*body.sources);
@@ -69,11 +68,11 @@ impl Compiled {
         })
     }
 
-    /// The same with the files that messages may speak of, by name and text: where the function fails
-    /// once it is loaded, the message shows the line.
+    /// Does the same with the files to which messages may refer, by name and text: if the function fails after loading,
+    /// the message shows the line.
     ///
     /// # Errors
-    /// As [`to_bytes`](Self::to_bytes).
+    /// The errors of [`to_bytes`](Self::to_bytes).
     pub fn to_bytes_with_sources(&self) -> Result<Vec<u8>> {
         let (kernel, _, body) = self.parts();
         let Some(body) = body else { return self.to_bytes() };
@@ -90,18 +89,18 @@ impl Compiled {
         save(self, &texts, &mut |message, span| (message.to_owned(), span.and_then(moved)))
     }
 
-    /// The function that [`to_bytes`](Self::to_bytes) saved, made ready to run on this machine.
+    /// Loads a function that [`to_bytes`](Self::to_bytes) saved, for this machine.
     ///
     /// # Errors
-    /// No Chainrule file; one of a newer version, truncated or damaged; one that needs users' functions.
+    /// Fails for bytes that are not a Chainrule file; one of a newer version, truncated or damaged; one that needs
+    /// users' functions.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::from_bytes_with(bytes, &[], &CompileOptions::default())
     }
 
-    /// The same with a choice of what runs it ([`CompileOptions::fuse`] says nothing here: that was decided
-    /// before it was saved), and for a function that calls users' functions. Their code cannot be saved,
-    /// so they are given here again, and found by their names; those that are their derivatives
-    /// ([`UserFunction::with_partial_functions`]) come with them.
+    /// Does the same with options ([`CompileOptions::fuse`] has no effect here: that was decided before saving), and
+    /// for a function that calls users' functions. Their code cannot be saved, so they are passed here again, and found
+    /// by their names; their derivatives ([`UserFunction::with_partial_functions`]) are included.
     ///
     /// ```
     /// use chainrule::{CompileOptions, Compiled, Function, UserFunction, var};
@@ -115,8 +114,8 @@ impl Compiled {
     /// ```
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes); a user's function that is not among `functions`;
-    /// a backend or instructions that this machine does not have.
+    /// The errors of [`from_bytes`](Self::from_bytes); a user's function that is not among `functions`; a backend or
+    /// instructions that this machine does not support.
     pub fn from_bytes_with(bytes: &[u8], functions: &[&UserFunction], options: &CompileOptions) -> Result<Self> {
         let twice = RefCell::new(None);
         let find = |name: &str, arity: usize| {
@@ -143,7 +142,7 @@ impl Compiled {
             .map_err(|damage| Error::lone(*damage))?;
         let body = head.program.map(|program| {
             let function = program.function(&kernel.name, &head.signature);
-            // The kernel is made: nothing asks for its semantics any more.
+            // The kernel is complete: its semantics is not needed any more.
             let (sources, semantics) = (Arc::new(head.sources), Semantics::default());
             let (made_again, unroll, decided) = (Vec::new(), Unroll::Never, Arc::default());
             let has_given_sizes = false;
@@ -161,7 +160,7 @@ fn save(compiled: &Compiled, texts: &[(&str, &str)], say: &mut chainrule_kernel:
         out.text(name);
         out.text(text);
     }
-    // Variables are numbered anew, in the same order: those of the body are left behind.
+    // Variables are renumbered, in the same order: those of the body are dropped.
     let types = || signature.params.iter().chain(&signature.results).map(|(_, ty)| ty);
     let mut vars: Vec<VarId> = types().flat_map(Type::sizes).flat_map(|size| size.vars()).collect();
     if let Some(body) = body {
@@ -198,7 +197,7 @@ fn save(compiled: &Compiled, texts: &[(&str, &str)], say: &mut chainrule_kernel:
 
 struct HeadWriter<'a> {
     out: &'a mut Writer,
-    /// Ascending; a variable is written as its place.
+    /// Ascending; a variable is written as its position.
     vars: &'a [VarId],
 }
 
@@ -241,14 +240,14 @@ impl HeadWriter<'_> {
     }
 }
 
-/// What stands before the kernel.
+/// Content before the kernel.
 struct Head {
     sources: Sources,
     program: Option<ArrayProgram>,
     signature: Signature,
 }
 
-/// What binds sizes: an array program without its body.
+/// Definitions of sizes: an array program without its body.
 struct ArrayProgram {
     n_vars: usize,
     sizes: Vec<VarId>,
@@ -285,7 +284,7 @@ impl Head {
         Ok(Self { sources, program, signature })
     }
 
-    /// Whether the kernel has the arguments and results that the signature tells, and places lie in the texts.
+    /// Checks that the kernel has the arguments and results of the signature, and that locations lie in the texts.
     /// `budget` grows with the bytes.
     fn check(&self, kernel: &Kernel, budget: usize) -> std::result::Result<(), Damage> {
         for (ports, of) in [(&self.signature.params, &kernel.inputs), (&self.signature.results, &kernel.outputs)] {
@@ -309,7 +308,7 @@ impl Head {
 }
 
 impl ArrayProgram {
-    /// A function of these parameters that does nothing.
+    /// Returns a function of these parameters with an empty body.
     fn function(self, name: &Name, signature: &Signature) -> Function {
         let int = Var { ty: Type::Int, name: None, span: None, value: None };
         let mut vars: Arena<VarId, Var> = Arena::filled(self.n_vars, int);
@@ -325,17 +324,17 @@ fn misfit() -> Damage {
     damage("its signature does not fit its kernel")
 }
 
-/// A walk over types beside the ports of a kernel, one a leaf.
+/// Parallel walk over types and the ports of a kernel, one per leaf.
 struct Fit<'k> {
     kernel: &'k Kernel,
     ports: &'k [Port],
     next: usize,
-    /// Each leaf gets a copy of its extents: so long may they be.
+    /// Limit for the copies of extents, one per leaf.
     budget: usize,
 }
 
 impl Fit<'_> {
-    /// `path` is the name so far, `extents` the sizes of the arrays around.
+    /// Visits a type; `path` is the name so far, `extents` the sizes of the enclosing arrays.
     fn ty(
         &mut self,
         ty: &Type,
@@ -350,7 +349,7 @@ impl Fit<'_> {
                     && *port.name == **path
                     && port.shape.len() == extents.len()
                     && port.shape.iter().zip(&*extents).all(|(extent, (known, _))| extent.as_constant() == *known);
-                // Evaluation multiplies what is constant.
+                // Evaluation multiplies constants.
                 let known = extents.iter().filter_map(|extent| extent.0).try_fold(1, i64::checked_mul);
                 let cost = extents.iter().map(|extent| extent.1).fold(0, usize::saturating_add);
                 self.budget = self.budget.checked_sub(cost).ok_or_else(misfit)?;
@@ -363,7 +362,7 @@ impl Fit<'_> {
                 extents.push((size.as_constant(), weight));
                 self.ty(element, path, extents)?;
                 extents.pop();
-                // What lies beside each other in an array has the array's extent.
+                // All parts of an array's elements have the array's extent.
                 let extent = |port: &Port| port.shape.get(depth).cloned();
                 let beside = &self.ports[first..self.next];
                 if beside.is_empty() || beside.windows(2).any(|pair| extent(&pair[0]) != extent(&pair[1])) {

@@ -1,16 +1,16 @@
 //! Sparse Jacobians and Hessians of array programs.
 //!
 //! In: a function that keeps its loops. Out: a [`Sparse`]: the pattern program and the values program of
-//! [`chainrule_autodiff::sparse`], compiled; then, for sizes and integers, a [`PreparedSparse`]: the pattern, and memory
-//! in which the values are made again and again.
+//! [`chainrule_autodiff::sparse`], compiled; then, for sizes and integers, a [`PreparedSparse`]: the pattern, and
+//! memory for repeated computation of the values.
 //!
-//! Layouts. The values lie in the order of [`Pattern::coo`], row by row, columns ascending in each row. So they are the
-//! values of compressed rows as they stand; [`Pattern::csr`] has starts and columns, and [`Pattern::csc`] starts, rows, and
-//! for each entry its place among the values. Rows and columns are numbered as the doubles of compiled results and
-//! arguments: leaf after leaf, as [`Function::outputs`] and [`Function::inputs`] list them, each row-major.
+//! Layouts. The values are in the order of [`Pattern::coo`], row by row, columns ascending in each row. So they are
+//! also the values of compressed rows; [`Pattern::csr`] has starts and columns, and [`Pattern::csc`] starts, rows, and
+//! for each entry its position among the values. Rows and columns are numbered like the doubles of compiled results and
+//! arguments: leaf after leaf, in the order of [`Function::outputs`] and [`Function::inputs`], each row-major.
 //!
-//! Holds: an entry is there once; what several reads of one place contribute is added. Where the values program makes the
-//! entries in order, each once, it writes them where they are read.
+//! Holds: each entry is stored once; contributions of several reads of one position are added. If the values program
+//! computes the entries in order, each once, it writes them to their final positions.
 
 use crate::engine::Memory;
 use crate::function::{ArrayBody, Body};
@@ -25,16 +25,16 @@ use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
-/// The two programs of a sparse derivative, not compiled; made by [`Function::sparse_jacobian_programs`] and
+/// The two programs of a sparse derivative, not compiled; created by [`Function::sparse_jacobian_programs`] and
 /// [`Function::sparse_hessian_programs`].
 #[derive(Debug)]
 pub struct SparsePrograms {
     sparsity: Sparsity,
-    /// Whose derivative it is.
+    /// Differentiated function.
     of: Arc<ArrayBody>,
 }
 
-/// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
+/// Compiled sparse derivative; created by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
 #[derive(Debug)]
 pub struct Sparse {
     programs: SparsePrograms,
@@ -42,27 +42,27 @@ pub struct Sparse {
     values: Compiled,
 }
 
-/// A sparse derivative at extents and integers that are fixed; made by [`Sparse::prepare`]. Doubles may change between
-/// runs. Running allocates nothing but lists of arguments and results.
+/// Sparse derivative at fixed extents and integers; created by [`Sparse::prepare`]. Doubles may change between runs.
+/// Running allocates nothing but lists of arguments and results.
 #[derive(Debug)]
 pub struct PreparedSparse<'s> {
     sparse: &'s Sparse,
     pattern: Pattern,
-    /// The entry of each double that is computed, [`NONE`] for those that are none; empty where they are the entries.
+    /// Entry of each computed double, [`NONE`] for those that are not entries; empty if they are exactly the entries.
     entry: Vec<usize>,
     inputs: Vec<Elements>,
     sizes: Sizes,
     memory: Memory,
-    /// What the values program computes, leaf after leaf.
+    /// Results of the values program, leaf after leaf.
     computed: Doubles,
-    /// The entries, unless they are what is computed.
+    /// Entries, unless they are exactly the computed doubles.
     entries: Vec<f64>,
     n_leaves: usize,
-    /// What the pattern program computed.
+    /// Results of the pattern program.
     indices: Vec<Vec<i64>>,
 }
 
-/// How a sparse matrix is told as results ([`PreparedSparse::results`]). All begin with `shape`, its numbers of rows and
+/// Form of a sparse matrix as results ([`PreparedSparse::results`]). All begin with `shape`, its numbers of rows and
 /// columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SparseForm {
@@ -79,12 +79,13 @@ pub enum SparseForm {
 const NONE: usize = usize::MAX;
 
 impl Function {
-    /// The sparse Jacobian of all results by the arguments `by`, by all that hold doubles where none is named, for a
-    /// function that keeps its loops. Its pattern is read off the indices at which the function reads its arguments.
+    /// Returns the sparse Jacobian of all results by the arguments `by`, or by all that contain doubles if `by` is
+    /// empty, for a function that keeps its loops. Its pattern is determined by the indices at which the function reads
+    /// its arguments.
     ///
     /// # Errors
-    /// An argument that is not there or holds no double; a function of straight-line code, whose Jacobian
-    /// [`crate::Derivation::sparse`] makes; a limitation where the extents of the result depend on doubles.
+    /// Fails for an argument that does not exist or contains no double; a function of straight-line code, for which
+    /// there is [`crate::Derivation::sparse`]; a limitation if the extents of the result depend on doubles.
     ///
     /// ```
     /// use chainrule::{Module, Value};
@@ -102,18 +103,18 @@ impl Function {
         self.sparse_jacobian_programs(by)?.compile_with(&CompileOptions::default())
     }
 
-    /// The sparse Hessian of a scalar function: of a sum, the sum of the Hessians of its terms. All of it, not a triangle.
+    /// Returns the sparse Hessian of a scalar function: of a sum, the sum of the Hessians of its terms. Both triangles.
     ///
     /// # Errors
-    /// As [`Self::sparse_jacobian`]; a result that is not a scalar.
+    /// The errors of [`Self::sparse_jacobian`]; a result that is not a scalar.
     pub fn sparse_hessian(&self, by: &[&str]) -> Result<Sparse> {
         self.sparse_hessian_programs(by)?.compile_with(&CompileOptions::default())
     }
 
-    /// The programs of [`Self::sparse_jacobian`], to be compiled once with other options, or emitted.
+    /// Returns the programs of [`Self::sparse_jacobian`], for compilation with options, or emission.
     ///
     /// # Errors
-    /// As [`Self::sparse_jacobian`].
+    /// The errors of [`Self::sparse_jacobian`].
     ///
     /// ```
     /// use chainrule::{CompileOptions, Module};
@@ -130,10 +131,10 @@ impl Function {
         guard(|| SparsePrograms::new(self, by, sparse::jacobian))
     }
 
-    /// The programs of [`Self::sparse_hessian`], to be compiled once with other options, or emitted.
+    /// Returns the programs of [`Self::sparse_hessian`], for compilation with options, or emission.
     ///
     /// # Errors
-    /// As [`Self::sparse_hessian`].
+    /// The errors of [`Self::sparse_hessian`].
     pub fn sparse_hessian_programs(&self, by: &[&str]) -> Result<SparsePrograms> {
         guard(|| SparsePrograms::new(self, by, sparse::hessian))
     }
@@ -154,11 +155,10 @@ impl SparsePrograms {
         Ok(Self { sparsity, of: Arc::clone(body) })
     }
 
-    /// Running code for both. The program that computes the pattern keeps its checks: places of entries are made of its
-    /// indices.
+    /// Compiles both. The pattern program keeps its checks, because positions of entries are computed from its indices.
     ///
     /// # Errors
-    /// As [`Function::compile_with`].
+    /// The errors of [`Function::compile_with`].
     pub fn compile_with(self, options: &CompileOptions) -> Result<Sparse> {
         let (pattern, values) = self.compiled(options)?;
         Ok(Sparse { programs: self, pattern, values })
@@ -171,22 +171,23 @@ impl SparsePrograms {
         Ok((pattern, function(&self.sparsity.values).compile_with(options)?))
     }
 
-    /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.
+    /// Returns messages about structure that the indices do not determine: arguments that are used as a whole, and why.
+    /// Their columns are dense.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         self.sparsity.notes()
     }
 
-    /// The program that computes the doubles, as a function: its derivatives worked out, as it is compiled.
+    /// Returns the program that computes the doubles, as a function with expanded derivatives, as it is compiled.
     #[must_use]
     pub fn values_program(&self) -> Function {
         let values = &self.sparsity.values;
-        // Whoever compiles or emits what cannot be expanded learns why.
+        // Compilation or emission reports why it cannot be expanded.
         let expanded = crate::Rewrite::All.expand(values, None, self.of.semantics).unwrap_or_else(|_| values.clone());
         self.of.with(expanded)
     }
 
-    /// The program that computes the indices, as a function.
+    /// Returns the program that computes the indices, as a function.
     #[must_use]
     pub fn pattern_program(&self) -> Function {
         self.of.with(self.sparsity.pattern.clone())
@@ -194,11 +195,11 @@ impl SparsePrograms {
 }
 
 impl Sparse {
-    /// The same, compiled with other options. The program that computes the pattern keeps its checks: places of entries are made of
-    /// its indices.
+    /// Returns the same, compiled with other options. The pattern program keeps its checks, because positions of
+    /// entries are computed from its indices.
     ///
     /// # Errors
-    /// As [`Function::compile_with`].
+    /// The errors of [`Function::compile_with`].
     ///
     /// ```
     /// use chainrule::{Checks, CompileOptions, Module};
@@ -215,19 +216,20 @@ impl Sparse {
         Ok(self)
     }
 
-    /// What computes the values: never [`Backend::Auto`].
+    /// Returns the backend of the values program: never [`Backend::Auto`].
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.values.backend()
     }
 
-    /// As [`Compiled::refusal`], of what computes the values.
+    /// As [`Compiled::refusal`], for the values program.
     #[must_use]
     pub fn refusal(&self) -> Option<&Diagnostic> {
         self.values.refusal()
     }
 
-    /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.
+    /// Returns messages about structure that the indices do not determine: arguments that are used as a whole, and why.
+    /// Their columns are dense.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         self.programs.notes()
@@ -245,10 +247,11 @@ impl Sparse {
         self.programs.pattern_program()
     }
 
-    /// Evaluates the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
+    /// Evaluates the pattern at these arguments, of which only sizes and integers matter, and allocates memory for the
+    /// values.
     ///
     /// # Errors
-    /// When a value does not have the type or the extents of its argument; when an index is out of range.
+    /// Fails if a value does not have the type or the extents of its argument; if an index is out of range.
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedSparse<'_>> {
         let indices = self.pattern.call(args)?;
         let indices = indices.first().map(ints).unwrap_or_default();
@@ -258,16 +261,17 @@ impl Sparse {
         PreparedSparse::new(self, &places, indices, flat, sizes)
     }
 
-    /// The number of doubles that the values program computes at these arguments, which is at least that of the entries.
+    /// Returns the number of doubles that the values program computes at these arguments, which is at least that of the
+    /// entries.
     ///
     /// # Errors
-    /// When a value does not have the type or the extents of its argument.
+    /// Fails if a value does not have the type or the extents of its argument.
     pub fn n_computed(&self, args: &[Value<f64>]) -> Result<usize> {
         let sizes = self.values.sizes_of(args)?.1;
         Ok((0..self.leaves()).map(|i| sizes.output_len(i)).fold(0, usize::saturating_add))
     }
 
-    /// Whether the values program has anything to compute.
+    /// Returns the number of leaves of the values program, which may be zero.
     fn leaves(&self) -> usize {
         self.values.signature().results.iter().map(|(name, ty)| leaves(ty, name).len()).sum()
     }
@@ -292,14 +296,14 @@ impl<'s> PreparedSparse<'s> {
         Ok(Self { sparse, pattern, entry, inputs: flat.columns, sizes, memory, computed, entries, n_leaves, indices })
     }
 
-    /// Where the entries are.
+    /// Returns the positions of the entries.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The doubles of argument `i`, row-major, to be changed; none where it is of integers or is not there. Arguments
-    /// are numbered as [`Function::inputs`] lists them.
+    /// Returns the doubles of argument `i`, row-major, for writing; empty for integers and for arguments that do not
+    /// exist. Arguments are numbered as in [`Function::inputs`].
     pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
         match self.inputs.get_mut(i) {
             Some(Elements::Real(x)) => x,
@@ -310,7 +314,7 @@ impl<'s> PreparedSparse<'s> {
     /// Computes the values.
     ///
     /// # Errors
-    /// When the program fails.
+    /// Fails if the program fails.
     pub fn run(&mut self) -> Result<()> {
         let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Elements::slice).collect();
         let mut outputs = Vec::with_capacity(self.n_leaves);
@@ -333,7 +337,7 @@ impl<'s> PreparedSparse<'s> {
         Ok(())
     }
 
-    /// The values of the last run, in the order of the pattern's entries.
+    /// Returns the values of the last run, in the order of the pattern's entries.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         if self.pattern.n_entries() == self.computed.len() && self.entry.is_empty() {
@@ -343,17 +347,18 @@ impl<'s> PreparedSparse<'s> {
         }
     }
 
-    /// The derivative as results, as the command line prints them.
+    /// Returns the derivative as results, in the form of the command line.
     #[must_use]
     pub fn results(&self, form: SparseForm) -> Vec<(Name, Type, Value<f64>)> {
         results(self.pattern(), self.values(), form)
     }
 
-    /// The dense blocks as results: `shape`; of each block its first row and column (`rows`, `columns`), how many it has of both
-    /// (`n_rows`, `n_columns`); the `values` of all blocks, each row-major, one block after the other. Blocks that overlap add.
+    /// Returns the dense blocks as results: `shape`; of each block its first row and column (`rows`, `columns`), its
+    /// numbers of both (`n_rows`, `n_columns`); the `values` of all blocks, each row-major, one block after the other.
+    /// Overlapping blocks add.
     ///
     /// # Errors
-    /// As [`Self::blocks`].
+    /// The errors of [`Self::blocks`].
     pub fn block_results(&self) -> Result<Vec<(Name, Type, Value<f64>)>> {
         let blocks = self.blocks()?;
         let each = |of: fn(&DenseBlock) -> usize| blocks.iter().map(of).collect();
@@ -374,30 +379,29 @@ impl<'s> PreparedSparse<'s> {
         ])
     }
 
-    /// Whether the values program writes the entries itself, without a pass that adds and sorts them.
+    /// Returns whether the values program writes the entries itself, without a pass that adds and sorts them.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         self.entry.is_empty()
     }
 
-    /// The dense blocks that the derivative is made of; blocks that overlap add. Their numbers are of
-    /// [`Self::computed`].
+    /// Returns the dense blocks of the derivative; overlapping blocks add. Their numbers refer to [`Self::computed`].
     ///
     /// # Errors
-    /// Never, as the pattern was there before.
+    /// Never fails, since the pattern exists already.
     pub fn blocks(&self) -> Result<Vec<DenseBlock>> {
         let SparsePrograms { sparsity, of } = &self.sparse.programs;
         sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &of.sources))
     }
 
-    /// The doubles of the blocks, as the last run computed them.
+    /// Returns the doubles of the blocks, as computed by the last run.
     #[must_use]
     pub fn computed(&self) -> &[f64] {
         &self.computed
     }
 }
 
-/// The matrix with this pattern and these values as results.
+/// Returns the matrix with this pattern and these values as results.
 #[must_use]
 pub fn results(pattern: &Pattern, values: &[f64], form: SparseForm) -> Vec<(Name, Type, Value<f64>)> {
     let shape = shape(pattern);

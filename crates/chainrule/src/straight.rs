@@ -1,8 +1,8 @@
-//! Straight-line code of an array program: for which sizes, whether it is made, and making it.
+//! Conversion of an array program to straight-line code, and the decision whether to convert.
 //!
-//! In: a function that is an array program. Out: the same function with arguments and results of the same names and types, each
-//! element of which is a node of a scalar graph. Which of both a derivative is made of, and which is compiled, is [`Unroll`]'s:
-//! where nothing is said, the estimates of [`pays`] decide. `docs/decisions/0049` has the reasons.
+//! In: a function that is an array program. Out: the same function with arguments and results of the same names and
+//! types, each element of which is a node of a scalar graph. [`Unroll`] selects which of the two is derived and
+//! compiled: by default, the estimates of [`pays`] decide. `docs/decisions/0049` contains the reasons.
 
 use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};
 use crate::guard::guard;
@@ -17,11 +17,11 @@ use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
 use std::sync::Arc;
 
-/// Whether the loops of an array program are unrolled: a function is then straight-line code, and its derivatives are made by
-/// accumulation on its graph.
+/// Whether the loops of an array program are unrolled: a function is then straight-line code, and its derivatives are
+/// computed by accumulation on its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Unroll {
-    /// Where all sizes are known, and the cost model says that straight-line code takes no more time than loops.
+    /// If all sizes are known, and the cost model predicts that straight-line code takes no more time than loops.
     #[default]
     Auto,
     /// Always; a function whose loops cannot be unrolled is an error.
@@ -30,23 +30,22 @@ pub enum Unroll {
     Never,
 }
 
-/// What became of an array program under its [`Unroll`].
+/// Decision on an array program under its [`Unroll`].
 #[derive(Clone, Debug)]
 pub(crate) struct Decided {
-    /// Straight-line code, where it is taken.
+    /// Straight-line code, if selected.
     function: Option<Function>,
-    /// Why, in one line.
+    /// Reason, in one line.
     why: String,
 }
 
-/// Number of operations, as messages write it: an estimate may be beyond any integer.
+/// Returns the number of operations for messages: an estimate may exceed any integer.
 fn rounded(operations: f64) -> String {
     if operations < 1e6 { format!("{operations:.0}") } else { format!("{operations:.0e}") }
 }
 
 impl Function {
-    /// The same function, for which this decides whether its loops are unrolled, and so for its derivatives. Of straight-line code
-    /// nothing changes.
+    /// Selects whether the loops of the function and of its derivatives are unrolled. No effect on straight-line code.
     ///
     /// ```
     /// use chainrule::{Module, Unroll};
@@ -63,11 +62,11 @@ impl Function {
         Self::of_array(body)
     }
 
-    /// The same function for these values of size parameters and `Int` arguments, by name: sizes become numbers in the types of
-    /// the others, and the `Int` arguments are no arguments any more. Straight-line code is given back as it is.
+    /// Returns the same function for these values of size parameters and `Int` arguments, by name: sizes become numbers
+    /// in the types of the others, and the `Int` arguments are removed. Straight-line code is returned unchanged.
     ///
     /// # Errors
-    /// When there is no size of such a name, or the function is not defined for these sizes.
+    /// Fails if there is no size with such a name, or the function is not defined for these sizes.
     ///
     /// ```
     /// use chainrule::Module;
@@ -115,17 +114,17 @@ impl Function {
         Ok(Self::of_array(body))
     }
 
-    /// Straight-line code for given sizes, as by [`Self::at_sizes`], whatever it costs. The other arguments and the
-    /// result are those of the function, and so are those of its derivatives. A function that is straight-line code already is
-    /// given back as it is.
+    /// Returns straight-line code for given sizes, as by [`Self::at_sizes`], regardless of its cost. The other
+    /// arguments and the result are those of the function, and so are those of its derivatives. Straight-line code is
+    /// returned unchanged.
     ///
     /// # Errors
-    /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
+    /// Fails if a size is missing or unknown, or loops cannot be unrolled because they depend on data.
     pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
         guard(|| self.at_sizes(sizes)?.unroll_within(UNROLL_BUDGET))
     }
 
-    /// The function that derivatives are made of and that is compiled: straight-line code, if [`Unroll`] says so. Made once.
+    /// Returns the function that is derived and compiled: straight-line code, if [`Unroll`] selects it. Computed once.
     pub(crate) fn decided(&self) -> Result<&Self> {
         let Body::Array(body) = &self.body else { return Ok(self) };
         match body.decided.get_or_init(|| guard(|| self.decide(body))) {
@@ -134,12 +133,13 @@ impl Function {
         }
     }
 
-    /// The same, where nobody asks for the reason that it cannot be unrolled.
+    /// Does the same, without the reason why it cannot be unrolled.
     pub(crate) fn decided_or_self(&self) -> &Self {
         self.decided().unwrap_or(self)
     }
 
-    /// Why the function is straight-line code or keeps its loops, in one line; `None` for a function that was never an array program.
+    /// Returns why the function is straight-line code or keeps its loops, in one line; `None` for a function that was
+    /// never an array program.
     #[must_use]
     pub fn unrolling(&self) -> Option<String> {
         let Body::Array(body) = &self.body else { return None };
@@ -192,7 +192,7 @@ impl Function {
                     why: format!("loops are unrolled: all sizes are known, {counts}"),
                 })
             }
-            // What fails in straight-line code may be a branch that is never taken.
+            // A failure in straight-line code may be in a branch that is never taken.
             Err(error) if !error.is_bug() => keep(&first_line(&error)),
             Err(error) => Err(error),
         }
@@ -277,7 +277,7 @@ impl Function {
     }
 }
 
-/// The first message of an error, without its place.
+/// Returns the first message of an error, without its location.
 fn first_line(error: &Error) -> String {
     match error {
         Error::Program { diagnostics, .. } => diagnostics.iter().next().map_or_else(String::new, |d| d.title.clone()),
@@ -286,7 +286,7 @@ fn first_line(error: &Error) -> String {
 }
 
 impl Error {
-    /// Whether Chainrule is wrong.
+    /// Returns whether the error is a bug of Chainrule.
     fn is_bug(&self) -> bool {
         match self {
             Self::Bug(_) => true,

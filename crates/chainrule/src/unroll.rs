@@ -1,10 +1,11 @@
-//! From the array IR to the scalar graph: loops unrolled, arrays taken apart.
+//! Conversion of the array IR to the scalar graph: loops unrolled, arrays decomposed.
 //!
-//! In: a function without size parameters, and a graph node for every double of its arguments. Out: graph nodes for the result. What decides about loops and indices
-//! must be known; conditions on doubles become [`Op::Select`], both sides computed. Derivatives in the function are
-//! accumulated by [`local`], where the caller has a [`Local`] for them; otherwise there must be none.
+//! In: a function without size parameters, and a graph node for every double of its arguments. Out: graph nodes for the
+//! result. Values that determine loops and indices must be known; conditions on doubles become [`Op::Select`], with
+//! both sides computed. Derivatives in the function are accumulated by [`local`], if the caller has a [`Local`] for
+//! them; otherwise there must be none.
 //!
-//! Linear in the operations that the function would execute; stops at a budget of graph nodes.
+//! Linear in the operations that the function would execute; limited by a budget of graph nodes.
 
 pub(crate) mod local;
 pub(crate) mod pays;
@@ -16,13 +17,13 @@ use chainrule_ops::Op;
 use local::{Local, Opened};
 use std::rc::Rc;
 
-/// How many graph nodes unrolling makes at most, unless told otherwise.
+/// Default maximum number of graph nodes that unrolling creates.
 pub const UNROLL_BUDGET: usize = 4_000_000;
 
-/// How many steps of loops are taken for each graph node of the budget: loops may make no nodes at all.
+/// Maximum number of loop steps for each graph node of the budget: loops may create no nodes at all.
 const STEPS_PER_NODE: usize = 4;
 
-/// A value with its array structure known and its doubles symbolic.
+/// Value with known array structure and symbolic doubles.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
     Real(NodeId),
@@ -34,11 +35,12 @@ pub(crate) enum Tree {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Truth {
     Known(bool),
-    /// A node that is 1 or 0.
+    /// Node that is 1 or 0.
     Open(NodeId),
 }
 
-/// Unrolls `function`, which has no size parameters, at `args` (one tree a parameter); returns the result, and for each node of the graph the place in the text that made it.
+/// Unrolls `function`, which has no size parameters, at `args` (one tree per parameter); returns the result, and for
+/// each node of the graph its source location.
 pub(crate) fn unroll(
     function: &Function,
     args: Vec<Tree>,
@@ -48,7 +50,7 @@ pub(crate) fn unroll(
     unroll_with(function, args, graph, budget, None)
 }
 
-/// The same; what is asked for of derivatives is noted in `local`, which has to resolve the result.
+/// Does the same; requests for derivatives are recorded in `local`, which must resolve the result.
 pub(crate) fn unroll_with(
     function: &Function,
     args: Vec<Tree>,
@@ -81,12 +83,12 @@ struct Unroller<'a> {
     function: &'a Function,
     graph: &'a mut Graph,
     env: Arena<VarId, Option<Tree>>,
-    /// How many open conditions we are under: there an index out of range is no error, because the
-    /// branch may not be taken.
+    /// Number of enclosing open conditions: under them an index out of range is not an error, because the branch may
+    /// not be taken.
     speculative: usize,
     budget: usize,
     steps: usize,
-    /// By node.
+    /// Source location of each node.
     origins: Vec<Option<Span>>,
     local: Option<&'a mut Local>,
 }
@@ -101,7 +103,7 @@ impl Unroller<'_> {
                 Some(_) => found,
                 None => at(found, stmt.span, "here"),
             })?;
-            // What statements inside of this one have made is theirs already.
+            // Nodes created by nested statements already have their location.
             self.origins.resize(self.graph.len(), stmt.span);
             self.env[stmt.var] = Some(value);
             if self.graph.len() > self.budget || self.steps / STEPS_PER_NODE > self.budget {
@@ -315,7 +317,7 @@ impl Unroller<'_> {
         vars.iter().map(|var| self.var(*var)).collect()
     }
 
-    /// `body` at inputs that stand for the doubles of `point`, and at `point`.
+    /// Unrolls `body` at inputs for the doubles of `point`, and at `point`.
     fn differentiated(&mut self, params: &[VarId], body: &Block, point: &[Tree]) -> Unrolled<Differentiated> {
         let at = reals_of(point);
         let Some(local) = &mut self.local else { return Err(Diagnostic::bug("nobody asks for derivatives")) };
@@ -404,7 +406,7 @@ impl Unroller<'_> {
         })
     }
 
-    /// A value of type `ty` that nothing may look at.
+    /// Returns a value of type `ty` that must not be read.
     fn poison(&mut self, ty: &Type) -> Unrolled<Tree> {
         self.filled(ty, f64::NAN)
     }
@@ -413,7 +415,7 @@ impl Unroller<'_> {
         self.filled(ty, 0.0)
     }
 
-    /// The value of type `ty` whose doubles are `c`.
+    /// Returns the value of type `ty` whose doubles are `c`.
     fn filled(&mut self, ty: &Type, c: f64) -> Unrolled<Tree> {
         Ok(match ty {
             Type::Double => Tree::Real(self.graph.constant(c)),
@@ -442,16 +444,16 @@ impl Unroller<'_> {
     }
 }
 
-/// A function that is to be differentiated, unrolled.
+/// Unrolled function for differentiation.
 struct Differentiated {
     opened: Opened,
-    /// At inputs that stand for the point.
+    /// Result at inputs for the point.
     result: Tree,
-    /// At the point.
+    /// Result at the point.
     value: Tree,
 }
 
-/// The doubles of `trees`, in order.
+/// Returns the doubles of `trees`, in order.
 fn reals_of<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Vec<NodeId> {
     fn add(tree: &Tree, into: &mut Vec<NodeId>) {
         match tree {
@@ -465,7 +467,7 @@ fn reals_of<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Vec<NodeId> {
     into
 }
 
-/// `tree` with other doubles, in order.
+/// Returns `tree` with other doubles, in order.
 fn with_reals(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
     match tree {
         Tree::Real(node) => Tree::Real(nodes.next().unwrap_or(*node)),
@@ -474,7 +476,7 @@ fn with_reals(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
     }
 }
 
-/// The nodes of a tree: doubles, and truth values that are not known.
+/// Collects the nodes of a tree: doubles, and unknown truth values.
 pub(crate) fn numbers(tree: &Tree, into: &mut Vec<NodeId>) {
     match tree {
         Tree::Real(node) | Tree::Bool(Truth::Open(node)) => into.push(*node),
@@ -483,7 +485,7 @@ pub(crate) fn numbers(tree: &Tree, into: &mut Vec<NodeId>) {
     }
 }
 
-/// `tree` with other nodes, in the order of [`numbers`].
+/// Returns `tree` with other nodes, in the order of [`numbers`].
 pub(crate) fn with_numbers(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
     match tree {
         Tree::Real(node) => Tree::Real(nodes.next().unwrap_or(*node)),
@@ -493,7 +495,7 @@ pub(crate) fn with_numbers(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>
     }
 }
 
-/// The dual number of a value and its tangents.
+/// Returns the dual number of a value and its tangents.
 fn dual(value: &Tree, tangents: &mut impl Iterator<Item = NodeId>) -> Tree {
     match value {
         Tree::Real(node) => Tree::Many([value.clone(), Tree::Real(tangents.next().unwrap_or(*node))].into()),
@@ -502,7 +504,7 @@ fn dual(value: &Tree, tangents: &mut impl Iterator<Item = NodeId>) -> Tree {
     }
 }
 
-/// Of a value of type `ty` what its tangents have: without integers and truth values.
+/// Returns a value of type `ty` without its integers and truth values, which tangents do not have.
 fn tangents_of(tree: &Tree, ty: &Type) -> Tree {
     match (tree, ty) {
         (Tree::Many(parts), Type::Array(_, element)) => {

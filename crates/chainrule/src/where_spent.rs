@@ -1,4 +1,4 @@
-//! Where the operations of straight-line code are: by result, and by line of source.
+//! Distribution of the operations of straight-line code: by result, and by source line.
 
 use crate::Function;
 use crate::function::{Body, Port};
@@ -9,21 +9,21 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The lines of a program that the nodes of an unrolled function come from.
+/// Source lines of the nodes of an unrolled function.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
-    /// A place on each line: what the graph's origins mean.
+    /// Location on each line: the meaning of the graph's origins.
     lines: Arena<OriginId, Span>,
     sources: Arc<Sources>,
 }
 
 impl Origins {
-    /// Has the graph track origins; `spans` are the places in the text that its nodes were made for.
+    /// Enables tracking of origins in the graph; `spans` are the source locations of its nodes.
     pub(crate) fn track(graph: &mut Graph, spans: &[Option<Span>], sources: &Arc<Sources>) -> Self {
         let mut lines = Arena::default();
         let mut known: BTreeMap<(FileId, usize), OriginId> = BTreeMap::new();
         let mut of_span: FxHashMap<Span, OriginId> = FxHashMap::default();
-        // Where lines begin but for the first: counting them for each place would be quadratic.
+        // Start of each line except the first: counting them for each location would be quadratic.
         let mut begins: BTreeMap<FileId, Vec<usize>> = BTreeMap::new();
         let begins_of = |file: FileId| sources.file(file).text.match_indices('\n').map(|(at, _)| at + 1).collect();
         let mut mark = |span: Span| {
@@ -44,41 +44,42 @@ impl Origins {
     }
 }
 
-/// What one result takes.
+/// Operations of one result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultOperations {
-    /// The name of the result.
+    /// Name of the result.
     pub name: String,
     /// All operations that it needs.
     pub all: Counts,
-    /// Those that no other result needs.
+    /// Operations that no other result needs.
     pub alone: Counts,
 }
 
-/// What one line of source takes.
+/// Operations of one source line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineOperations {
-    /// The file.
+    /// File.
     pub file: String,
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// What stands on it.
+    /// Text of the line.
     pub text: String,
-    /// The operations that are made for it first; what an earlier line has made already is counted there.
+    /// Operations that are first created for it; those shared with an earlier line are counted there.
     pub counts: Counts,
 }
 
-/// Operations by line of source: together they are all that there are.
+/// Operations by source line: together they are all operations.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct OperationsByLine {
-    /// By file, then by line.
+    /// Lines, by file, then by line.
     pub lines: Vec<LineOperations>,
-    /// What belongs to no line: made in optimising from values of several lines, or from arguments alone.
+    /// Operations of no line: created by optimisation from values of several lines, or from arguments alone.
     pub shared: Counts,
 }
 
 impl Function {
-    /// The operations by result. Linear in the graph for each result; empty for a function that keeps its loops.
+    /// Returns the operations by result. Linear in the graph for each result; empty for a function that keeps its
+    /// loops.
     #[must_use]
     pub fn operations_by_result(&self) -> Vec<ResultOperations> {
         let Body::Scalar(body) = &self.decided_or_self().body else { return Vec::new() };
@@ -96,10 +97,10 @@ impl Function {
         body.outputs.iter().enumerate().map(of).collect()
     }
 
-    /// The operations by line of source; `None` but for functions unrolled from F~, and what
-    /// [`Derivation::explain`](crate::Derivation::explain) makes of them.
-    /// In a derivative an operation belongs to the line that it differentiates, and what derivative and function
-    /// share to the line that computes it. Linear in the graph.
+    /// Returns the operations by source line; `None` except for functions unrolled from F~, and their derivatives by
+    /// [`Derivation::explain`](crate::Derivation::explain). In a derivative an operation belongs to the line that it
+    /// differentiates, and operations shared by derivative and function to the line that computes them. Linear in the
+    /// graph.
     #[must_use]
     pub fn operations_by_line(&self) -> Option<OperationsByLine> {
         let Body::Scalar(body) = &self.decided_or_self().body else { return None };

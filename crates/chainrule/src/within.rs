@@ -1,37 +1,39 @@
-//! Reverse mode within a bound of memory: all states of loops kept where they fit, else as many checkpoints as do.
+//! Reverse mode within a bound of memory: all states of loops are kept if they fit, else the maximum number of
+//! checkpoints.
 //!
-//! In: a request, arguments of the sizes that it is for, a bound in bytes. Out: running code, and how many checkpoints each
-//! loop has in it.
+//! In: a request, arguments of the intended sizes, a bound in bytes. Out: executable code, and the number of
+//! checkpoints of each loop in it.
 //!
-//! Memory is planned before anything runs, so the question is answered by planning: the function is made with all states kept, and
-//! with four and with eight checkpoints. What four more of them take, with every loop's stack counted, in whatever it is
-//! nested, says how many fit; that many are made and measured again. (One checkpoint may take as much as two: a stack of
-//! one cannot be updated in place.)
+//! Memory is planned before execution, so the planner determines the number: the function is generated with all states
+//! kept, and with four and with eight checkpoints. The memory of four additional ones, with every loop's stack counted
+//! at any nesting, determines how many fit; that number is generated and measured again. (One checkpoint may take as
+//! much as two: a stack of one cannot be updated in place.)
 
 use crate::{CompileOptions, Compiled, Derivation, Error, Function, Result};
 use chainrule_ir::Value;
 
-/// What more checkpoints take is told from so many, and from twice as many.
+/// The memory per checkpoint is computed from this number, and from twice as many.
 const SAMPLE: u32 = 4;
 
-/// More checkpoints than this are not asked for.
+/// Maximum number of checkpoints.
 const MAX_CHECKPOINTS: usize = 1 << 24;
 
-/// Running code within a bound of memory; made by [`Derivation::compile_within`] and [`Function::compile_within`].
+/// Executable code within a bound of memory; created by [`Derivation::compile_within`] and
+/// [`Function::compile_within`].
 #[derive(Debug)]
 pub struct Within {
-    /// The code. It runs at any sizes; the bound holds at those that it was made for.
+    /// Code. It runs at any sizes; the bound applies to those for which it was generated.
     pub compiled: Compiled,
-    /// How many states of each loop it has in memory at most; where there is no number all, but of loops that have
-    /// [checkpoints by themselves](Derivation::checkpoints).
+    /// Maximum number of states of each loop in memory; `None` for all, except of loops that have [checkpoints by
+    /// default](Derivation::checkpoints).
     pub checkpoints: Option<u32>,
 }
 
 impl Derivation {
-    /// The derived function compiled so that the states of loops that reverse mode keeps take at most `bytes` at the sizes
-    /// of `args`, the arguments of the derived function: all states where they fit, and otherwise as many
-    /// [`checkpoints`](Self::checkpoints) as do, the same number for each loop. Memory that is there anyhow does not count.
-    /// On threads each has states of its own for loops in its part; they are counted once.
+    /// Compiles the derived function such that the states of loops that reverse mode keeps take at most `bytes` at the
+    /// sizes of `args`, the arguments of the derived function: all states if they fit, otherwise as many
+    /// [`checkpoints`](Self::checkpoints) as do, the same number for each loop. Other memory does not count. On several
+    /// threads, each has its own states for loops in its part; they are counted once.
     ///
     /// ```
     /// use chainrule::{CompileOptions, Module, Value};
@@ -49,7 +51,8 @@ impl Derivation {
     /// ```
     ///
     /// # Errors
-    /// As [`function`](Self::function) and [`Compiled::prepare`]; a bound into which one state of each loop does not fit.
+    /// The errors of [`function`](Self::function) and [`Compiled::prepare`]; a bound into which one state of each loop
+    /// does not fit.
     pub fn compile_within(&self, bytes: usize, args: &[Value<f64>], options: &CompileOptions) -> Result<Within> {
         within(bytes, args, |checkpoints| {
             let mut derivation = self.clone();
@@ -60,10 +63,10 @@ impl Derivation {
 }
 
 impl Function {
-    /// The same for derivatives that stand in the text of the program.
+    /// Does the same for derivatives in the text of the program.
     ///
     /// # Errors
-    /// As [`Derivation::compile_within`].
+    /// The errors of [`Derivation::compile_within`].
     pub fn compile_within(&self, bytes: usize, args: &[Value<f64>], options: &CompileOptions) -> Result<Within> {
         within(bytes, args, |checkpoints| self.compile_with(&CompileOptions { checkpoints, ..*options }))
     }
@@ -82,8 +85,8 @@ fn within(bytes: usize, args: &[Value<f64>], make: impl Fn(Option<u32>) -> Resul
         return Ok(Within { compiled, checkpoints: None });
     }
     let mut n = (room / sample.div_ceil(SAMPLE as usize)).clamp(1, MAX_CHECKPOINTS);
-    // Of derivatives of derivatives the states hold the checkpoints of inner ones: more than twice as many take more than
-    // twice as much.
+    // For derivatives of derivatives, the states contain the checkpoints of inner ones: doubling the number more than
+    // doubles the memory.
     loop {
         let checkpoints = u32::try_from(n).ok();
         let compiled = make(checkpoints)?;

@@ -1,7 +1,7 @@
-//! Values, first and second partial derivatives of all operators, as compiled code computes them, against extended precision:
-//! in straight lines and in loops, native and interpreted. `chainrule-bench accuracy` takes more points.
+//! Values, first and second partial derivatives of all operators in compiled code, against extended precision: in
+//! straight-line code and in loops, native and interpreted. `chainrule-bench accuracy` takes more points.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 #[path = "accuracy/measure.rs"]

@@ -1,9 +1,10 @@
-//! Array programs written in Rust: each construct against the same program in F~, values and derivatives, and mistakes.
+//! Array programs written in Rust: each construct against the same program in F~, values and derivatives, and errors.
 
 use chainrule::array::{Part, Program, Term};
 use chainrule::{Error, Function, Module, Value};
 
-/// The function written in Rust and the one of the text agree at these arguments: values, and gradients where asked.
+/// Checks that the function written in Rust and that of the text agree at these arguments: values, and gradients by
+/// `by`.
 fn agree(built: &Function, text: &str, args: &[Value<f64>], by: &[&str]) {
     let written = Module::from_text("f.ft", text).expect("the text is right").function("f").expect("it is a function");
     let call = |f: &Function| f.compile().expect("it compiles").call(args).expect("it runs");

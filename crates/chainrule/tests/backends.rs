@@ -1,5 +1,5 @@
-//! Machine code beside the interpreter: the same values, the same failures in the same words; what happens where
-//! there is no native code; batches. With the feature `cranelift`, of its code too.
+//! Machine code against the interpreter: the same values, the same failures with the same messages; behaviour without
+//! native code; batches. With the feature `cranelift`, its code too.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -16,7 +16,7 @@ fn with(function: &Function, backend: Backend) -> Compiled {
     function.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap()
 }
 
-/// Whether this machine has native code; tests of it say so where it has not.
+/// Returns whether this machine supports native code; tests report if it does not.
 fn has_native() -> bool {
     let x = vars("x", 1);
     let there = with(&Function::new("f", &x, &x[0]).unwrap(), Backend::Auto).backend() == Backend::Native;
@@ -26,7 +26,7 @@ fn has_native() -> bool {
     there
 }
 
-/// The engines of machine code in this build.
+/// Returns the engines of machine code in this build.
 fn machine_code() -> &'static [Backend] {
     if cfg!(feature = "cranelift") { &[Backend::Native, Backend::Cranelift] } else { &[Backend::Native] }
 }
@@ -166,7 +166,7 @@ fn arguments_that_do_not_fit_write_nothing() {
     assert!(y[0].is_nan() && y[1] == 4.0);
 }
 
-/// What runs batches in this build, on this machine.
+/// Returns the engines that run batches in this build, on this machine.
 fn engines() -> Vec<Backend> {
     let machine_code = if has_native() { machine_code() } else { &[] };
     machine_code.iter().copied().chain([Backend::Interpreter]).collect()
@@ -176,7 +176,7 @@ fn engines() -> Vec<Backend> {
 fn batches_in_any_layout_on_any_number_of_threads_are_the_single_points() {
     let x = vars("x", 3);
     let straight = Function::new("f", &x, &x.dot(&x).sin()).unwrap().gradient().with_value().function().unwrap();
-    // Each point goes its own way: one point after the other.
+    // Control flow differs per point, so points run one after the other.
     let text = "let f = fun (x : [3]Double) -> while (fun s -> s > 1) (fun s -> s * 0.5) (x[0] * x[0] + abs x[1]) 2000";
     let branches = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
     for (function, n_results) in [(straight, 2), (branches, 1)] {
@@ -221,7 +221,7 @@ fn batches_in_any_layout_on_any_number_of_threads_are_the_single_points() {
     }
 }
 
-/// Each point waits until points run on two threads, or too long.
+/// Each point waits until points run on two threads, or a timeout.
 #[test]
 fn batches_run_on_as_many_threads_as_asked_for() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -285,7 +285,7 @@ fn batches_of_integers_on_any_number_of_threads_are_the_single_points() {
     }
 }
 
-/// The same point is told for any number of threads, although later ones fail as well.
+/// Checks that the same point is reported for any number of threads, although later ones fail as well.
 #[test]
 fn the_first_point_of_a_batch_that_fails_is_told() {
     let text = "let f = fun (x : [4]Double) (at : [1]Int) -> x[at[0]]";
@@ -331,7 +331,8 @@ fn a_batch_is_observed_and_ends_when_the_observer_says_so() {
     assert_eq!(*seen.borrow(), [20, 40, 60]);
     assert!(y[..60].iter().zip(&data).all(|(y, x)| *y == x + 1.0) && y[60..].iter().all(|y| *y == -1.0));
 
-    // With an interval of no time each call is after one point more; with a long one, after eight times as many as before.
+    // With an interval of zero, each call is after one more point; with a long one, after eight times as many as
+    // before.
     let one_by_one: Vec<usize> = (1..=100).collect();
     for (interval, wanted) in [(Duration::ZERO, one_by_one), (Duration::from_secs(3600), vec![1, 9, 73, 100])] {
         let seen = std::cell::RefCell::new(Vec::new());
@@ -368,7 +369,7 @@ fn batches_that_do_not_fit_are_refused() {
     assert!(run(5, (usize::MAX, 1), (2, 1)).unwrap_err().contains("too few"));
 }
 
-/// All points are looked at before the first is computed, however few there are between two calls of the observer.
+/// Checks that all points are validated before the first is computed, for any number between two calls of the observer.
 #[test]
 fn observed_batches_that_do_not_fit_write_nothing() {
     let x = vars("x", 2);
@@ -388,7 +389,7 @@ fn observed_batches_that_do_not_fit_write_nothing() {
             error
         };
         let errors = [
-            // In each twenty points no two results are at one place.
+            // Within twenty points no two results share a position.
             refused(1, (2, 1), (1, 30), 200),
             refused(1, (2, 1), (2, 1), 199),
             refused(1, (2, 2), (2, 1), 200),
@@ -505,7 +506,7 @@ fn cranelift_is_there_where_it_was_built_in() {
     assert_eq!(y, [expected[0][0]; 2]);
 }
 
-/// What a loop has from outside is put into lanes before the loop around it: a call between them must keep all lanes.
+/// Checks that values broadcast into lanes before the outer loop survive a call between the loops.
 #[test]
 fn calls_between_loops_keep_what_is_in_lanes() {
     if !has_native() {
@@ -525,8 +526,8 @@ fn calls_between_loops_keep_what_is_in_lanes() {
     }
 }
 
-/// Of the blocks that groups of eight leave over four are a group of their own, and others run one by one: all numbers of rows
-/// from none to more than two groups, and where they change.
+/// Checks all numbers of rows from none to more than two groups, and the transitions: of the blocks that groups of
+/// eight leave over, four form a group, and the others run one by one.
 #[test]
 fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
     if !has_native() {

@@ -1,4 +1,4 @@
-//! Code without the checks of indices: the same bits where none is out of range, memory safe unless that is promised.
+//! Code without checks of indices: the same bits if none is out of range, memory safe unless that is promised.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{
@@ -10,7 +10,7 @@ fn function(text: &str) -> Function {
     Module::from_text("f.ft", text).unwrap().function("f").unwrap()
 }
 
-/// Without any checks.
+/// Returns the setting without any checks.
 ///
 /// # Safety
 /// As [`InRange::promised`].
@@ -91,7 +91,7 @@ fn memory_is_safe_without_a_promise() {
                 "an index lies outside of its array: which one is not known, for checks of indices were left out";
             assert_eq!(error, says, "{at} on {backend:?}");
         }
-        // Another element of the same array, and one behind its end.
+        // Another element of the same array, and one beyond its end.
         let code = compiled(&a, Checks::Memory, backend);
         let rows = || Value::Array(vec![vec![1.0, 2.0].into(), vec![3.0, 4.0].into()]);
         assert_eq!(code.call(&[rows(), ints(&[2, -1])]).unwrap(), [vec![3.0, 2.0].into()], "{backend:?}");
@@ -120,7 +120,7 @@ fn what_was_saved_without_checks_keeps_memory_safe() {
     assert_eq!(loaded.call(&args(2)).unwrap(), [Value::Real(9.0)]);
     assert!(loaded.call(&args(3)).unwrap_err().to_string().starts_with("an index lies outside of its array"));
     assert_eq!(loaded.to_bytes().unwrap(), bytes);
-    // And checks that were saved can be dropped later.
+    // Saved checks can be dropped later.
     let bytes = compiled(&f, Checks::All, Backend::Auto).to_bytes().unwrap();
     let options = CompileOptions { checks: Checks::Memory, ..CompileOptions::default() };
     let loaded = Compiled::from_bytes_with(&bytes, &[], &options).unwrap();

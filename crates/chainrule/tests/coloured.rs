@@ -1,5 +1,5 @@
-//! Sparse derivatives by a few directions: patterns that are known, and random programs against derivatives by blocks, which
-//! have tests of their own against dense ones.
+//! Sparse derivatives by a few directions: known patterns, and random programs against derivatives by blocks, which are
+//! tested separately against dense ones.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;
@@ -29,7 +29,7 @@ fn steps_in_time_make_a_band() {
     let n = 30;
     let u: Vec<f64> = (0..n).map(|i| f64::from(i as u32 % 7) * 0.3).collect();
     let f = function(HEAT);
-    // The indices do not tell: the columns are dense.
+    // The indices do not determine the pattern: the columns are dense.
     assert_ne!(f.sparse_jacobian(&["u"]).unwrap().notes(), [""; 0]);
     let coloured = f.coloured_jacobian(&["u"]).unwrap();
     for steps in 0..4 {
@@ -89,7 +89,7 @@ fn what_cannot_be_followed_is_refused() {
     let branch = "let f = fun (x : [n]Double) -> build n (fun i -> if x[i] > 0 then x[0] else x[i])";
     let error = fails(branch, &[vec![1.0, 2.0].into()]);
     assert!(error.contains("cannot be decided for symbolic numbers"), "{error}");
-    // Also where it is by another argument: the pattern depends on no double.
+    // Also for another argument: the pattern depends on no double.
     let other = "let f = fun (x : [n]Double) (y : Double) -> build n (fun i -> if y > 0 then x[0] else x[i])";
     let error = fails(other, &[vec![1.0, 2.0].into(), Value::Real(1.0)]);
     assert!(error.contains("cannot be decided for symbolic numbers"), "{error}");
@@ -113,7 +113,7 @@ fn is_of_doubles(ty: &Type) -> bool {
     }
 }
 
-/// Random programs; how many were compared, and how many of them have fewer colours than columns.
+/// Tests random programs; returns how many were compared, and how many of them have fewer colours than columns.
 fn random(
     cases: u32,
     seed: u64,
@@ -144,7 +144,7 @@ fn random(
         let by: Vec<&str> = by.iter().map(Name::as_str).collect();
         let Ok((expected, _)) = sparse::check::entries(&expected, &args) else { return Ok(()) };
         let program = Module::from_text("random.ft", &text).and_then(|module| module.function(&function.name));
-        // Text is checked by rules that programs made otherwise may break.
+        // Text is checked by rules that generated programs may violate.
         let Ok(program) = program else { return Ok(()) };
         let coloured: Result<Coloured, _> =
             if hessian { program.coloured_hessian(&by) } else { program.coloured_jacobian(&by) };

@@ -1,4 +1,4 @@
-//! How the operations of derivatives grow with the sizes of arguments.
+//! Growth of the operations of derivatives with the sizes of arguments.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{Function, Module, Rewrite};
@@ -7,12 +7,12 @@ fn function(text: &str) -> Function {
     Module::from_text("f.ft", text).unwrap().function("f").unwrap()
 }
 
-/// Operations at sizes `n`.
+/// Returns the operations at size `n`.
 fn operations(function: &Function, n: i64) -> u64 {
     function.counts_at(&[("n", n)], Rewrite::All).unwrap().weight
 }
 
-/// Functions whose loops read elements under conditions, or elements that do not depend on what the direction changes.
+/// Functions whose loops read elements under conditions, or elements that do not depend on the direction.
 const READS: [&str; 6] = [
     "let f = fun (v : [n]Double) ->
        sum 8 (fun b -> sum n (fun j -> if mod j 8 == b then v[j] ** 2 else 0))",

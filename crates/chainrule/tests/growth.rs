@@ -1,5 +1,5 @@
-//! Programs that describe more than they write, each twice as much as the line before: they take time and memory in
-//! proportion to their text, or meet a limit that says so. At the sizes here what doubles a line would not end.
+//! Programs whose meaning grows exponentially in their text, doubling with each line: they take time and memory in
+//! proportion to their text, or report a limitation. At these sizes doubling would not terminate.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -115,7 +115,7 @@ fn names_that_are_long_or_many() {
     let long = "x".repeat(1_000_000);
     let error = compiled(&format!("let {long}y = 1.0\nlet f = fun (x : Double) -> {long}z")).unwrap_err();
     assert!(error.to_string().contains("unknown name"));
-    // A similar name is looked for a limited number of times.
+    // The search for a similar name is limited.
     let suggested = |n: usize| {
         let text = lines(n, |i| format!("let some{i} = sone{i} + 1.0\n"));
         let Err(Error::Program { diagnostics, .. }) = Module::from_text("f.ft", &text) else { panic!("an error") };

@@ -1,7 +1,7 @@
-//! The guide is true: its programs are right and formatted, its calls give what it says, its wrong
-//! programs are answered as it says. `guide/page.rs` tells what the blocks mean.
+//! Checks of the guide: its programs are correct and formatted, its calls have the shown results, its wrong programs
+//! the shown messages. `guide/page.rs` defines the blocks.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 #[path = "guide/folder.rs"]
@@ -15,7 +15,7 @@ use chainrule::{Module, format_source};
 use page::{Block, Page};
 use std::path::Path;
 
-/// What is said about a program: an error of it or of one of its functions, else its warnings.
+/// Returns the messages for a program: errors of it or of one of its functions, else its warnings.
 fn verdict(name: &str, text: &str, folder: &Path) -> (Option<Module>, Option<String>, String) {
     let here = format!("{}/", folder.display());
     let module = match Module::from_text(&folder.join(name).display().to_string(), text) {
@@ -32,7 +32,7 @@ fn verdict(name: &str, text: &str, folder: &Path) -> (Option<Module>, Option<Str
     (Some(module), error, warnings)
 }
 
-/// One line of a `run` block: what it should say.
+/// Runs one line of a `run` block; returns the expected text.
 fn run(module: &Module, line: &str, place: &str) -> String {
     let open = line.find('(').unwrap_or_else(|| panic!("{place}: {line} is no call"));
     let close = line.find(") = ").or_else(|| line.find(") fails: ")).or_else(|| line.rfind(')'));
@@ -110,11 +110,11 @@ fn the_guide_is_true() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let [programs, errors, calls] = counts;
     println!("{programs} programs, {errors} wrong ones, {calls} calls");
-    // The pages are there and were understood.
+    // The pages exist and were parsed.
     assert!(programs >= 25 && errors >= 14 && calls >= 50, "{programs} programs, {errors} wrong ones, {calls} calls");
 }
 
-/// Nothing on the pages only looks like an example.
+/// Checks that every block that looks like an example is one.
 #[test]
 fn every_block_is_checked_by_something() {
     let library = std::fs::read_to_string(page::root().join("crates/chainrule/src/lib.rs")).unwrap();

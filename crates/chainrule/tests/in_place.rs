@@ -1,5 +1,5 @@
-//! States of loops updated in place: the copies and the memory in the kernels of real programs, and the same bits from the
-//! interpreter and native code.
+//! In-place updates of loop states: the copies and the memory in the kernels of real programs, and the same bits from
+//! the interpreter and native code.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -77,7 +77,7 @@ fn of(text: &str, name: &str) -> Function {
     Module::from_text("f.ft", text).unwrap().function(name).unwrap()
 }
 
-/// How many copies stand in loops.
+/// Counts the copies in loops.
 fn copies_in_loops(kernel: &str) -> usize {
     kernel.lines().filter(|line| line.starts_with("  ") && line.trim_start().starts_with("copy")).count()
 }
@@ -88,19 +88,19 @@ fn loops_copy_no_states() {
         let kernel = kernel(&of(UPDATES, name));
         assert_eq!(copies_in_loops(&kernel), 0, "{name}\n{kernel}");
     }
-    // The row that all those below are changed by is not written.
+    // The row that updates all rows below is not written.
     let eliminated = kernel(&of(UPDATES, "eliminated"));
     assert_eq!(copies_in_loops(&eliminated), 0, "{eliminated}");
-    // The rows that change places are saved where they do, and copied to their places, of which one is above or below;
-    // nothing else, in whatever steps.
+    // The exchanged rows are saved, and copied to their new positions, of which one is above or below; nothing else, in
+    // any step.
     let exchanged = kernel(&of(UPDATES, "exchanged"));
     assert_eq!(copies_in_loops(&exchanged), 5, "{exchanged}");
-    // Each element needs its neighbour as it was: a second array.
+    // Each element needs the old value of its neighbour: a second array.
     let wave = kernel(&of(UPDATES, "wave"));
     assert_eq!(copies_in_loops(&wave), 1, "{wave}");
 }
 
-/// The copies in loops of each program and its gradient, all of them of rows.
+/// Checks the copies in loops of each program and its gradient, all of them of rows.
 #[test]
 fn sums_in_sums_add_to_what_is_there_with_the_value_or_without() {
     let mixed = of(
@@ -124,7 +124,7 @@ fn sums_in_sums_add_to_what_is_there_with_the_value_or_without() {
 
 #[test]
 fn rows_of_zeros_and_one_number_are_made_for_no_sum() {
-    // Three rows get one number each of a component, two of them the same.
+    // Three rows add one number each to a component, two of them to the same.
     let text = "
 let bending = fun (v : [n][3]Double) -> sum (n - 2) (fun i ->
   sqrt (1.0 + sum 3 (fun a -> let e = v[i][a] - 2.0 * v[i + 1][a] + v[i + 2][a] in e * e)))
@@ -132,7 +132,7 @@ let bending = fun (v : [n][3]Double) -> sum (n - 2) (fun i ->
     let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
     let gradient = of(text, "bending").gradient().function().unwrap();
     let kernel = gradient.compile_with(&sequential).unwrap().listing();
-    // What clears the result, and what adds to it.
+    // One loop clears the result, and one adds to it.
     assert_eq!(kernel.matches("for r").count(), 2, "{kernel}");
     assert!(!kernel.contains("workspace"), "{kernel}");
     assert_eq!(kernel.matches("store").count(), 1 + 9, "{kernel}");
@@ -143,11 +143,11 @@ fn programs_of_the_examples_copy_little() {
     let ode = include_str!("../../../examples/micro/programs/ode.ft");
     assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 0);
     let gradient = kernel(&of(ode, "odeLast").gradient().function().unwrap());
-    // The states that are kept, and the cotangent of the state, which is a sum.
+    // The kept states, and the cotangent of the state, which is a sum.
     assert_eq!(copies_in_loops(&gradient), 2, "{gradient}");
     let matrices = include_str!("../../../benchmarks/src/arrays/matrices.ft");
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 0);
-    // The pivot row and the row whose place it takes, and both to their places, of which one is above or below.
+    // The pivot row and the row that it replaces, and both to their positions, of which one is above or below.
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "volume"))), 5);
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "system"))), 5);
 }
@@ -187,8 +187,8 @@ fn every_engine_computes_the_same() {
     assert_eq!(found, [Value::from(vec![4.0, 0.0, 9.0])]);
 }
 
-/// A state that is an element of a loop's result is saved to its place before the next state takes it; that place may be where
-/// what the step reads still lies.
+/// A state that is an element of a loop's result is saved to its position before the next state takes it; that position
+/// may contain data that the step still reads.
 #[test]
 fn a_row_that_is_kept_early_does_not_overwrite_what_is_read_later() {
     let rows = |rows: [[f64; 3]; 3]| Value::Array(rows.map(|row| row.to_vec().into()).to_vec());
@@ -204,7 +204,7 @@ fn a_row_that_is_kept_early_does_not_overwrite_what_is_read_later() {
     }
 }
 
-/// Memory is that of the checkpoints, whatever the number of steps: some arrays of one state beside them.
+/// Memory is that of the checkpoints, for any number of steps: a few arrays of one state in addition.
 #[test]
 fn the_workspace_holds_as_many_states_as_there_are_checkpoints() {
     let ode = of(include_str!("../../../examples/micro/programs/ode.ft"), "odeLast");
@@ -224,7 +224,7 @@ fn the_workspace_holds_as_many_states_as_there_are_checkpoints() {
             let (again, found) = len(Some(checkpoints), steps);
             if steps > i64::from(checkpoints) {
                 let c = checkpoints as usize;
-                // The checkpoints, where they lie, and what one step needs.
+                // The checkpoints, their positions, and the memory of one step.
                 assert!(again <= c * (n + 1) + 20 * n, "{again} numbers for {checkpoints} checkpoints");
             }
             let largest = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));

@@ -1,10 +1,10 @@
-//! Integer arithmetic is exact or fails: no way to run a program gives another number.
+//! Integer arithmetic is exact or fails on every backend.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use chainrule::{Backend, CompileOptions, Compiled, Error, Module, Semantics, Value};
 
-/// Every way to run `f` of the program.
+/// Returns every way to run `f` of the program.
 fn ways(text: &str) -> Vec<(String, Compiled)> {
     let mut ways = Vec::new();
     for semantics in [Semantics::Algebraic, Semantics::Strict] {
@@ -18,7 +18,7 @@ fn ways(text: &str) -> Vec<(String, Compiled)> {
     ways
 }
 
-/// Checks that every way to run `f` at `args` gives `exact`, or an overflow error.
+/// Checks that `f` at `args` returns `exact`, or an overflow error, in every way.
 #[track_caller]
 fn exact_or_error(text: &str, args: &[i64], exact: i128) {
     let values: Vec<Value<f64>> = args.iter().map(|i| Value::Int(*i)).collect();
@@ -37,7 +37,7 @@ fn exact_or_error(text: &str, args: &[i64], exact: i128) {
     }
 }
 
-/// As [`exact_or_error`], where it must be the number.
+/// As [`exact_or_error`], but it must be the number.
 #[track_caller]
 fn exact(text: &str, args: &[i64], exact: i64) {
     let values: Vec<Value<f64>> = args.iter().map(|i| Value::Int(*i)).collect();
@@ -95,7 +95,7 @@ fn the_size_of_a_result_that_is_not_known_at_entry_is_a_limitation() {
         assert!(matches!(error, Error::Program { .. }), "{error}");
         let message = error.to_string();
         assert!(message.contains("the size of the result is computed while the function runs"), "{message}");
-        // Inside it is a count like others.
+        // Inside, it is an ordinary count.
         let text = format!("let f = fun (m : Int) (v : [n]Double) -> sum (mod ({size}) 7) (fun i -> v[0])");
         let f = Module::from_text("f.ft", &text).unwrap().function("f").unwrap().compile().unwrap();
         let m = 3i64;
@@ -134,7 +134,7 @@ impl Random {
         }
     }
 
-    /// The text and the exact value modulo 2^64; and the value itself, `None` where 128 bits are not enough to find it.
+    /// Returns the text and the exact value modulo 2^64; and the value itself, `None` if 128 bits do not suffice.
     fn expr(&mut self, depth: u32, i: i64, j: i64) -> (String, i64, Option<i128>) {
         if depth == 0 || self.below(6) == 0 {
             let (text, value) = match self.below(4) {
@@ -165,7 +165,7 @@ fn random_arithmetic_on_large_numbers_is_exact_or_fails() {
     for _ in 0..120 {
         let (i, j) = (random.number(), random.number());
         let (text, low, value) = random.expr(4, i, j);
-        // Whole arguments of which nothing is known, and the same from an array, where they are data.
+        // Integer arguments without known bounds, and the same from an array, as data.
         let direct = format!("let f = fun (i : Int) (j : Int) -> i - i + j - j + {text}");
         let looped =
             format!("let f = fun (i : Int) (j : Int) -> fst (scan (fun s k -> ({text} + k * s, s)) (i - i) 1)");

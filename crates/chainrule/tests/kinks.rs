@@ -1,34 +1,34 @@
-//! Where functions have no derivative, the one that the guide chooses, by its value: in forward and in reverse mode, with loops
-//! and in straight-line code, by every strategy of a few.
+//! Derivatives at kinks, by the conventions of the guide: in forward and in reverse mode, with loops and in
+//! straight-line code, by several strategies.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{Function, Module, Value};
 
-/// A body in `x`, an array of two; where, and the gradient.
+/// A body in `x`, an array of two; the point, and the gradient.
 const KINKS: &[(&str, [f64; 2], [f64; 2])] = &[
     ("abs x[0]", [0.0, 1.0], [0.0, 0.0]),
     ("abs (x[0] - x[1])", [3.0, 3.0], [0.0, 0.0]),
     ("sign x[0] + floor x[1]", [0.0, 2.0], [0.0, 0.0]),
     ("ceil x[0] * x[1]", [1.0, 4.0], [0.0, 1.0]),
-    // Of two that are equal the first one.
+    // The first of two equal ones.
     ("max x[0] x[1]", [3.0, 3.0], [1.0, 0.0]),
     ("min x[0] x[1]", [3.0, 3.0], [1.0, 0.0]),
     ("max 0 x[0]", [0.0, 1.0], [0.0, 0.0]),
     ("max x[0] 0", [0.0, 1.0], [1.0, 0.0]),
     ("max (2 * x[0]) (5 * x[0])", [0.0, 1.0], [2.0, 0.0]),
     ("min (x[1] * x[0]) (7 * x[0])", [0.0, 2.0], [2.0, 0.0]),
-    // The branch that is taken, the steps that are taken.
+    // The taken branch, the taken steps.
     ("if x[0] > 0 then 2 * x[0] else 5 * x[0]", [0.0, 1.0], [5.0, 0.0]),
     ("if x[0] == x[1] then x[0] else 9 * x[1]", [2.0, 2.0], [1.0, 0.0]),
     ("while (fun y -> y < 4) (fun y -> 2 * y) x[0] 10", [1.0, 1.0], [4.0, 0.0]),
     ("while (fun y -> y < 4) (fun y -> 2 * y) x[0] 10", [4.0, 1.0], [1.0, 0.0]),
-    // Powers: the exponent is taken for constant where the base is not above 0.
+    // Powers: the exponent is treated as constant if the base is not positive.
     ("x[0] ** x[1]", [0.0, 2.0], [0.0, 0.0]),
     ("x[0] ** x[1]", [-3.0, 2.0], [-6.0, 0.0]),
     ("x[0] ** 0", [0.0, 1.0], [0.0, 0.0]),
-    // As it is: infinite, and no more than that.
+    // Infinite, without further effects.
     ("sqrt x[0] + x[1]", [0.0, 1.0], [f64::INFINITY, 1.0]),
-    // Of the largest elements the first one.
+    // The first of the largest elements.
     ("vectorMax x", [3.0, 3.0], [1.0, 0.0]),
     ("ifold (fun m i -> max m x[i]) x[0] 2", [3.0, 3.0], [1.0, 0.0]),
 ];
@@ -43,7 +43,7 @@ fn gradients(body: &str) -> Vec<(&'static str, Function)> {
     {
         for strategy in strategies {
             let function = match what {
-                // How often it runs depends on data.
+                // Its number of iterations depends on data.
                 "straight" if body.starts_with("while") => continue,
                 "straight" => function.unrolled(&[]).unwrap(),
                 _ => function.clone(),
@@ -70,7 +70,7 @@ fn one_of_the_slopes_is_chosen_and_it_is_the_same_everywhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A derivative that is 0 by conditions is differentiated again in a program whose variables are others by then.
+/// Checks that a derivative that is 0 under conditions can be differentiated again in a program with other variables.
 #[test]
 fn derivatives_that_are_zero_by_conditions_are_differentiated_again() {
     const TEXT: &str = "let f = fun (x : [n]Double) ->

@@ -1,5 +1,5 @@
-//! One layout and one set of names: a function and its derivatives have the arguments and results that they have where
-//! loops are kept, also where loops are unrolled.
+//! Consistent layouts and names: arguments and results of a function and its derivatives do not depend on whether loops
+//! are kept or unrolled.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -16,10 +16,10 @@ let scalar = fun (p : ([n]Double, Double)) (q : { u : { v : Double }, w : [n]Dou
 let plain = fun (x : [n]Double) (y : [n][n]Double) -> sum n (fun i -> sum n (fun j -> x[i] * x[j] * y[i][j] ** 2))
 ";
 
-/// The number of elements of every open dimension.
+/// Number of elements of every open dimension.
 const N: usize = 3;
 
-/// A value of type `ty`, of ever other numbers.
+/// Returns a value of type `ty`, of distinct numbers.
 fn value(ty: &Type, next: &mut f64) -> Value<f64> {
     match ty {
         Type::Double => {
@@ -43,7 +43,7 @@ fn numbers(value: &Value<f64>, into: &mut Vec<f64>) {
     }
 }
 
-/// Types without their sizes.
+/// Returns a type without its sizes.
 fn shape(ty: &Type) -> String {
     match ty {
         Type::Array(_, element) => format!("[]{}", shape(element)),
@@ -90,7 +90,7 @@ fn agree(what: &str, kept: &Function, unrolled: &Function) {
         let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-12 * (1.0 + x.abs());
         assert!(expected.iter().zip(&found).all(is_near), "{what}: {found:?} is not {expected:?}");
     }
-    // Emitted code calls them the same.
+    // Emitted code uses the same names.
     for f in [kept, unrolled] {
         let header = f.emit_c().unwrap().header;
         for name in names(f.inputs()).iter().chain(&names(f.outputs())) {

@@ -1,7 +1,7 @@
-//! The library as people use it: every kind of derivative, derivatives inside expressions, users' own
-//! functions, choices of arguments and results, what is said about wrong requests.
+//! The library from a user's perspective: every kind of derivative, derivatives inside expressions, users' own
+//! functions, selection of arguments and results, messages for wrong requests.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{
@@ -13,7 +13,7 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-13 * b.abs().max(1.0), "{a} is not {b}");
 }
 
-/// f(x, y) = (x0 x1 + sin y0, exp(x0) y1): small, with zeros in its derivatives.
+/// Returns f(x, y) = (x0 x1 + sin y0, exp(x0) y1): small, with zeros in its derivatives.
 fn two_results() -> Function {
     let (x, y) = (vars("x", 2), vars("y", 2));
     let a = &x[0] * &x[1] + y[0].sin();
@@ -24,7 +24,7 @@ fn two_results() -> Function {
 const X: [f64; 2] = [0.3, -1.2];
 const Y: [f64; 2] = [0.7, 2.0];
 
-/// Of 115 digits little is left where the derivative is zero, and what doubles leave is not measured by that.
+/// Checks that errors of a vanishing derivative are relative to values: cancellation leaves little of 115 digits.
 #[test]
 fn a_derivative_that_vanishes_is_compared_with_what_values_are() {
     let x = vars("x", 3);
@@ -33,7 +33,7 @@ fn a_derivative_that_vanishes_is_compared_with_what_values_are() {
     let agreement = check::compare(&f, &f.jacobian(), &check::Settings::default()).unwrap();
     assert!(agreement.worst() < 1e-15, "{agreement}");
 
-    // Not everything that should be zero is taken for it.
+    // Not every small number counts as zero.
     let (asked, wrong) = (f.jacobian(), Function::new("wrong", &x, &Vector::new(vec![&x[1] * 1e-9; 3])).unwrap());
     let points = [vec![vec![0.5, 1.0, 2.0]]];
     assert!(check::compare_at(&f, &asked, &wrong, &points).unwrap().worst() > 1e-9);
@@ -134,7 +134,7 @@ fn derivatives_stand_inside_expressions_and_are_differentiated_again() {
     let (s, c) = ((a * b).sin(), (a * b).cos());
     let (fx, fxy) = (a * b * c + s, 2.0 * a * c - a * a * b * s);
     close(derived.eval(&[&[a], &[b]]).unwrap()[0][0], fx + b * fxy);
-    // Made once, whatever the order.
+    // Computed once, for any order.
     assert_eq!(d(&f, [&x, &y, &x]), d(&f, [&y, &x, &x]));
     assert_eq!(d(&d(&f, [&x]), [&y]), d(&f, [&x, &y]));
     assert_eq!(d(&x, [&y]).as_constant(), Some(0.0));
@@ -183,7 +183,7 @@ fn users_functions_are_differentiated_as_they_say() {
     let f = Function::new("f", &x, &opaque.call(&[&x])).unwrap();
     let error = f.gradient().function().unwrap_err().to_string();
     assert!(error.contains("opaque"), "{error}");
-    // Emitted C would have nothing to call.
+    // Emitted C would have no function to call.
     assert!(f.emit_c().is_err());
 }
 
@@ -241,7 +241,7 @@ fn array_programs_keep_their_loops_and_agree_with_straight_line_code() {
     for (a, b) in pulled[0].reals().into_iter().zip(&loops[0].reals()[1..]) {
         close(*a, 2.0 * **b);
     }
-    // What array programs cannot do yet works on straight-line code, and says so.
+    // Requests that array programs do not support yet work on straight-line code, and the message says so.
     let error = f.jacobian().sparse().function().unwrap_err().to_string();
     assert!(error.contains("unroll"), "{error}");
     assert!(straight.jacobian().sparse().function().is_ok());
@@ -263,7 +263,7 @@ fn batches_equal_single_points_bit_for_bit() {
     }
 }
 
-/// Every error says what is wrong.
+/// Checks that every error is explained.
 #[test]
 fn wrong_requests_are_explained() {
     let (x, y) = (vars("x", 2), var("y"));
@@ -298,7 +298,7 @@ fn files_import_files_beside_them() {
     write("main.ft", "import \"parts/shapes.ft\"\nlet f = fun (r : Double) -> area r + unit");
     write("parts/shapes.ft", "import \"constants.ft\"\nlet area = fun r -> pi * r ** 2");
     write("parts/constants.ft", "let unit = 1.0");
-    // What an imported file imports is its own affair.
+    // Imports of an imported file are not visible.
     let error = Module::load(folder.path().join("main.ft")).unwrap_err().to_string();
     assert!(error.contains("`unit`"), "{error}");
     write(
@@ -322,7 +322,7 @@ fn everything_can_be_sent_and_shared() {
     shared::<Module>();
     shared::<UserFunction>();
     shared::<Error>();
-    // One compiled function, many threads, a workspace each.
+    // One compiled function, many threads, with one workspace each.
     let x = vars("x", 3);
     let f = Function::new("f", &x, &x.norm()).unwrap().gradient().compile().unwrap();
     let expected = f.eval(&[&[1.0, 2.0, 2.0]]).unwrap();
@@ -347,7 +347,7 @@ fn no_rows_have_as_many_elements_as_the_other_arguments_say() {
     assert_eq!(f.call(&[vec![1.0, 2.0].into(), Value::Array(vec![])]).unwrap(), [Value::Int(0)]);
 }
 
-/// Every operator of vectors and matrices in all combinations of values and references; this compiles, or not.
+/// Checks that every operator of vectors and matrices compiles in all combinations of values and references.
 #[test]
 fn operators_take_values_and_references() {
     let (v, w, s) = (chainrule::vars("v", 2), chainrule::vars("w", 2), chainrule::var("s"));
@@ -407,7 +407,7 @@ fn cotangents_of_arrays_without_rows_may_have_rows_of_any_length() {
     for backend in [Backend::Auto, Backend::Interpreter] {
         let vjp = vjp.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap();
         assert_eq!(vjp.call(&[none(), none()]).unwrap(), [none()]);
-        // Of one row, it has none; otherwise as many as there are.
+        // With one row there are none; otherwise as many as rows.
         let one = vjp.call(&[vec![2.0].into(), Value::Array(vec![none()])]).unwrap();
         assert_eq!(one, [vec![0.0].into()]);
         let rows = Value::Array(vec![vec![1.0].into(), vec![10.0].into()]);

@@ -1,18 +1,18 @@
-//! The library of matrices as machine code: what the interpreter says of the program as it was derived, in both modes;
-//! memory of the size of the matrices. (What it should say is tested where derivatives are made.)
+//! Matrix library as machine code: equal to the interpreter on the derived program, in both modes; memory in proportion
+//! to the matrices. (Expected values are tested where derivatives are computed.)
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Backend, CompileOptions, Function, Module, Rewrite, Value};
 
-/// The function `f` of `text`.
+/// Returns the function `f` of `text`.
 fn function(text: &str) -> Function {
     let module = Module::from_text("f.ft", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     module.function("f").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// A positive definite matrix of n rows, far from diagonal.
+/// Returns a positive definite matrix of n rows, far from diagonal.
 fn matrix(n: usize) -> Value<f64> {
     let at = |i: usize, j: usize| ((i * 7 + j * 7 + i * j * 3) % 11) as f64 / 11.0 + if i == j { 8.0 } else { 0.0 };
     Value::from((0..n).map(|i| (0..n).map(|j| at(i, j)).collect::<Vec<f64>>()).collect::<Vec<_>>())
@@ -30,7 +30,7 @@ fn near(found: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-/// Functions of a square matrix and a vector, with one number for a value.
+/// Scalar functions of a square matrix and a vector.
 const SCALARS: [(&str, &str); 8] = [
     ("solve", "vectorNorm2 (solve a b)"),
     ("inverse", "matrixNorm2 (inverse a)"),
@@ -68,7 +68,7 @@ fn machine_code_gives_what_the_interpreter_says() {
             near(&fast(&forward, &args), &expected, &format!("{name}: forward, native"));
             let more = [matrix(n), vector(n), vector(n)];
             near(&fast(&along, &more), &slow(&along, &more), &format!("{name}: second"));
-            // As text, rules included, and read again; tuples of one have no text.
+            // As text, rules included, and parsed again; tuples of one have no text.
             if name != "rest" {
                 let again = function(&f.listing());
                 near(&fast(&again, &args), &fast(&f, &args), &format!("{name}: as text"));
@@ -95,13 +95,13 @@ fn a_gradient_needs_memory_for_some_matrices() {
 
 #[test]
 fn what_states_its_derivative_keeps_its_loops() {
-    // The library's rules are the derivatives of what is computed: unrolled or not is the same.
+    // The library's rules are exact derivatives of the definitions: unrolling does not change results.
     let f = function("let f = fun (v : [n]Double) -> logSumExp v");
     let straight = f.unrolled(&[("n", 3)]).unwrap().gradient().compile().unwrap();
     let loops = f.gradient().compile().unwrap();
     let at: &[f64] = &[1.0, 3.0, 2.0];
     near(&straight.eval(&[at]).unwrap()[0], &loops.eval(&[at]).unwrap()[0], "logSumExp");
-    // A program's need not be.
+    // A program's rules need not be.
     let f = function("let f = fun (v : [n]Double) -> sum n (fun i -> v[i] * constant v[i])");
     let why = f.unrolled(&[("n", 3)]).unwrap_err().to_string();
     assert!(why.contains("the loops of `f` cannot be unrolled"), "{why}");

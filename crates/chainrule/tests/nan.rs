@@ -1,10 +1,10 @@
-//! Tests for NaN that a program makes: comparisons keep the meaning of IEEE 754 in either semantics, on every backend, for one
-//! point and for points in lanes, in values and in derivatives. `tests/programs/nan.ft` holds more, by every strategy.
+//! NaN tests in programs: comparisons follow IEEE 754 in either semantics, on every backend, for one point and for
+//! points in lanes, in values and in derivatives. `tests/programs/nan.ft` contains more, by every strategy.
 #![allow(clippy::unwrap_used, clippy::neg_cmp_op_on_partial_ord, reason = "tests of comparisons with NaN")]
 
 use chainrule::{Backend, CompileOptions, Compiled, Function, Module, Semantics};
 
-/// A condition in `a` and `b`, and its value by IEEE 754.
+/// Condition in `a` and `b`, and its value by IEEE 754.
 type Condition = (&'static str, fn(f64, f64) -> bool);
 
 const CONDITIONS: &[Condition] = &[
@@ -49,7 +49,7 @@ fn functions(condition: &str) -> Vec<(&'static str, Function)> {
     all
 }
 
-/// What `compiled` gives at all points, point by point, run one by one and run in lanes.
+/// Returns the results of `compiled` at all points, run one by one and in lanes.
 fn results(compiled: &Compiled, points: &[[f64; 2]], n_results: usize) -> [Vec<f64>; 2] {
     let single = points.iter().flat_map(|[a, b]| compiled.eval(&[&[*a], &[*b]]).unwrap().concat()).collect();
     let [first, second] = [0, 1].map(|k| points.iter().map(|point| point[k]).collect::<Vec<f64>>());

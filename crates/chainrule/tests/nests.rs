@@ -1,5 +1,5 @@
-//! Gradients of programs that are products of matrices in some form: what they compute once, that their loops are
-//! distributed, and that they have the values of the same kernels in order, at sizes around those of stretches and blocks.
+//! Gradients of programs that are matrix products in some form: shared values, distributed loops, and equality with
+//! sequential kernels, at sizes around those of tiles and blocks.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -54,14 +54,14 @@ let channels = fun (x : [n + k][m]Double) (w : [h][k]Double) (y : [n][m]Double) 
     let s = sum k (fun a -> w[c][a] * x[i + a][j]) in y[i][j] * s * s)))
 ";
 
-/// The gradient of a program by these arguments, or by all.
+/// Returns the gradient of a program by these arguments, or by all.
 fn gradient(name: &str, by: &[&str]) -> Function {
     let function = Module::from_text("nests.ft", PROGRAMS).unwrap().function(name).unwrap();
     let gradient = function.gradient().with_value();
     if by.is_empty() { gradient.function().unwrap() } else { gradient.by(by).function().unwrap() }
 }
 
-/// An array of these extents.
+/// Returns an array of these extents.
 fn array(extents: &[usize], seed: &mut usize) -> Value<f64> {
     match extents {
         [] => {
@@ -72,7 +72,7 @@ fn array(extents: &[usize], seed: &mut usize) -> Value<f64> {
     }
 }
 
-/// All numbers of a value, in order.
+/// Returns all numbers of a value, in order.
 fn numbers(value: &Value<f64>) -> Vec<f64> {
     match value {
         Value::Array(parts) | Value::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
@@ -85,10 +85,10 @@ fn numbers(value: &Value<f64>) -> Vec<f64> {
 fn what_loops_compute_either_way_round_is_computed_once() {
     let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
     for (name, what, often) in [
-        // Once for the value and all that is derived from it.
+        // Once for the value and all its derivatives.
         ("layer", "= tanh ", 1),
         ("attention", "= exp ", 1),
-        // The product, the square, and what each factor is changed by.
+        // The product, the square, and the update of each factor.
         ("factors", "mul_add", 4),
         ("covariance", "mul_add", 4),
     ] {
@@ -124,7 +124,7 @@ fn gradients_are_those_of_loops_in_order() {
     ] {
         let function = gradient(name, by);
         let (expected, found) = (function.compile_with(&in_order).unwrap(), function.compile().unwrap());
-        // The length of a stretch.
+        // The length of a tile.
         if ["= int 32\n", "= int 256\n"].iter().any(|stretch| found.listing().contains(stretch)) {
             distributed.push((name, by));
         }
@@ -168,7 +168,7 @@ fn gradients_are_those_of_loops_in_order() {
         ("smoothing", &["x"]),
         ("regression", &[]),
     ];
-    // A loop of `channels` has elements of its own in all of them.
+    // A loop of `channels` has its own elements in all of them.
     assert_eq!(distributed, expected);
 }
 
@@ -183,7 +183,7 @@ fn nests_over_rows_are_written_for_short_and_for_long_rows() {
     }
 }
 
-/// A nest of additions reads elements that are there because an inner loop runs.
+/// Checks that a nest of additions whose inner loop does not run reads no elements.
 #[test]
 fn a_nest_whose_inner_loop_does_not_run_reads_nothing() {
     let text = "let f = fun (v : [n]Double) (at : [k]Int) ->

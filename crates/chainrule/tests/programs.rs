@@ -1,6 +1,6 @@
-//! Every program under `tests/programs`, every line that says what comes out, every way there is to it.
+//! Checks every program under `tests/programs`: every line with an expected result, by every way to compute it.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Derivation, Function, Module, STRATEGIES, Type, Value};
@@ -71,7 +71,7 @@ fn derivation(function: &Function, what: &str) -> Derivation {
     }
 }
 
-/// The sizes of a function with one size a dimension, from its arguments.
+/// Returns the sizes of a function with one size per dimension, from its arguments.
 fn sizes<'a>(function: &'a chainrule_ir::Function, args: &[Value<f64>]) -> Option<Vec<(&'a str, i64)>> {
     let bound = chainrule_ir::bind_sizes(function, args).ok()?;
     let ints = function.params.iter().filter(|p| *function.ty(**p) == Type::Int);
@@ -114,7 +114,7 @@ fn programs_give_what_they_say_in_every_way() {
                     ways += 1;
                 }
             }
-            // Straight-line code, where nothing but doubles decides.
+            // Straight-line code, if control flow depends on doubles only.
             let Some(sizes) = sizes(&ir, &args) else { continue };
             let Ok(straight) = function.unrolled(&sizes) else { continue };
             let flat: Vec<Vec<f64>> = params

@@ -1,4 +1,4 @@
-//! Scalar regions: small arrays in loops become straight lines.
+//! Scalar regions: small arrays in loops become straight-line code.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Accumulated, CompileOptions, Function, Module, Rewrite, Value};
@@ -14,7 +14,7 @@ fn the_rows_of_an_observation_are_one_straight_line() {
     assert!(loops <= 8, "{loops} loops:\n{listing}");
 }
 
-/// How deep loops nest inside of a loop that runs at once, at most, by the listing's indentation.
+/// Returns the maximum nesting depth of loops inside of a vectorised loop, by the listing's indentation.
 fn deepest_at_once(listing: &str) -> usize {
     let depth = |line: &str| (line.len() - line.trim_start().len()) / 2;
     let lines: Vec<&str> = listing.lines().collect();
@@ -39,8 +39,8 @@ fn eight_points_of_a_mixture_run_at_once_in_value_and_gradient() {
     assert_eq!(deepest_at_once(&gradient), 3, "{gradient}");
 }
 
-/// What `text`'s last function gives at `args`, and the account of derivatives accumulated in it. The same comes without the
-/// optimiser, by forward and reverse mode.
+/// Returns the results of `text`'s last function at `args`, and the report of derivatives accumulated in it. They must
+/// be equal without the optimiser, by forward and reverse mode.
 fn run(text: &str, args: &[Value<f64>]) -> (Vec<f64>, Vec<Accumulated>) {
     let module = Module::from_text("f.ft", text).unwrap();
     let f = module.function("f").unwrap();
@@ -58,7 +58,7 @@ fn run(text: &str, args: &[Value<f64>]) -> (Vec<f64>, Vec<Accumulated>) {
     (found, f.optimisation().unwrap().unwrap().regions)
 }
 
-/// Three points of so many numbers.
+/// Returns three points of so many numbers.
 fn points(width: usize) -> Value<f64> {
     let point = |i: usize| (0..width).map(|k| 0.25 + 0.5 * i as f64 - 0.125 * k as f64).collect::<Vec<f64>>();
     (0..3).map(point).collect::<Vec<_>>().into()
@@ -121,7 +121,7 @@ fn derivatives_may_depend_on_derivatives() {
     };
     let w: Value<f64> = vec![0.5, -1.0, 2.0].into();
     for result in [
-        // Along the gradient at the same point, and at the point that it leads to.
+        // Along the gradient at the same point, and at the point to which it leads.
         "jvp g x[i] (gradient g x[i])",
         "gradient g (vectorAdd x[i] (vectorSMul (gradient g x[i]) w[i]))",
         "vjp (fun (v : [3]Double) -> gradient g v) x[i] (gradient g x[i])",
@@ -136,7 +136,7 @@ fn derivatives_may_depend_on_derivatives() {
 #[test]
 fn what_cannot_be_unrolled_is_derived_as_before() {
     for body in [
-        // An index chosen by data, an end that depends on data.
+        // An index selected by data, an end that depends on data.
         "gradient (fun (v : [3]Double) -> v[if v[0] > 0 then 1 else 2] * v[0]) x[i]",
         "gradient (fun (v : [3]Double) -> while (fun s -> s > 1) (fun s -> s * 0.5) (v[0] * v[1]) 50) x[i]",
     ] {

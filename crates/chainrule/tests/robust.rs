@@ -1,4 +1,4 @@
-//! What a caller asks for is done or refused, whatever it is.
+//! Every request of a caller is fulfilled or refused.
 
 #![allow(clippy::unwrap_used)]
 
@@ -70,7 +70,7 @@ fn the_deepest_programs_fit_small_stacks() {
         for text in &programs {
             let module = match Module::from_text("f.ft", text) {
                 Ok(module) => module,
-                // Deeper than the parser lets programs be: a message.
+                // Beyond the parser's nesting limit: a message.
                 Err(error) => {
                     assert!(error.to_string().contains("nest"), "{error}");
                     continue;

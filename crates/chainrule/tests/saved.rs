@@ -1,4 +1,4 @@
-//! Compiled functions to bytes and back: the same results bit for bit, and nothing damaged comes through.
+//! Serialisation of compiled functions: bitwise equal results, and damaged bytes are rejected.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 // Each test uses a part of it.
@@ -25,7 +25,7 @@ fn alike(a: &chainrule::Result<Vec<Value<f64>>>, b: &chainrule::Result<Vec<Value
     }
 }
 
-/// Saves, loads and runs; says whether there was a value.
+/// Saves, loads and runs; returns whether there was a value.
 fn comes_back(function: &Function, args: &[Value<f64>]) -> Result<bool, String> {
     let compiled = match function.compile() {
         Ok(compiled) => compiled,
@@ -136,7 +136,7 @@ fn failures_name_their_place_and_show_it_where_the_source_was_saved() {
     assert!(!compiled.to_bytes().unwrap().windows(3).any(|w| w == b"fun"), "no source unless asked for");
 }
 
-/// A few saved functions: loops, records, integers, straight lines, users' functions.
+/// Returns a few saved functions: loops, records, integers, straight-line code, users' functions.
 fn samples() -> Vec<Vec<u8>> {
     let programs = [
         "let f = fun (x : [n]Double) (k : Int) -> sum n (fun i -> x[i] ** k)\n",
@@ -183,7 +183,7 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// A value of type `ty`.
+/// Returns a value of type `ty`.
 fn example(ty: &Type) -> Value<f64> {
     match ty {
         Type::Double => Value::Real(1.5),
@@ -197,7 +197,7 @@ fn example(ty: &Type) -> Value<f64> {
     }
 }
 
-/// Content that nobody wrote, behind a checksum that is right; on both backends.
+/// Tests arbitrary content with a correct checksum, on both backends.
 fn is_refused_or_runs(payload: &[u8]) -> bool {
     let sealed = seal(Content::Function, payload);
     for backend in [Backend::Interpreter, Backend::default()] {

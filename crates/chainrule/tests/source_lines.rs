@@ -1,4 +1,4 @@
-//! Operations of derivatives by source line: what can be said by hand, and that nothing is lost.
+//! Operations of derivatives by source line: counts by hand, and completeness.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use chainrule::{Counts, Derivation, Function, Module, OperationsByLine};
@@ -11,7 +11,7 @@ fn by_line(derivation: &Derivation) -> OperationsByLine {
     derivation.explain().unwrap().function.operations_by_line().unwrap()
 }
 
-/// Line, multiplications, divisions, calls.
+/// Returns line, multiplications, divisions, calls.
 fn told(operations: &OperationsByLine) -> Vec<(usize, u64, u64, u64)> {
     operations.lines.iter().map(|l| (l.line, l.counts.mul, l.counts.div, l.counts.call)).collect()
 }
@@ -22,10 +22,10 @@ const CHAIN: &str =
 #[test]
 fn the_lines_of_a_chain_as_by_hand() {
     let gradient = function(CHAIN, &[]).gradient().without_optimisation();
-    // Both compute x y, its sine, exp z and, as the derivative by z, the result; and the cosine on line 3.
-    // The cotangent of b is exp z; line 3 takes it times the cosine, line 2 that times y and times x.
+    // Both compute x y, its sine, exp z and, as the derivative by z, the result; and the cosine on line 3. The
+    // cotangent of b is exp z; line 3 multiplies it by the cosine, line 2 the product by y and by x.
     assert_eq!(told(&by_line(&gradient.clone().strategy("reverse"))), [(2, 3, 0, 0), (3, 1, 0, 2), (4, 1, 0, 1)]);
-    // The tangents of a are y and x; line 3 takes both times the cosine, line 4 these times exp z.
+    // The tangents of a are y and x; line 3 multiplies both by the cosine, line 4 the products by exp z.
     assert_eq!(told(&by_line(&gradient.strategy("forward"))), [(2, 1, 0, 0), (3, 2, 0, 2), (4, 3, 0, 1)]);
 }
 
@@ -34,8 +34,8 @@ const NORM: &str = "let f = fun (x : [n]Double) ->\n  let s = sum n (fun i -> x[
 
 #[test]
 fn what_the_optimiser_makes_has_a_line_too() {
-    // The cotangent of r is exp + cos, on line 5; line 3 divides it by r; line 2 takes that times each x.
-    // Line 4 takes r e, the cotangent of the exponent and a value of line 5, times x1 and x0.
+    // The cotangent of r is exp + cos, on line 5; line 3 divides it by r; line 2 multiplies that by each x. Line 4
+    // multiplies r e, the cotangent of the exponent and a value of line 5, by x1 and x0.
     let operations = by_line(&function(NORM, &[("n", 3)]).gradient().strategy("reverse"));
     assert_eq!(told(&operations), [(2, 6, 0, 0), (3, 0, 1, 1), (4, 3, 0, 1), (5, 1, 0, 1)]);
     assert_eq!(operations.shared, Counts::default());
@@ -55,7 +55,7 @@ fn all_operations_are_told_once() {
                     let operations = derived.operations_by_line().unwrap();
                     let total = operations.lines.iter().fold(operations.shared, |sum, line| sum + line.counts);
                     assert_eq!(Some(total), derived.counts(), "{strategy}, {}", derived.name());
-                    // What is made of directions alone has no line, nor has some of what the optimiser makes.
+                    // Operations on directions alone have no line, nor have some that the optimiser creates.
                     let most = if is_plain && !is_product { 0 } else { total.arithmetic() / 2 };
                     assert!(operations.shared.arithmetic() <= most, "{strategy}, {}: {operations:?}", derived.name());
                 }
@@ -71,7 +71,7 @@ fn the_account_changes_nothing() {
         let (told, plain) = (derivation.explain().unwrap().function, derivation.function().unwrap());
         assert_eq!(told.listing(), plain.listing());
         assert!(plain.operations_by_line().is_none());
-        // Lines go on through derivatives of what was told.
+        // Lines persist through derivatives of an explained function.
         let again = told.jvp().explain().unwrap().function;
         assert!(!again.operations_by_line().unwrap().lines.is_empty());
     }

@@ -1,7 +1,6 @@
-//! Sparse derivatives of array programs, compiled: patterns that are known, and random programs against the reference
-//! evaluator.
+//! Sparse derivatives of array programs, compiled: known patterns, and random programs against the reference evaluator.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 use arbitrary::Unstructured;
@@ -108,7 +107,7 @@ fn sums_over_neighbours_may_stand_inside_of_anything() {
 
 #[test]
 fn arrays_in_between_are_read_through() {
-    // A chain of differences: each array reads the one before it twice, which must not double the work each time.
+    // A chain of differences: each array reads the previous one twice, which must not double the work each time.
     let mut text = String::from("let f = fun (x : [n]Double) ->\n  let y0 = x\n");
     for k in 1..=12 {
         let before = k - 1;
@@ -181,7 +180,7 @@ fn the_hessian_of_a_separable_sum_has_its_blocks() {
     let found: Vec<(usize, usize, f64)> =
         entries(&at).into_iter().filter(|entry| entry.0 != entry.1 || entry.2 != 0.0).collect();
     assert_eq!(found, expected);
-    // Nothing to sum.
+    // An empty sum.
     assert_eq!(run(&sparse, &[vec![0.0].into()]), [(0, 0, 0.0)]);
 }
 
@@ -217,7 +216,7 @@ fn what_is_held_constant_and_rules_of_functions_are_respected() {
         &[],
     );
     assert_eq!(run(&sparse, &[vec![2.0, 3.0].into()]), [(0, 0, 7.0), (1, 1, 7.0)]);
-    // A rule says nothing of what its function captures.
+    // A rule has no derivative by captured variables.
     let captures = "let f = fun (x : [n]Double) ->
       build n (fun i -> withDerivative (fun a -> a * x[0]) (fun _ _ _ t -> t) (fun _ _ _ w -> w) x[i])";
     let function = Module::from_text("f.ft", captures).unwrap().function("f").unwrap();
@@ -247,12 +246,12 @@ fn arrays_of_less_than_no_elements_are_refused_where_there_are_any() {
         assert_eq!(run(&sparse, &[doubles(n), doubles(m)]), [], "{n} {m}");
     }
     assert_eq!(run(&sparse, &[doubles(1), doubles(2)]), [(0, 0, 1.5), (0, 1, 1.5)]);
-    // As the function itself, which has no value there.
+    // Like the function itself, which has no value there.
     let refused = sparse.prepare(&[doubles(2), doubles(0)]).unwrap_err().to_string();
     assert!(refused.contains("m*n - n must not be negative, but it is -2"), "{refused}");
 }
 
-/// The matrix that results in any form tell of, what stands at one place added.
+/// Reconstructs the matrix from results in any form, with entries at the same position added.
 fn told(
     results: &[(chainrule::Name, chainrule::Type, Value<f64>)],
     shape: (usize, usize),
@@ -323,7 +322,7 @@ fn compiled_derivatives_of_random_programs_are_those_of_the_evaluator() {
                 return Err(wrong(format!("blocks at {place:?}: {x} is not {y}")));
             }
         }
-        // Elaborated from text, more indices are known to be in range, so that the pattern may be smaller.
+        // When elaborated from text, more indices are proved to be in range, so that the pattern may be smaller.
         let at = |entries: &BTreeMap<(usize, usize), f64>, place| entries.get(place).copied().unwrap_or(0.0);
         for place in found.keys().chain(expected.keys()) {
             let (x, y) = (at(&found, place), at(&expected, place));

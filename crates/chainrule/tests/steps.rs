@@ -1,4 +1,4 @@
-//! Loops whose number of steps is no literal, compiled in reverse mode: how much memory is planned, and what is said.
+//! Loops whose number of steps is not a literal, compiled in reverse mode: planned memory, and messages.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{CompileOptions, Derivation, Module, Value};
@@ -14,7 +14,8 @@ fn integers(numbers: &[i64]) -> Value<f64> {
     Value::Array(numbers.iter().map(|number| Value::Int(*number)).collect())
 }
 
-/// The gradient by reverse mode agrees with that by forward mode; how many numbers the workspace has.
+/// Checks that the gradient by reverse mode agrees with that by forward mode; returns the number of numbers in the
+/// workspace.
 fn compared(text: &str, more: &[Value<f64>]) -> usize {
     let mut args = vec![Value::from(vec![2.0, 3.0, 4.5])];
     args.extend_from_slice(more);
@@ -61,7 +62,7 @@ fn where_the_number_of_steps_is_computed_memory_does_not_grow() {
         let numbers = [[0, 1], [1, 0], [30, 5], [1000, 700]].map(|a| compared(text, &[integers(&a)]));
         assert!(numbers.iter().all(|n| *n == numbers[0] && *n < 600), "{text}: {numbers:?}");
     }
-    // And where the limit is out of proportion.
+    // A disproportionate limit.
     assert!(compared("-> vectorSum (while (fun s -> s[0] > 1.1) step x 10000000000)", &[]) < 300);
 }
 
@@ -98,7 +99,7 @@ fn the_account_names_loops_that_have_checkpoints() {
       | f.ft:4 vectorSum (while (fun s -> s[0] > 1.1) step y 10000000000)
     ");
     assert_eq!(account("(m : Int) -> vectorSum (while (fun s -> s[0] > 1.1) step x m)"), (0, String::new()));
-    // Of a derivative that stands in the text, too.
+    // A derivative in the text, too.
     let text = format!(
         "{STEP}let f = fun (x : [n]Double) (a : [k]Int) ->
           gradient (fun (y : [n]Double) -> vectorSum (ifold (fun s _ -> step s) y a[0])) x"
@@ -113,7 +114,7 @@ fn memory_that_is_not_there_speaks_of_checkpoints() {
     let error = compiled.prepare(&[vec![2.0, 3.0, 4.5].into(), Value::Int(1 << 50)]).map(|_| ()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("memory") && text.contains("--checkpoints 32"), "{text}");
-    // What may be negative in a value may not be in a gradient: nobody keeps so many states.
+    // A number of steps that may be negative in a value fails in a gradient, which keeps the states.
     let error = compiled.call(&[vec![0.5, 0.5, 0.5].into(), Value::Int(-1)]).unwrap_err();
     assert!(error.to_string().contains("must not be negative"), "{error}");
 }

@@ -1,4 +1,5 @@
-//! One evaluation on threads: the same bits for any number of them and on every backend, and nearly those without the option.
+//! Evaluation on several threads: the same bits for any number of them and on every backend, and nearly those without
+//! the option.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{Backend, CompileOptions, Compiled, Function, Level, Module, Value};
@@ -76,7 +77,7 @@ fn any_number_of_threads_has_the_same_bits() {
     }
 }
 
-/// How many loops of a listing run in parts, by how many branches they are in.
+/// Returns the number of loops of a listing that run in parts, by the depth of branches around them.
 fn depths(listing: &str) -> Vec<usize> {
     let mut found = vec![0; 5];
     let mut open: Vec<usize> = Vec::new();
@@ -100,13 +101,13 @@ fn loops_in_branches_run_on_threads() {
         let rows: Vec<Value<f64>> = numbers(n * m).chunks(n).map(|row| row.to_vec().into()).collect();
         vec![Value::Array(rows), numbers(n).into()]
     };
-    // Forward or in reverse, by the sizes.
+    // Forward or reverse mode, by the sizes.
     let by_sizes = (layers, [2, 1], vec![wide(300, 60), wide(60, 300), wide(3, 2)]);
     let moved = |by: f64| Value::from(numbers(300).iter().map(|x| 0.3 * x + by).collect::<Vec<_>>());
     let points = [(0.4, 0), (-0.4, 3), (-0.4, 1)].map(|(by, k)| vec![moved(by), Value::Int(k)]);
-    // By what was computed, one in the other.
+    // By computed data, nested.
     let by_data = (function("branches"), [2, 2], points.to_vec());
-    // What is computed again in a piece fails where its branch is not taken, if it is computed outside of it.
+    // A value recomputed in a piece fails if its branch is not taken, if it is computed outside of the branch.
     let guarded = [0, 7].map(|k| vec![moved(0.2), Value::Int(k)]);
     let by_size = (function("guarded"), [1, 1], guarded.to_vec());
     for (function, least, points) in [by_sizes, by_data, by_size] {
@@ -130,7 +131,7 @@ fn loops_in_branches_run_on_threads() {
     }
 }
 
-/// Without sums that change their order nothing changes.
+/// Checks that loops without reordered sums keep their bits.
 #[test]
 fn independent_loops_have_the_bits_that_they_have_without_the_option() {
     let picks: Vec<Value<f64>> = (0..200).map(|i| Value::Int(i * 7 % 60)).collect();
@@ -157,7 +158,7 @@ fn the_first_index_out_of_range_is_told() {
     }
 }
 
-/// A saved function that was cut runs on threads where it is loaded so.
+/// Checks that a saved function with parts runs on threads after loading.
 #[test]
 fn a_saved_function_keeps_its_parts() {
     let (n, m) = (700, 40);
@@ -171,8 +172,8 @@ fn a_saved_function_keeps_its_parts() {
     assert_eq!(loaded.call(&args).unwrap(), one.call(&args).unwrap());
 }
 
-/// A loop inside of one in lanes goes by an address of its own, and the last lane's place is tested: with vectors that take two rounds,
-/// too.
+/// A loop inside of one in lanes has its own address, and the last lane's position is tested: also with vectors that
+/// take two rounds.
 #[test]
 fn products_whose_last_lanes_are_tested_run_with_all_vectors() {
     const TEXT: &str = "let f = fun (y : [m]Double) (w : [m]Double) (a : Double) ->

@@ -1,4 +1,4 @@
-//! Reverse mode within a bound of memory: the bound holds, no more is computed again than it asks for, bits are the same.
+//! Reverse mode within a bound of memory: the bound holds, recomputation is minimal, and bits are the same.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{CompileOptions, Compiled, Derivation, Function, Module, Value};
@@ -14,7 +14,7 @@ fn numbers(code: &Compiled, args: &[Value<f64>]) -> usize {
 const GROWN: &str = "let f = fun (x : [n]Double) (s : Card) ->
   vectorSum (ifold (fun y _ -> build n (fun i -> y[i] + x[i] * (1 - y[i]) * 0.01)) x s)";
 
-/// Loops one after the other, and one in another.
+/// Loops in sequence, and nested.
 const NESTED: &str = "let f = fun (x : [n]Double) (s : Card) (t : Card) ->
   let y = ifold (fun y k ->
     let z = ifold (fun z _ -> build n (fun i -> z[i] * x[i] + sin y[i])) y t
@@ -26,8 +26,8 @@ const WHILE: &str = "let f = fun (x : Double) (s : Card) ->
   let (y, _) = while (fun (y, k) -> k < s) (fun (y, k) -> (y + sin (x * y) * 0.1, k + 1)) (x, 0) 5000
   y";
 
-/// Checks the answer for each bound: the same bits; within the bound, which counts what it takes more than no state at all; and
-/// twice as many checkpoints would not have fitted. Returns the numbers of checkpoints.
+/// Checks the result for each bound: the same bits; memory within the bound, which counts only the memory for states;
+/// and twice as many checkpoints would not have fitted. Returns the numbers of checkpoints.
 fn check(derivation: &Derivation, args: &[Value<f64>], bounds: &[usize]) -> Vec<Option<u32>> {
     let with = |n| derivation.clone().checkpoints(n).compile().unwrap();
     let (few, more) = (numbers(&with(4), args), numbers(&with(8), args));
@@ -85,7 +85,7 @@ fn derivatives_in_the_text_too() {
     let within = f.compile_within(2000, &args, &CompileOptions::default()).unwrap();
     assert!(within.checkpoints.is_some());
     assert_eq!(within.compiled.call(&args).unwrap(), f.compile().unwrap().call(&args).unwrap());
-    // And in text that is emitted: no array of s states.
+    // Emitted text, too: no array of s states.
     let (all, few) = (f.emit_c().unwrap(), f.with_checkpoints(3).unwrap().emit_c().unwrap());
     let size = |header: &str| header.lines().find(|line| line.contains("work: ")).unwrap().to_owned();
     assert!(size(&all.header).contains("n*s") && !size(&few.header).contains("n*s"), "{}", size(&few.header));
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_said() {
       help: allow more memory for them, or make the arguments smaller
     ");
     let huge = [vec![0.5; 10].into(), Value::Int(1 << 50)];
-    // More than any memory with all states kept.
+    // With all states kept, more than any memory.
     assert!(gradient.compile().unwrap().prepare(&huge).is_err());
     let within = gradient.compile_within(1 << 20, &huge, &CompileOptions::default()).unwrap();
     assert!(within.checkpoints.is_some() && within.compiled.prepare(&huge).is_ok());

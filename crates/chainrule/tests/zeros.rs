@@ -1,5 +1,5 @@
-//! Tests of zeros that meet infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in every mode,
-//! by every strategy, strict or not, and what partial derivatives multiply to zero is zero.
+//! Tests of zeros that meet infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in
+//! every mode, by every strategy, strict or not, and what partial derivatives multiply to zero is zero.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use chainrule::{Backend, CompileOptions, Function, Module, STRATEGIES, Semantics};
@@ -11,7 +11,7 @@ struct Row {
     body: &'static str,
     at: [f64; 2],
     gradient: [f64; 2],
-    /// By x twice, by x and y, by y twice; `None` where an infinite one meets another one.
+    /// By x twice, by x and y, by y twice; `None` if an infinite one meets another one.
     hessian: Option<[f64; 3]>,
 }
 
@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     first("sqrt (vectorNorm2 [x, y]) + y", [0.0, 0.0], [0.0, 1.0]),
 ];
 
-/// The function in either semantics, with loops and without where it has a form without.
+/// Returns the function in either semantics, with loops and without where it has a form without.
 fn functions(text: &str) -> Vec<(String, Function)> {
     let mut all = Vec::new();
     for semantics in [Semantics::Algebraic, Semantics::Strict] {
@@ -188,7 +188,7 @@ impl Random {
     }
 }
 
-/// The product in which a zero hides an infinity.
+/// Returns the product in which a zero hides an infinity.
 fn strong(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
 }
@@ -216,7 +216,8 @@ const OPERATORS: &[Operator] = &[
 /// A program: for each line its operator and its arguments.
 type Lines = Vec<(usize, [usize; 2])>;
 
-/// Its gradient by the chain rule in forward and in reverse mode, with strong products; `None` where a value is not finite.
+/// Its gradient by the chain rule in forward and in reverse mode, with strong products; `None` if a value is not
+/// finite.
 fn gradients(lines: &Lines, at: [f64; 2]) -> Option<[[f64; 2]; 2]> {
     let mut values = at.to_vec();
     for (op, [a, b]) in lines {

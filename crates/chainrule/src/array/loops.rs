@@ -3,16 +3,16 @@
 use super::program::{Part, Program};
 use super::term::{Operand, Term};
 
-// Counts and states read best by value: literals, or what was just computed.
+// Counts and states read best by value: they are literals or new terms.
 #[allow(clippy::needless_pass_by_value)]
 impl Program {
-    /// The array of `element(0)`, ..., `element(n - 1)`.
+    /// Returns the array of `element(0)`, ..., `element(n - 1)`.
     #[must_use]
     pub fn build(&self, n: impl Operand, element: impl FnOnce(Term) -> Term) -> Term {
         self.over("build", &n, element)
     }
 
-    /// The sum of `element(0)`, ..., `element(n - 1)`, a `Double`.
+    /// Returns the sum of `element(0)`, ..., `element(n - 1)`, a `Double`.
     #[must_use]
     pub fn sum(&self, n: impl Operand, element: impl FnOnce(Term) -> Term) -> Term {
         self.over("sum", &n, element)
@@ -25,13 +25,14 @@ impl Program {
         self.apply(name, [n.into(), Part::Lambda(lambda)])
     }
 
-    /// The state after `n` steps from `start`: `step(state, i)` for `i` from 0.
+    /// Returns the state after `n` steps from `start`: `step(state, i)` for `i` from 0.
     #[must_use]
     pub fn fold(&self, start: impl Operand, n: impl Operand, step: impl FnOnce(Term, Term) -> Term) -> Term {
         self.carry("ifold", &start, &n, step)
     }
 
-    /// As [`Self::fold`], with a `step` that gives the next state and an element: the last state, and the array of elements.
+    /// Does the same as [`Self::fold`] for a `step` that returns the next state and an element; returns the last state,
+    /// and the array of elements.
     #[must_use]
     pub fn scan(
         &self,
@@ -54,8 +55,8 @@ impl Program {
         self.apply(name, [Part::Lambda(lambda), start.into(), n.into()])
     }
 
-    /// The state from `start` on by `step` as long as `holds` is true of it; running fails where that takes more than
-    /// `limit` steps.
+    /// Returns the first state from `start` on, by `step`, for which `holds` is false; running fails if that takes more
+    /// than `limit` steps.
     #[must_use]
     pub fn repeat_while(
         &self,
@@ -72,8 +73,8 @@ impl Program {
         self.apply("while", [Part::Lambda(holds), Part::Lambda(step), start.into(), limit.into()])
     }
 
-    /// `then` where the condition holds, otherwise `otherwise`; the other one is not evaluated, and neither its value nor
-    /// its derivatives reach the result.
+    /// Returns `then` if the condition holds, otherwise `otherwise`; the other one is not evaluated, and neither its
+    /// value nor its derivatives reach the result.
     #[must_use]
     pub fn branch(
         &self,

@@ -1,9 +1,9 @@
 //! Array programs written in Rust: loops stay loops, sizes stay symbolic, and one compiled function serves all sizes.
 //!
-//! A [`Program`] takes arguments ([`Program::argument`]) and makes [`Term`]s of them: by operators and methods, by loops
-//! whose bodies are closures ([`Program::build`], [`Program::sum`], [`Program::fold`], [`Program::scan`],
+//! A [`Program`] takes arguments ([`Program::argument`]) and builds [`Term`]s from them: by operators and methods, by
+//! loops whose bodies are closures ([`Program::build`], [`Program::sum`], [`Program::fold`], [`Program::scan`],
 //! [`Program::repeat_while`]), by branches ([`Program::branch`]) and by every function of F~ and its library
-//! ([`Program::apply`]). [`Program::function`] makes a [`crate::Function`] of a term, of the same kind as those of a
+//! ([`Program::apply`]). [`Program::function`] builds a [`crate::Function`] from a term, of the same kind as those of a
 //! [`crate::Module`]: all requests for derivatives work on it.
 //!
 //! ```
@@ -20,15 +20,15 @@
 //! # Ok::<(), chainrule::Error>(())
 //! ```
 //!
-//! A program is the syntax tree of an F~ function. Types and sizes are found by the checker of F~, which also reports
-//! mistakes when the function is made; each operation is a `let` of its own, evaluated where it is written. Where a program
-//! is written in another language, [`Program::source`] and [`Program::locate`] make messages point into that language's text.
+//! A program is the syntax tree of an F~ function. The checker of F~ infers types and sizes, and reports errors when
+//! the function is built; each operation is a separate `let`, evaluated at its position. If a program is written in
+//! another language, [`Program::source`] and [`Program::locate`] make messages point into that language's text.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `program` | [`Program`]: arguments, operations, the function |
 //! | `loops` | loops and branches with closures as bodies |
-//! | `state` | open blocks, names, places |
+//! | `state` | open blocks, names, locations |
 //! | `term` | [`Term`], [`Operand`], operators and functions of numbers |
 
 mod loops;

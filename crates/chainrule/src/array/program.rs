@@ -1,4 +1,4 @@
-//! Programs: arguments, operations, places, the function.
+//! Programs: arguments, operations, locations, the function.
 
 use super::state::{Atom, Block, Lambda, State};
 use super::term::{Operand, Term};
@@ -11,20 +11,20 @@ use chainrule_syntax::tree::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An array program that is being written. Clones write the same program.
+/// Array program under construction. Clones share the same program.
 #[derive(Clone, Debug)]
 pub struct Program(Arc<Mutex<State>>);
 
-/// An argument of a function of the language or its library.
+/// Argument of a function of the language or its library.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// A value.
+    /// Value.
     Term(Term),
-    /// A function, written between [`Program::open`] and [`Program::close`].
+    /// Function, written between [`Program::open`] and [`Program::close`].
     Lambda(Lambda),
 }
 
-/// A block that was left and is to be gone on with.
+/// Suspended block.
 #[derive(Debug)]
 pub struct Suspended(Option<Block>);
 
@@ -47,14 +47,14 @@ impl From<Lambda> for Part {
 }
 
 impl Program {
-    /// An empty program for a function called `name`.
+    /// Returns an empty program for a function called `name`.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(Arc::new(Mutex::new(State::new(name))))
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // A state is whole between two statements, also where a thread panicked.
+        // The state is consistent between two statements, even after a panic of a thread.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +66,7 @@ impl Program {
         Term { program: self.clone(), atom }
     }
 
-    /// The operand as a value of this program.
+    /// Returns the operand as a value of this program.
     pub(super) fn atom(&self, operand: &impl Operand) -> Atom {
         let (atom, owner) = (operand.atom(), operand.owner());
         if owner.is_some_and(|owner| !self.is(owner)) {
@@ -75,10 +75,10 @@ impl Program {
         atom
     }
 
-    /// The next argument of the function, of a type as F~ writes it: `Double`, `[n]Double`, `[n][3]Int`,
-    /// `{ focal : Double, centre : [2]Double }`. A size that is named for the first time is bound by it.
+    /// Adds the next argument of the function, with a type in F~ syntax: `Double`, `[n]Double`, `[n][3]Int`, `{ focal :
+    /// Double, centre : [2]Double }`. The first occurrence of a size binds it.
     ///
-    /// The argument has another name, which [`Term::name`] tells, where F~ or its library means something by `name`.
+    /// The argument gets another name, which [`Term::name`] returns, if F~ or its library defines `name`.
     #[must_use]
     pub fn argument(&self, name: &str, ty: &str) -> Term {
         let mut state = self.state();
@@ -102,20 +102,21 @@ impl Program {
         self.term(Atom::Name(name, 0))
     }
 
-    /// The size called `name` in the type of an argument, as an `Int`.
+    /// Returns the size called `name` in the type of an argument, as an `Int`.
     #[must_use]
     pub fn size(&self, name: &str) -> Term {
         self.term(Atom::Name(Name::new(name), 0))
     }
 
-    /// A number or a truth value as a term.
+    /// Returns a number or a truth value as a term.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Literals read best by value.
     pub fn constant(&self, value: impl Operand) -> Term {
         self.term(self.atom(&value))
     }
 
-    /// An `Int`, also where a `Double` could stand; [`Self::constant`] of a whole number is what the context asks for.
+    /// Returns an `Int`, even in a context of `Double`; [`Self::constant`] of a whole number takes the type of its
+    /// context.
     #[must_use]
     pub fn int(&self, value: i64) -> Term {
         let mut state = self.state();
@@ -126,7 +127,7 @@ impl Program {
         self.term(atom)
     }
 
-    /// The values in a tuple; [`Term::component`] takes it apart.
+    /// Returns the values in a tuple; [`Term::component`] accesses them.
     #[must_use]
     pub fn tuple(&self, parts: &[&Term]) -> Term {
         if let [one] = parts {
@@ -138,7 +139,7 @@ impl Program {
         self.bind_of(parts, ExprKind::Tuple)
     }
 
-    /// The array of these elements, of one type.
+    /// Returns the array of these elements, of one type.
     #[must_use]
     pub fn array(&self, elements: &[&Term]) -> Term {
         if elements.is_empty() {
@@ -156,7 +157,7 @@ impl Program {
         self.term(atom)
     }
 
-    /// The record of these fields; [`Term::field`] takes it apart.
+    /// Returns the record of these fields; [`Term::field`] accesses them.
     #[must_use]
     pub fn record(&self, fields: &[(&str, &Term)]) -> Term {
         let values: Vec<&Term> = fields.iter().map(|(_, value)| *value).collect();
@@ -167,7 +168,7 @@ impl Program {
         })
     }
 
-    /// `left operator right`, by the operator's sign in F~: `+ - * / ** < <= > >= == <> && ||`.
+    /// Returns `left operator right`, by the operator's sign in F~: `+ - * / ** < <= > >= == <> && ||`.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Literals read best by value.
     pub fn infix(&self, sign: &str, left: impl Operand, right: impl Operand) -> Term {
@@ -184,8 +185,8 @@ impl Program {
         self.term(atom)
     }
 
-    /// `name` of these arguments: a function of the language (`sin`, `div`, `gradient`) or of its library (`matrixMul`,
-    /// `solve`).
+    /// Applies `name` to these arguments: a function of the language (`sin`, `div`, `gradient`) or of its library
+    /// (`matrixMul`, `solve`).
     #[must_use]
     pub fn apply(&self, name: &str, args: impl IntoIterator<Item = Part>) -> Term {
         let args: Vec<Part> = args.into_iter().collect();
@@ -209,14 +210,14 @@ impl Program {
         self.term(atom)
     }
 
-    /// Opens a block with these parameters, whose names are hints; the terms that follow belong to it.
+    /// Opens a block with these parameters, whose names are hints; the following terms belong to it.
     #[must_use]
     pub fn open(&self, params: &[&str]) -> Vec<Term> {
         let atoms = self.state().open(params);
         atoms.into_iter().map(|atom| self.term(atom)).collect()
     }
 
-    /// Closes the innermost block; `result` is its value. What is not used of it, is as if it had not been written.
+    /// Closes the innermost block, with value `result`. Its unused terms are dropped.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Literals read best by value.
     pub fn close(&self, result: impl Operand) -> Lambda {
@@ -224,21 +225,21 @@ impl Program {
         self.state().close(&result)
     }
 
-    /// Leaves the innermost block, which [`Self::resume`] goes on with: both sides of a branch are written before it is
-    /// known what they give.
+    /// Suspends the innermost block; [`Self::resume`] continues it: both sides of a branch are written before their
+    /// results are known.
     #[must_use]
     pub fn suspend(&self) -> Suspended {
         Suspended(self.state().suspend())
     }
 
-    /// Goes on with a block that was suspended, where it was opened.
+    /// Continues a suspended block in the block in which it was opened.
     pub fn resume(&self, block: Suspended) {
         if let Some(block) = block.0 {
             self.state().resume(block);
         }
     }
 
-    /// `if condition then .. else ..` of two blocks without parameters, of which one is evaluated.
+    /// Returns `if condition then .. else ..` of two blocks without parameters, of which one is evaluated.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Literals read best by value.
     pub fn choose(&self, condition: impl Operand, then: Lambda, otherwise: Lambda) -> Term {
@@ -251,30 +252,30 @@ impl Program {
         self.term(atom)
     }
 
-    /// A text that the program is written in, for [`Self::locate`]; `name` is its path.
+    /// Adds a source text of the program, for [`Self::locate`]; `name` is its path.
     #[must_use]
     pub fn source(&self, name: &str, text: &str) -> FileId {
         self.state().sources.add(name, text)
     }
 
-    /// Places the terms that follow at `span` of a text of [`Self::source`]: messages show it.
+    /// Sets the source location of the following terms to `span` of a text of [`Self::source`]: messages show it.
     pub fn locate(&self, span: Span) {
         let mut state = self.state();
         (state.span, state.is_located) = (span, true);
     }
 
-    /// The function with this result.
+    /// Returns the function with this result.
     ///
     /// # Errors
-    /// Mistakes in the program, shown in its own text or, where it was not located, in F~'s.
+    /// Fails for errors in the program, shown in its own text or, without a location, in F~'s.
     pub fn function(&self, result: impl Operand) -> Result<Function> {
         self.function_with(result, Semantics::default())
     }
 
-    /// The function with this result, under these semantics ([`crate::Module::with_semantics`]).
+    /// Returns the function with this result, under these semantics ([`crate::Module::with_semantics`]).
     ///
     /// # Errors
-    /// As [`Self::function`].
+    /// The errors of [`Self::function`].
     pub fn function_with(&self, result: impl Operand, semantics: Semantics) -> Result<Function> {
         let mut tree = self.tree(&result)?;
         let State { mut sources, mentioned, name, is_located, span, .. } = self.state().clone();
@@ -297,10 +298,10 @@ impl Program {
         Ok(Function::from_array(function, sources, semantics).named(&name))
     }
 
-    /// The program with this result as F~ text.
+    /// Returns the program with this result as F~ text.
     ///
     /// # Errors
-    /// Where the builder is used in a wrong way.
+    /// Fails if the builder is used incorrectly.
     pub fn text(&self, result: impl Operand) -> Result<String> {
         Ok(chainrule_syntax::print_module(&self.tree(&result)?))
     }
@@ -331,7 +332,7 @@ impl Program {
 /// Name of the one definition of a program's tree; the function has the program's name.
 const DEFINITION: &str = "program";
 
-/// The operator of this sign.
+/// Returns the operator with this sign.
 fn infix_of(sign: &str) -> Option<Infix> {
     Some(match sign {
         "+" => Infix::Add,
@@ -351,7 +352,7 @@ fn infix_of(sign: &str) -> Option<Infix> {
     })
 }
 
-/// Every name in the sizes of a type. The parser bounds how deep types nest.
+/// Visits every name in the sizes of a type. The parser bounds the nesting of types.
 fn sizes_of(ty: &Type, see: &mut impl FnMut(&Name)) {
     match &ty.kind {
         TypeKind::Array { size, element } => {

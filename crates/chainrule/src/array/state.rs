@@ -1,7 +1,7 @@
-//! The state of a program that is being written: open blocks, names in use, the current place.
+//! State of a program under construction: open blocks, names in use, the current location.
 //!
-//! Invariants: block 0 is the function's body and stays open; names are unique in the program, so that no binding shadows
-//! another one, a function of the language or one of its library.
+//! Invariants: block 0 is the function's body and stays open; names are unique in the program, so that no binding
+//! shadows another one, a function of the language or one of its library.
 
 use chainrule_base::{Name, Sources, Span};
 use chainrule_ir::{check, library};
@@ -10,10 +10,10 @@ use chainrule_syntax::tree::{Binding, Expr, ExprKind, Ident, Param, Pattern};
 use rustc_hash::FxHashSet;
 use std::sync::OnceLock;
 
-/// Maximum depth of loops and branches in each other.
+/// Maximum nesting depth of loops and branches.
 pub const MAX_BLOCKS: usize = 50;
 
-/// A closed block: a function of its parameters, or the side of a branch where it has none.
+/// Closed block: a function of its parameters, or a side of a branch if it has none.
 #[derive(Clone, Debug)]
 pub struct Lambda {
     pub(super) params: Vec<Name>,
@@ -31,7 +31,7 @@ impl Lambda {
     }
 }
 
-/// A block that is being written.
+/// Block under construction.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     /// Number of the block, unique in the program.
@@ -40,12 +40,12 @@ pub(super) struct Block {
     bindings: Vec<Binding>,
 }
 
-/// A value that needs no binding.
+/// Value that needs no binding.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Atom {
-    /// A binding of a block.
+    /// Binding of a block.
     Name(Name, u32),
-    /// A number without point, an `Int` or a `Double` as the context asks.
+    /// Number without a point, an `Int` or a `Double` depending on the context.
     Integer(i64),
     Real(f64),
     Bool(bool),
@@ -56,12 +56,12 @@ pub(super) struct State {
     pub(super) name: String,
     pub(super) sources: Sources,
     pub(super) span: Span,
-    /// Whether messages point into texts that the writer gave.
+    /// Whether messages point into texts from the caller.
     pub(super) is_located: bool,
     pub(super) params: Vec<Param>,
-    /// Functions of the language and its library that occur, with spaces between them.
+    /// Functions of the language and its library that occur, separated by spaces.
     pub(super) mentioned: String,
-    /// First mistake in the use of the builder: message and remedy.
+    /// First misuse of the builder: message and remedy.
     pub(super) fault: Option<(String, String)>,
     blocks: Vec<Block>,
     used: FxHashSet<Name>,
@@ -94,12 +94,12 @@ impl State {
         }
     }
 
-    /// Keeps the first mistake; later ones follow from it.
+    /// Records the first error; later ones follow from it.
     pub(super) fn fail(&mut self, message: impl Into<String>, help: impl Into<String>) {
         self.fault.get_or_insert_with(|| (message.into(), help.into()));
     }
 
-    /// An identifier of F~ like `hint` that is not in use.
+    /// Returns an unused F~ identifier similar to `hint`.
     pub(super) fn fresh(&mut self, hint: &str) -> Name {
         let word: String = hint.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let word = if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("t{word}") };
@@ -117,7 +117,7 @@ impl State {
         name
     }
 
-    /// A name for an intermediate value.
+    /// Returns a name for an intermediate value.
     fn temporary(&mut self) -> Name {
         loop {
             self.n_names += 1;
@@ -168,7 +168,7 @@ impl State {
         self.blocks.push(block);
     }
 
-    /// The body of the whole function with this result.
+    /// Returns the body of the whole function with this result.
     pub(super) fn body(&self, result: Expr) -> Expr {
         chain(self.blocks[0].bindings.clone(), result)
     }
@@ -185,7 +185,7 @@ impl State {
         Expr { kind, span: self.span }
     }
 
-    /// The expression of an atom, which has to be visible in the innermost open block.
+    /// Returns the expression of an atom, which must be visible in the innermost open block.
     pub(super) fn expr(&mut self, atom: &Atom) -> Expr {
         let kind = match atom {
             Atom::Name(name, block) => {
@@ -198,7 +198,7 @@ impl State {
                 ExprKind::Name(name.clone())
             }
             Atom::Integer(i64::MIN) => {
-                // Its digits are no integer of 64 bits.
+                // Its digits exceed an integer of 64 bits.
                 let (first, one) = (self.expr(&Atom::Integer(i64::MIN + 1)), self.node(ExprKind::Integer(1)));
                 let rest = vec![(chainrule_syntax::tree::Infix::Sub, self.span, one)];
                 ExprKind::Infix { first: Box::new(first), rest }
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-/// `let`s in a row; a last one that only names the result goes.
+/// Builds a chain of `let`s; removes a last one that only names the result.
 fn chain(mut bindings: Vec<Binding>, result: Expr) -> Expr {
     if let (Some(last), ExprKind::Name(name)) = (bindings.last(), &result.kind)
         && matches!(&last.pattern, Pattern::Name(ident) if ident.name == *name)

@@ -1,4 +1,4 @@
-//! Values of a program that is being written: operators, elements, functions of numbers.
+//! Values of a program under construction: operators, elements, functions of numbers.
 
 use super::program::{Part, Program};
 use super::state::Atom;
@@ -6,7 +6,7 @@ use chainrule_base::Name;
 use chainrule_syntax::tree::{ExprKind, Ident};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A value of a [`Program`]: a number, an array, a tuple, a record. Cheap to clone.
+/// Value of a [`Program`]: a number, an array, a tuple, a record. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Term {
     pub(super) program: Program,
@@ -17,7 +17,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An operand of an operation: a [`Term`], a number, a truth value.
+/// Operand of an operation: a [`Term`], a number, a truth value.
 pub trait Operand: sealed::Sealed {
     #[doc(hidden)]
     #[allow(private_interfaces)]
@@ -146,13 +146,13 @@ impl Term {
         self.program.term(atom)
     }
 
-    /// The program that it belongs to.
+    /// Returns the program to which it belongs.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Its name in the program; none for a literal.
+    /// Returns its name in the program; `None` for a literal.
     #[must_use]
     pub fn name(&self) -> Option<&Name> {
         match &self.atom {
@@ -161,7 +161,7 @@ impl Term {
         }
     }
 
-    /// Returns whether it can be used where the program is being written: its loop or branch is open.
+    /// Returns whether it can be used in the current block: its loop or branch is open.
     #[must_use]
     pub fn is_visible(&self) -> bool {
         match &self.atom {
@@ -170,7 +170,7 @@ impl Term {
         }
     }
 
-    /// The same value under a name like `name`, by which messages and listings call it.
+    /// Returns the same value with a name like `name`, which messages and listings show.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         let mut state = self.program.state();
@@ -180,14 +180,14 @@ impl Term {
         self.program.term(atom)
     }
 
-    /// Element `index` of an array, from 0.
+    /// Returns element `index` of an array, from 0.
     #[must_use]
     pub fn at(&self, index: impl Operand) -> Self {
         let index = self.program.atom(&index);
         self.get(&[&self.program.term(index)])
     }
 
-    /// The element at these indices, outermost first.
+    /// Returns the element at these indices, outermost first.
     #[must_use]
     pub fn get(&self, indices: &[&Self]) -> Self {
         let atoms: Vec<Atom> = indices.iter().map(|index| self.program.atom(index)).collect();
@@ -201,13 +201,13 @@ impl Term {
         self.program.term(atom)
     }
 
-    /// Component `index` of a tuple, from 0.
+    /// Returns component `index` of a tuple, from 0.
     #[must_use]
     pub fn component(&self, index: usize) -> Self {
         self.bind(|tuple| ExprKind::Component { tuple: Box::new(tuple), index })
     }
 
-    /// The field `name` of a record.
+    /// Returns the field `name` of a record.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
         self.bind(|record| {
@@ -216,13 +216,13 @@ impl Term {
         })
     }
 
-    /// `self` to a power. A whole number becomes products; for any other exponent `self` has to be positive.
+    /// Returns `self` to a power. A whole number becomes products; for any other exponent `self` must be positive.
     #[must_use]
     pub fn pow(&self, exponent: impl Operand) -> Self {
         self.program.infix("**", self, exponent)
     }
 
-    /// `name` of `self` and another number: `min`, `max`, `atan2`, `hypot`, `div`, `mod`.
+    /// Applies `name` to `self` and another number: `min`, `max`, `atan2`, `hypot`, `div`, `mod`.
     #[must_use]
     pub fn with(&self, name: &str, other: impl Operand) -> Self {
         let other = self.program.term(self.program.atom(&other));

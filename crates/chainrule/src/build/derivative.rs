@@ -1,10 +1,10 @@
-//! Derivatives as expressions (D*, section 2): they can stand inside further functions, be
-//! differentiated again, be asked for by time. They are derived together, when a function is made of them.
+//! Derivatives as expressions (D*, section 2): they can occur in further functions, be differentiated again, and be
+//! taken by time. They are derived together, when a function is built from them.
 
 use super::{Expr, Tensor};
 
-/// The derivative of `f` by `by[0]`, by `by[1]`, and so on. The order of variables does not matter:
-/// the derivative is made once. Variables must be variables, made by [`crate::var`] and the like.
+/// Returns the derivative of `f` by `by[0]`, by `by[1]`, and so on. The order of variables does not matter: the
+/// derivative is computed once. `by` contains only variables, from [`crate::var`] and similar functions.
 ///
 /// ```
 /// use chainrule::{d, var, Function};
@@ -17,7 +17,7 @@ use super::{Expr, Tensor};
 /// ```
 ///
 /// # Panics
-/// When something in `by` is not a variable.
+/// Panics if `by` contains an expression that is not a variable.
 #[must_use]
 pub fn d<'a>(f: &Expr, by: impl IntoIterator<Item = &'a Expr>) -> Expr {
     let session = f.session.clone();
@@ -29,12 +29,12 @@ pub fn d<'a>(f: &Expr, by: impl IntoIterator<Item = &'a Expr>) -> Expr {
     }
 }
 
-/// The derivative of `f` by time, where each variable of `rates` changes at the given rate: with
-/// `rates = [(q, qd), (qd, qdd)]` it is asked for along q -> qd -> qdd, and may be asked for again.
-/// What `f` depends on besides is constant in time.
+/// Returns the derivative of `f` by time, where each variable of `rates` changes at the given rate: with `rates = [(q,
+/// qd), (qd, qdd)]` it is taken along q -> qd -> qdd, and can be taken again. All other variables of `f` are constant
+/// in time.
 ///
 /// # Panics
-/// When a variable and its rate differ in size, or what stands for a variable is none.
+/// Panics if a variable and its rate differ in size, or if an expression in place of a variable is none.
 #[must_use]
 pub fn time_derivative(f: &Expr, rates: &[(&dyn Tensor, &dyn Tensor)]) -> Expr {
     let mut sum: Option<Expr> = None;

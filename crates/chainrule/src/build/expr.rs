@@ -8,7 +8,7 @@ use std::iter::{Product, Sum};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::Arc;
 
-/// A scalar expression: cheap to clone, shared wherever it is used.
+/// Scalar expression: cheap to clone, shared by all its uses.
 ///
 /// Arithmetic works on values and references, and with numbers on either side.
 ///
@@ -23,15 +23,15 @@ pub struct Expr {
     pub(crate) id: NodeId,
 }
 
-/// A condition on expressions, for [`select`].
+/// Condition on expressions, for [`select`].
 #[derive(Clone, Debug)]
 pub struct Cond(Expr);
 
 impl Expr {
-    /// `op` applied to expressions: how operators without a method of their own are reached.
+    /// Applies `op` to expressions, for operators without a method.
     ///
     /// # Panics
-    /// When the number of arguments is not the operator's arity.
+    /// Panics if the number of arguments is not the operator's arity.
     #[must_use]
     pub fn apply(op: Op, args: &[&Self]) -> Self {
         assert_eq!(args.len(), op.arity(), "{op:?} takes {} arguments", op.arity());
@@ -41,80 +41,80 @@ impl Expr {
         Self { session, id }
     }
 
-    /// A number in the graph of `self`.
+    /// Returns a number in the graph of `self`.
     #[must_use]
     pub fn constant_like(&self, c: f64) -> Self {
         let id = self.session.graph().constant(c);
         Self { session: self.session.clone(), id }
     }
 
-    /// Its value when it is a number.
+    /// Returns its value if it is a number.
     #[must_use]
     pub fn as_constant(&self) -> Option<f64> {
         self.session.graph().as_const(self.id)
     }
 
-    /// `self` raised to a power: a number or an expression. Small integers become products.
+    /// Returns `self` raised to a power: a number or an expression. Small integers become products.
     #[must_use]
     pub fn pow(&self, exponent: impl IntoExpr) -> Self {
         Self::apply(Op::Pow, &[self, &exponent.into_expr(self)])
     }
 
-    /// The angle of the point (`x`, `self`).
+    /// Returns the angle of the point (`x`, `self`).
     #[must_use]
     pub fn atan2(&self, x: impl IntoExpr) -> Self {
         Self::apply(Op::Atan2, &[self, &x.into_expr(self)])
     }
 
-    /// `sqrt(self^2 + other^2)`.
+    /// Returns `sqrt(self^2 + other^2)`.
     #[must_use]
     pub fn hypot(&self, other: impl IntoExpr) -> Self {
         Self::apply(Op::Hypot, &[self, &other.into_expr(self)])
     }
 
-    /// The smaller one.
+    /// Returns the smaller one.
     #[must_use]
     pub fn min(&self, other: impl IntoExpr) -> Self {
         Self::apply(Op::Min, &[self, &other.into_expr(self)])
     }
 
-    /// The larger one.
+    /// Returns the larger one.
     #[must_use]
     pub fn max(&self, other: impl IntoExpr) -> Self {
         Self::apply(Op::Max, &[self, &other.into_expr(self)])
     }
 
-    /// `self < other`.
+    /// Returns `self < other`.
     #[must_use]
     pub fn less(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Lt, &[self, &other.into_expr(self)]))
     }
 
-    /// `self <= other`.
+    /// Returns `self <= other`.
     #[must_use]
     pub fn at_most(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Le, &[self, &other.into_expr(self)]))
     }
 
-    /// `self > other`.
+    /// Returns `self > other`.
     #[must_use]
     pub fn greater(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Lt, &[&other.into_expr(self), self]))
     }
 
-    /// `self >= other`.
+    /// Returns `self >= other`.
     #[must_use]
     pub fn at_least(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Le, &[&other.into_expr(self), self]))
     }
 
-    /// `self == other`.
+    /// Returns `self == other`.
     #[must_use]
     pub fn equals(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Eq, &[self, &other.into_expr(self)]))
     }
 
-    /// Whether the number is NaN.
+    /// Returns whether the number is NaN.
     ///
     /// ```
     /// use chainrule::{Function, select, var};
@@ -129,7 +129,7 @@ impl Expr {
         self.equals(self).negate()
     }
 
-    /// Whether the number is neither NaN nor infinite.
+    /// Returns whether the number is neither NaN nor infinite.
     #[must_use]
     pub fn is_finite(&self) -> Cond {
         self.abs().less(f64::INFINITY)
@@ -155,27 +155,27 @@ functions! {
 }
 
 impl Cond {
-    /// Both.
+    /// Returns the conjunction of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(Expr::apply(Op::And, &[&self.0, &other.0]))
     }
 
-    /// One or both.
+    /// Returns the disjunction of both.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self(Expr::apply(Op::Or, &[&self.0, &other.0]))
     }
 
-    /// Not.
+    /// Returns the negation.
     #[must_use]
     pub fn negate(&self) -> Self {
         Self(Expr::apply(Op::Not, &[&self.0]))
     }
 }
 
-/// `then` where `condition` holds, `otherwise` where it does not. What is not chosen, NaN or not,
-/// reaches neither the value nor a derivative.
+/// Returns `then` if `condition` holds, `otherwise` if it does not. The side that is not selected, NaN or not, reaches
+/// neither the value nor a derivative.
 ///
 /// ```
 /// use chainrule::{Function, select, var};
@@ -191,9 +191,9 @@ pub fn select(condition: &Cond, then: impl IntoExpr, otherwise: impl IntoExpr) -
     Expr::apply(Op::Select, &[c, &then.into_expr(c), &otherwise.into_expr(c)])
 }
 
-/// What can stand where an expression is wanted: expressions and numbers.
+/// Operand in place of an expression: expressions and numbers.
 pub trait IntoExpr {
-    /// As an expression; numbers go into the graph of `like`.
+    /// Converts to an expression; numbers are added to the graph of `like`.
     fn into_expr(self, like: &Expr) -> Expr;
 }
 
@@ -277,21 +277,21 @@ impl std::ops::MulAssign for Expr {
     }
 }
 
-/// From left to right; an empty sum has no graph to live in and panics.
+/// From left to right; an empty sum has no graph and panics.
 impl Sum for Expr {
     fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
         items.reduce(|a, b| a + b).expect("a sum of expressions has a term")
     }
 }
 
-/// From left to right; an empty product has no graph to live in and panics.
+/// From left to right; an empty product has no graph and panics.
 impl Product for Expr {
     fn product<I: Iterator<Item = Self>>(items: I) -> Self {
         items.reduce(|a, b| a * b).expect("a product of expressions has a factor")
     }
 }
 
-/// The same node of the same graph: for expressions of one graph, structural equality.
+/// Identity of nodes of one graph: for expressions of one graph, structural equality.
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.session, &other.session) && self.id == other.id
@@ -300,7 +300,7 @@ impl PartialEq for Expr {
 
 impl Eq for Expr {}
 
-/// As a formula when it is short, with `...` where it is long; never a whole tree.
+/// Writes a formula, with `...` for long parts; never a whole tree.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.session.graph().expression(self.id, 200))

@@ -1,7 +1,7 @@
 //! Functions written in Rust: expressions by operator overloading, vectors, small matrices.
 //!
-//! An [`Expr`] is a node of a graph that its expressions share. Expressions of different graphs (made
-//! on different threads, say) may be combined: the right one is copied into the graph of the left one.
+//! An [`Expr`] is a node of a graph that its expressions share. Expressions of different graphs (created on different
+//! threads, for example) can be combined: the right one is copied into the graph of the left one.
 
 mod derivative;
 mod expr;
@@ -18,7 +18,7 @@ pub use user::UserFunction;
 use chainrule_base::{Id, Name};
 use chainrule_graph::{Graph, Node, NodeId};
 
-/// The name of an input; `None` for what is no input.
+/// Returns the name of an input; `None` for any other node.
 pub(crate) fn input_name(graph: &Graph, id: NodeId) -> Option<Name> {
     match graph.node(id) {
         Node::Input(input) => graph.inputs().get(input.index()).map(|(name, _)| name.clone()),

@@ -1,7 +1,7 @@
-//! Where expressions live: a graph shared by the expressions that were made in it.
+//! Graphs of expressions, each shared by the expressions that were created in it.
 //!
-//! Without an explicit [`Scope`], variables are made in the thread's current graph, which lives as long
-//! as any of its expressions: a program that drops its expressions gives their memory back.
+//! Without an explicit [`Scope`], variables are created in the thread's current graph, which lives as long as any of
+//! its expressions: a program that drops its expressions releases their memory.
 
 use super::{Expr, Matrix, Vector};
 use chainrule_graph::{Graph, NodeId, Semantics};
@@ -9,19 +9,18 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A graph with what was copied into it from others.
+/// Graph with the nodes that were copied into it from others.
 pub(crate) struct Session {
     graph: Mutex<Graph>,
-    /// For each other graph, by its address, the copies of its nodes. The graph is kept alive, so the
-    /// address stays its own.
+    /// Copies of the nodes of each other graph, by its address. The graph is kept alive, so the address is not reused.
     adopted: Mutex<FxHashMap<usize, Adopted>>,
 }
 
 #[derive(Default)]
 struct Adopted {
-    /// For each input of the other graph, by its index: what stands for it here.
+    /// Replacement of each input of the other graph, by its index.
     inputs: Vec<NodeId>,
-    /// What was asked for before.
+    /// Earlier results.
     copies: FxHashMap<NodeId, NodeId>,
     origin: Option<Arc<Session>>,
 }
@@ -31,13 +30,13 @@ impl Session {
         Arc::new(Self { graph: Mutex::new(Graph::new(semantics)), adopted: Mutex::default() })
     }
 
-    /// The graph. A panic while it was locked cannot have broken it: nodes are only added.
+    /// Returns the graph. A panic during a lock cannot have corrupted it: nodes are only added.
     pub(crate) fn graph(&self) -> MutexGuard<'_, Graph> {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node of this graph that stands for `expr`: its own, or a copy with all that it depends on.
-    /// Linear in what `expr` depends on, but for an expression of this graph or one that was copied before.
+    /// Returns the node of this graph for `expr`: its own, or a copy with all its dependences. Linear in the
+    /// dependences of `expr`, except for an expression of this graph or one that was copied before.
     pub(crate) fn adopt(self: &Arc<Self>, expr: &Expr) -> NodeId {
         if Arc::ptr_eq(self, &expr.session) {
             return expr.id;
@@ -48,7 +47,7 @@ impl Session {
         if let Some(copy) = entry.copies.get(&expr.id) {
             return *copy;
         }
-        // Two graphs are never locked at once: what is needed is copied out of the other one first.
+        // Two graphs are never locked at once: the needed nodes are first copied out of the other one.
         let (other, roots) = expr.session.graph().extract(&[expr.id]);
         let mut graph = self.graph();
         for (name, _) in &other.inputs()[entry.inputs.len()..] {
@@ -80,7 +79,7 @@ fn current() -> Arc<Session> {
     })
 }
 
-/// A variable of the thread's current graph.
+/// Returns a variable of the thread's current graph.
 ///
 /// ```
 /// let x = chainrule::var("x");
@@ -91,19 +90,19 @@ pub fn var(name: &str) -> Expr {
     Scope { session: current() }.var(name)
 }
 
-/// A vector of `n` variables, `name[0]` to `name[n-1]`.
+/// Returns a vector of `n` variables, `name[0]` to `name[n-1]`.
 #[must_use]
 pub fn vars(name: &str, n: usize) -> Vector {
     Scope { session: current() }.vars(name, n)
 }
 
-/// A matrix of variables, `name[0][0]` and so on.
+/// Returns a matrix of variables, `name[0][0]` and so on.
 #[must_use]
 pub fn matrix(name: &str, rows: usize, cols: usize) -> Matrix {
     Scope { session: current() }.matrix(name, rows, cols)
 }
 
-/// A graph of its own, with its own semantics.
+/// Separate graph, with its own semantics.
 ///
 /// ```
 /// use chainrule::{Scope, Semantics};
@@ -117,33 +116,33 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// An empty graph.
+    /// Returns an empty graph.
     #[must_use]
     pub fn new(semantics: Semantics) -> Self {
         Self { session: Session::new(semantics) }
     }
 
-    /// A variable.
+    /// Returns a variable.
     #[must_use]
     pub fn var(&self, name: &str) -> Expr {
         let id = self.session.graph().input(name);
         Expr { session: self.session.clone(), id }
     }
 
-    /// A number.
+    /// Returns a number.
     #[must_use]
     pub fn constant(&self, c: f64) -> Expr {
         let id = self.session.graph().constant(c);
         Expr { session: self.session.clone(), id }
     }
 
-    /// A vector of `n` variables.
+    /// Returns a vector of `n` variables.
     #[must_use]
     pub fn vars(&self, name: &str, n: usize) -> Vector {
         Vector::new((0..n).map(|i| self.var(&format!("{name}[{i}]"))).collect()).named(name)
     }
 
-    /// A matrix of variables.
+    /// Returns a matrix of variables.
     #[must_use]
     pub fn matrix(&self, name: &str, rows: usize, cols: usize) -> Matrix {
         let row = |i: usize| (0..cols).map(|j| self.var(&format!("{name}[{i}][{j}]"))).collect();

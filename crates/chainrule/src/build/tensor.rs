@@ -1,20 +1,19 @@
 //! Vectors and small matrices of expressions.
 //!
-//! Operators take both sides by value or by reference. Sums and products panic when shapes do not fit, as
-//! indexing does.
+//! Operators take both sides by value or by reference. Sums and products panic if shapes do not match, like indexing.
 
 use super::Expr;
 use chainrule_base::Name;
 use chainrule_ops::Op;
 use std::ops::{Add, Div, Index, Mul, Neg, Sub};
 
-/// What can be an argument or a result of a function: a scalar, a vector, a matrix.
+/// Argument or result of a function: a scalar, a vector, a matrix.
 pub trait Tensor {
-    /// Extents, outermost first; none for a scalar.
+    /// Returns the extents, outermost first; none for a scalar.
     fn shape(&self) -> Vec<usize>;
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     fn elements(&self) -> Vec<Expr>;
-    /// What it is called in signatures, if it was named.
+    /// Returns its name in signatures, if it has one.
     fn name(&self) -> Option<Name>;
 }
 
@@ -30,7 +29,7 @@ impl Tensor for Expr {
     }
 }
 
-/// A vector of expressions.
+/// Vector of expressions.
 ///
 /// ```
 /// let v = chainrule::vars("v", 3);
@@ -43,56 +42,56 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// The vector of `elements`.
+    /// Returns the vector of `elements`.
     #[must_use]
     pub fn new(elements: Vec<Expr>) -> Self {
         Self { name: None, elements }
     }
 
-    /// The same under a name, for signatures.
+    /// Returns the same with a name, for signatures.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(Name::new(name));
         self
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// The elements.
+    /// Returns an iterator over the elements.
     pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
         self.elements.iter()
     }
 
-    /// Each element by `f`.
+    /// Applies `f` to each element.
     #[must_use]
     pub fn map(&self, f: impl FnMut(&Expr) -> Expr) -> Self {
         self.iter().map(f).collect()
     }
 
-    /// The inner product.
+    /// Returns the inner product.
     ///
     /// # Panics
-    /// When the lengths differ or are 0.
+    /// Panics if the lengths differ or are 0.
     #[must_use]
     pub fn dot(&self, other: &Self) -> Expr {
         assert_eq!(self.len(), other.len(), "an inner product of vectors of one length");
         self.iter().zip(other.iter()).map(|(a, b)| a * b).sum()
     }
 
-    /// The cross product of vectors of three.
+    /// Returns the cross product of vectors of length 3.
     ///
     /// # Panics
-    /// When a length is not 3.
+    /// Panics if a length is not 3.
     #[must_use]
     pub fn cross(&self, other: &Self) -> Self {
         assert!(self.len() == 3 && other.len() == 3, "a cross product of vectors of three");
@@ -101,10 +100,10 @@ impl Vector {
         Self::new(vec![minor(1, 2), minor(2, 0), minor(0, 1)])
     }
 
-    /// The Euclidean norm.
+    /// Returns the Euclidean norm.
     ///
     /// # Panics
-    /// When the vector is empty.
+    /// Panics if the vector is empty.
     #[must_use]
     pub fn norm(&self) -> Expr {
         // As the library's `vectorNorm`.
@@ -149,7 +148,7 @@ impl FromIterator<Expr> for Vector {
     }
 }
 
-/// A matrix of expressions, by rows.
+/// Matrix of expressions, by rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matrix {
     name: Option<Name>,
@@ -158,10 +157,10 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The matrix of `rows`.
+    /// Returns the matrix of `rows`.
     ///
     /// # Panics
-    /// When rows differ in length.
+    /// Panics if rows differ in length.
     #[must_use]
     pub fn new(rows: Vec<Vec<Expr>>) -> Self {
         let cols = rows.first().map_or(0, Vec::len);
@@ -169,60 +168,60 @@ impl Matrix {
         Self { name: None, rows, cols }
     }
 
-    /// The matrix with elements `f(i, j)`.
+    /// Returns the matrix with elements `f(i, j)`.
     #[must_use]
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> Expr) -> Self {
         Self { name: None, rows: (0..rows).map(|i| (0..cols).map(|j| f(i, j)).collect()).collect(), cols }
     }
 
-    /// The same under a name, for signatures.
+    /// Returns the same with a name, for signatures.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(Name::new(name));
         self
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn n_rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     #[must_use]
     pub fn n_cols(&self) -> usize {
         self.cols
     }
 
-    /// A row.
+    /// Returns a row.
     #[must_use]
     pub fn row(&self, i: usize) -> Vector {
         Vector::new(self.rows[i].clone())
     }
 
-    /// A column.
+    /// Returns a column.
     #[must_use]
     pub fn col(&self, j: usize) -> Vector {
         self.rows.iter().map(|row| row[j].clone()).collect()
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
         Self::from_fn(self.cols, self.n_rows(), |i, j| self.rows[j][i].clone())
     }
 
-    /// The sum of the diagonal.
+    /// Returns the sum of the diagonal.
     ///
     /// # Panics
-    /// When the matrix is not square, or empty.
+    /// Panics if the matrix is not square, or empty.
     #[must_use]
     pub fn trace(&self) -> Expr {
         assert_eq!(self.n_rows(), self.cols, "the trace of a square matrix");
         (0..self.cols).map(|i| self.rows[i][i].clone()).sum()
     }
 
-    /// Each element by `f`.
+    /// Applies `f` to each element.
     #[must_use]
     pub fn map(&self, mut f: impl FnMut(&Expr) -> Expr) -> Self {
         Self::from_fn(self.n_rows(), self.cols, |i, j| f(&self.rows[i][j]))

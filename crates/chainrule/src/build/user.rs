@@ -3,8 +3,8 @@
 use super::{Expr, Scope};
 use chainrule_graph::{ExternalFunction, ExternalId, Graph, NodeId, Semantics, ValueFn};
 
-/// A scalar function that a user brings along: a Rust callback, with its partial derivatives given as
-/// expressions or as further callbacks, and the name of a C function for emitted C.
+/// User-defined scalar function: a Rust callback, with its partial derivatives as expressions or as further callbacks,
+/// and the name of a C function for emitted C.
 ///
 /// ```
 /// use chainrule::{Function, UserFunction, var};
@@ -24,19 +24,19 @@ pub struct UserFunction {
 }
 
 impl UserFunction {
-    /// The function `name` of `arity` numbers that `value` computes. Without a derivative so far.
+    /// Returns the function `name` of `arity` numbers that `value` computes. It has no derivative yet.
     pub fn new(name: &str, arity: usize, value: impl Fn(&[f64]) -> f64 + Send + Sync + 'static) -> Self {
         Self { function: ExternalFunction::new(name, arity, value), partials: Vec::new() }
     }
 
-    /// With its partial derivatives as expressions of the arguments, one an argument.
+    /// Adds its partial derivatives as expressions of the arguments, one per argument.
     ///
     /// # Panics
-    /// When `partials` gives another number of expressions than there are arguments.
+    /// Panics if the number of expressions from `partials` is not the number of arguments.
     #[must_use]
     pub fn with_partials(mut self, partials: impl FnOnce(&[Expr]) -> Vec<Expr>) -> Self {
-        // The expressions are made once, on variables of a graph of their own, and imported wherever
-        // the function is differentiated.
+        // The expressions are built once, on variables of a separate graph, and imported wherever the function is
+        // differentiated.
         let scope = Scope::new(Semantics::Algebraic);
         let args: Vec<Expr> = (0..self.function.arity()).map(|i| scope.var(&format!("arg{i}"))).collect();
         let made = partials(&args);
@@ -51,10 +51,10 @@ impl UserFunction {
         self
     }
 
-    /// With its partial derivatives as further functions of the same arguments, one an argument.
+    /// Adds its partial derivatives as further functions of the same arguments, one per argument.
     ///
     /// # Panics
-    /// When there are not as many as arguments, or one takes another number of arguments.
+    /// Panics if their number is not the number of arguments, or one takes another number of arguments.
     #[must_use]
     pub fn with_partial_functions(mut self, partials: Vec<Self>) -> Self {
         let arity = self.function.arity();
@@ -64,17 +64,17 @@ impl UserFunction {
         self
     }
 
-    /// With the name of the C function `double name(double, ...)` that emitted C calls.
+    /// Adds the name of the C function `double name(double, ...)` that emitted C calls.
     #[must_use]
     pub fn with_c_name(mut self, c_name: &str) -> Self {
         self.function = self.function.with_c_name(c_name);
         self
     }
 
-    /// The function applied to expressions.
+    /// Applies the function to expressions.
     ///
     /// # Panics
-    /// When the number of arguments is not the function's, or is 0.
+    /// Panics if the number of arguments is not the function's, or is 0.
     #[must_use]
     pub fn call(&self, args: &[&Expr]) -> Expr {
         assert_eq!(args.len(), self.function.arity(), "{} takes {} arguments", self.function.name(), args.len());
@@ -87,8 +87,7 @@ impl UserFunction {
         Expr { session, id }
     }
 
-    /// What computes the functions of this name and number of arguments among this one and those that its
-    /// derivatives are.
+    /// Returns the evaluators of functions with this name and number of arguments, among this one and its derivatives.
     pub(crate) fn find(&self, name: &str, arity: usize) -> Vec<ValueFn> {
         let mut found = Vec::new();
         let mut open = vec![self];

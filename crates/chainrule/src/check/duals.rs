@@ -4,7 +4,7 @@ use chainrule_base::Diagnostic;
 use chainrule_graph::{Graph, NodeId, evaluate};
 use chainrule_ops::{Algebra, Big, Op, Precise, partial};
 
-/// Dual numbers: a value, and a tangent where it is not structurally zero.
+/// Algebra of dual numbers: a value, and a tangent unless it is structurally zero.
 struct Duals<'a> {
     ctx: &'a mut Precise,
 }
@@ -23,7 +23,7 @@ impl Algebra for Duals<'_> {
     }
 
     fn apply(&mut self, op: Op, args: &[Dual]) -> Dual {
-        // What is not chosen is not looked at.
+        // The side that is not selected is not read.
         if op == Op::Select {
             return if args[0].value.is_zero() { args[2].clone() } else { args[1].clone() };
         }
@@ -47,7 +47,7 @@ impl Algebra for Duals<'_> {
     }
 }
 
-/// The derivative of each of `rows` (graph nodes) by input `column`, at `point`.
+/// Returns the derivative of each of `rows` (graph nodes) by input `column`, at `point`.
 pub(super) fn tangents(
     graph: &Graph,
     ctx: &mut Precise,

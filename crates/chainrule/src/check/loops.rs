@@ -1,7 +1,7 @@
-//! Derivatives of array programs compared at sizes and integers that are made up where none are given.
+//! Comparison of derivatives of array programs at given or random sizes and integers.
 //!
-//! In: an array program and what is asked for of it, a Jacobian or a gradient. Out: an [`Agreement`]. The references are the
-//! reference evaluator's, in 115 digits: forward mode, and central differences of the program.
+//! In: an array program and a request for a Jacobian or a gradient. Out: an [`Agreement`]. The references come from the
+//! reference evaluator, in 115 digits: forward mode, and central differences of the program.
 
 use super::{Agreement, Noise, Settings, worse};
 use crate::derive::Derivation;
@@ -13,13 +13,13 @@ use chainrule_ir::{self as ir, Sizes, Type, Value, VarId, bind_sizes};
 use chainrule_ops::{Big, F64, Precise};
 use std::sync::Arc;
 
-/// Number of sets of sizes and integers that are tried until the program has a value.
+/// Maximum number of sets of sizes and integers that are tried until the program has a value.
 const TRIES: u64 = 64;
 
-/// Largest size and integer that is made up.
+/// Largest random size and integer.
 const LARGEST: f64 = 4.0;
 
-/// Compares what `derivation` asks for of `function`, whose body is `body`.
+/// Compares the derivative of `function`, whose body is `body`, that `derivation` requests.
 pub(super) fn compare(
     function: &Function,
     body: &ArrayBody,
@@ -70,7 +70,7 @@ pub(super) fn compare(
     Ok(agreement)
 }
 
-/// The parameters that are differentiated by, in the order of the request.
+/// Returns the parameters that are differentiated by, in the order of the request.
 fn asked(program: &ir::Function, by: &[Name]) -> Vec<usize> {
     let all = 0..program.params.len();
     if by.is_empty() {
@@ -80,7 +80,7 @@ fn asked(program: &ir::Function, by: &[Name]) -> Vec<usize> {
     by.iter().filter_map(named).collect()
 }
 
-/// Numbers of doubles of the components of the arguments that are differentiated by: a Jacobian has a block for each.
+/// Returns the numbers of doubles of the differentiated components of the arguments: a Jacobian has a block for each.
 fn components(program: &ir::Function, by: &[Name], args: &[Value<f64>]) -> Vec<usize> {
     fn add(ty: &Type, value: &Value<f64>, into: &mut Vec<usize>) {
         match (ty, value) {
@@ -98,8 +98,8 @@ fn components(program: &ir::Function, by: &[Name], args: &[Value<f64>]) -> Vec<u
     counts
 }
 
-/// The Jacobian by central differences with a step of 1e-35, in the order of the derived function's result: a block for each
-/// component, whose rows have the component's doubles.
+/// Returns the Jacobian by central differences with a step of 1e-35, in the order of the derived function's result: a
+/// block for each component, whose rows have the component's doubles.
 fn differences(
     program: &ir::Function,
     by: &[Name],
@@ -142,12 +142,13 @@ fn differences(
     Ok(flat)
 }
 
-/// An integer of try `k`: in the first all sizes are 3 and all others 1, for with equal sizes most programs have a value.
+/// Returns an integer of try `k`: in the first all sizes are 3 and all others 1, for with equal sizes most programs
+/// have a value.
 fn whole(k: u64, noise: &mut Noise, usual: i64, least: i64) -> i64 {
     if k == 0 { usual } else { least + (noise.next() * LARGEST) as i64 }
 }
 
-/// Arguments at which the program has a value: sizes and integers of their own, doubles in the middle of the range.
+/// Returns arguments at which the program has a value: random sizes and integers, doubles in the middle of the range.
 fn arguments(
     function: &Function,
     program: &ir::Function,
@@ -192,7 +193,7 @@ fn arguments(
     ))
 }
 
-/// A value of type `ty` whose scalars `scalar` makes; `None` where a size is negative.
+/// Returns a value of type `ty` whose scalars `scalar` makes; `None` if a size is negative.
 fn value(ty: &Type, sizes: &Sizes, scalar: &mut impl FnMut(&Type) -> Value<f64>) -> Option<Value<f64>> {
     Some(match ty {
         Type::Double | Type::Int | Type::Bool => scalar(ty),

@@ -9,7 +9,7 @@ use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, deri
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::Type;
 
-/// What array programs have no derivative of yet, but straight-line code has.
+/// Returns the part of a request that array programs do not support yet, but straight-line code does.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
     if request.what.iter().any(|what| matches!(what, What::Order(_))) {
         return Some("a derivative of any order");
@@ -26,7 +26,7 @@ fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
     mode(&request.strategy).is_none().then_some("a strategy of accumulation")
 }
 
-/// Which way `strategy` makes derivatives of array programs.
+/// Returns the mode of derivatives of array programs for `strategy`.
 fn mode(strategy: &str) -> Option<Mode> {
     match strategy {
         "auto" => Some(Mode::Auto),
@@ -36,7 +36,7 @@ fn mode(strategy: &str) -> Option<Mode> {
     }
 }
 
-/// Number of doubles of the entries that `names` choose; an element counts 1, as far as brackets tell.
+/// Returns the number of doubles of the entries that `names` select; an element counts 1, judged by its brackets.
 fn n_doubles(entries: &[(Name, Type)], names: Option<&[String]>) -> f64 {
     let of = |ty: &Type| leaves(ty, "").iter().map(|leaf| leaf.n_elements()).sum::<f64>();
     match names {
@@ -49,8 +49,8 @@ fn n_doubles(entries: &[(Name, Type)], names: Option<&[String]>) -> f64 {
 }
 
 impl Derivation {
-    /// Whether loops are kept for what is asked for, whatever is decided about the function: they have checkpoints, or there are
-    /// so many elements that straight-line code would write them one by one.
+    /// Returns whether loops are kept for this request, regardless of the decision on the function: they have
+    /// checkpoints, or straight-line code would write too many elements one by one.
     pub(super) fn keeps_loops(&self) -> bool {
         let Body::Array(body) = &self.function.body else { return false };
         if body.unroll != Unroll::Auto || needs_straight_line_code(self).is_some() {
@@ -66,7 +66,7 @@ impl Derivation {
         self.checkpoints.is_some() || self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64
     }
 
-    /// The request as array programs take it.
+    /// Returns the request as array programs take it.
     fn request(&self) -> Request {
         let parts = self.what.iter().filter_map(|what| match what {
             What::Value => Some(Part::Value),
@@ -84,18 +84,19 @@ impl Derivation {
         Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints }
     }
 
-    /// Whether straight-line code is what this asks for.
+    /// Returns whether this request needs straight-line code.
     pub(crate) fn needs_straight_line_code(&self) -> bool {
         needs_straight_line_code(self).is_some()
     }
 
-    /// A Jacobian or a gradient as array programs take it; `None` for other requests.
+    /// Returns a Jacobian or a gradient as a request on array programs; `None` for other requests.
     pub(crate) fn first_derivative(&self) -> Option<Request> {
         matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request())
     }
 
-    /// What is wrong with the request, as far as the program's types tell: the same whether loops are kept or not, and before
-    /// anything is derived. Elements and leaves of arguments, and choices of results, are looked up in straight-line code.
+    /// Returns errors of the request that the program's types determine: the same for kept and unrolled loops, and
+    /// before anything is derived. Elements and leaves of arguments, and selections of results, are looked up in
+    /// straight-line code.
     pub(super) fn check(&self) -> Result<()> {
         let Body::Array(body) = &self.function.body else { return Ok(()) };
         let names_parts = self.by.iter().flatten().any(|name| name.contains(['[', '.']));
@@ -121,7 +122,7 @@ impl Derivation {
                     Error::Request { message: why, help } => {
                         Error::lone(limitation.with_reason(why).with_help(format!("to unroll the loops, {help}")))
                     }
-                    // Why it cannot be unrolled stands below, with its place.
+                    // The reason why it cannot be unrolled follows, with its location.
                     Error::Program { diagnostics: why, sources } => {
                         let mut all = Diagnostics::from(limitation.with_reason("they cannot be unrolled"));
                         all.extend(why);

@@ -1,4 +1,4 @@
-//! Derivatives asked for of a function: what, of which results, by which arguments, how.
+//! Requests for derivatives of a function: parts, results, arguments, strategy.
 
 mod array;
 mod scalar;
@@ -12,7 +12,7 @@ use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
 use chainrule_base::Name;
 
-/// What is asked for.
+/// Requested part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     Value,
@@ -27,7 +27,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// What a derived function's name ends in.
+    /// Returns the suffix of a derived function's name.
     fn suffix(self) -> String {
         match self {
             Self::Value => "value".into(),
@@ -43,12 +43,13 @@ impl What {
     }
 }
 
-/// A request for derivatives of a function. Nothing that is not asked for is computed.
+/// Request for derivatives of a function. Only requested parts are computed.
 ///
-/// A function of a program, with its loops or unrolled, has one `result`: the derivative, or a record of several, of the types
-/// that [`chainrule_autodiff::request`] lists. Other results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`, its diagonal
-/// `d2f_dx2`, the derivative along a direction `f_tan`, the derivative against one `x_adj`, a Hessian times a
-/// direction `x_hvp`. Shapes are those of the result followed by those of the arguments.
+/// A function of a program, with its loops or unrolled, has one `result`: the derivative, or a record of several, of
+/// the types that [`chainrule_autodiff::request`] lists. Other results have systematic names: the Jacobian of `f` by
+/// `x` is `df_dx`, a Hessian `d2f_dx_dy`, its diagonal `d2f_dx2`, the derivative along a direction `f_tan`, the
+/// derivative against one `x_adj`, a Hessian times a direction `x_hvp`. Shapes are those of the result followed by
+/// those of the arguments.
 ///
 /// ```
 /// use chainrule::{Function, vars};
@@ -70,25 +71,25 @@ pub struct Derivation {
     pub(crate) checkpoints: Option<u32>,
 }
 
-/// A derived function, and how it was derived.
+/// Derived function, with a report of its derivation.
 #[derive(Clone, Debug)]
 pub struct Derived {
-    /// The function.
+    /// Function.
     pub function: Function,
     /// One report for each accumulation; none for an array program.
     pub reports: Vec<Report>,
-    /// Where each result stands in the record that an array program would have for it: the gradient by `x`
-    /// at `gradient`, `x`, where there are other parts and other arguments. None where it has that record as its result: for an array
-    /// program, and one that was unrolled, but for elements and leaves of arguments, sparse derivatives and those of any order.
+    /// Path of each result in the record of an equivalent array program: the gradient by `x` is at `gradient`, `x` if
+    /// there are other parts and other arguments. Empty if that record is the result: for an array program, and for an
+    /// unrolled one, except for elements and leaves of arguments, sparse derivatives and those of any order.
     pub paths: Vec<Vec<Name>>,
-    /// What value numbering and factoring saved in the end; `None` for an array program.
+    /// Saving of value numbering and factoring; `None` for an array program.
     pub improvement: Option<Improvement>,
-    /// Of an array program that has a Jacobian both by rows and by columns, where it is made by rows: `2*m < n`.
+    /// For an array program that has a Jacobian both by rows and by columns, the condition for rows: `2*m < n`.
     pub by_rows_where: Option<String>,
 }
 
 impl Derived {
-    /// A function as what was asked for.
+    /// Returns a request for the function itself.
     #[must_use]
     pub fn itself(function: &Function) -> Self {
         let paths = match &function.body {
@@ -110,52 +111,52 @@ impl Derivation {
         Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, checkpoints }
     }
 
-    /// By these arguments only: names, or elements such as `q[3]`.
+    /// Restricts the request to these arguments: names, or elements such as `q[3]`.
     #[must_use]
     pub fn by(mut self, arguments: &[&str]) -> Self {
         self.by = Some(arguments.iter().map(ToString::to_string).collect());
         self
     }
 
-    /// Of these results only: names, or elements such as `tau[0]`.
+    /// Restricts the request to these results: names, or elements such as `tau[0]`.
     #[must_use]
     pub fn of(mut self, results: &[&str]) -> Self {
         self.of = Some(results.iter().map(ToString::to_string).collect());
         self
     }
 
-    /// By this strategy of accumulation instead of `auto`; [`crate::STRATEGIES`] lists them. Functions
-    /// that keep their loops have two besides `auto`: `forward` and `reverse`.
+    /// Selects a strategy of accumulation instead of `auto`; [`crate::STRATEGIES`] lists them. Functions that keep
+    /// their loops have two besides `auto`: `forward` and `reverse`.
     #[must_use]
     pub fn strategy(mut self, name: &str) -> Self {
         self.strategy = name.into();
         self
     }
 
-    /// Without value numbering and factoring: derivatives stay as they were accumulated. Functions made
-    /// under strict semantics are never changed by them, nor are those that keep their loops.
+    /// Disables value numbering and factoring: derivatives stay as accumulated. Functions built under strict semantics
+    /// are never changed by them, nor are those that keep their loops.
     #[must_use]
     pub fn without_optimisation(mut self) -> Self {
         self.optimise = Optimise::Off;
         self
     }
 
-    /// Only the elements of Jacobians and Hessians that are not structurally zero, row by row; where
-    /// they stand, [`Function::pattern`] says.
+    /// Restricts Jacobians and Hessians to elements that are not structurally zero, row by row; [`Function::pattern`]
+    /// returns their positions.
     #[must_use]
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
         self
     }
 
-    /// Reverse mode has at most `n` states of each loop in memory (one at least), and computes the others again from these
+    /// Limits reverse mode to `n` states of each loop in memory (at least one); the others are recomputed from these
     /// checkpoints, by the schedule that takes the fewest steps (Griewank and Walther's *revolve*): a loop of at most
     /// C(n + t, n) steps is run at most t times more. Derivatives are the same, bit for bit before they are optimised.
-    /// Otherwise the state before every step is kept, but of loops of which it is not known at entry how many there are: they
+    /// By default the state before every step is kept, except for loops whose number of steps is unknown at entry: they
     /// have 32 checkpoints ([`crate::Optimisation::checkpointed`]).
     ///
-    /// For functions that keep their loops; straight-line code has none. Derivatives that stand in the text of a program
-    /// are worked out when it is compiled: see [`crate::CompileOptions::checkpoints`].
+    /// For functions that keep their loops; straight-line code has none. Derivatives in the text of a program are
+    /// expanded when it is compiled: see [`crate::CompileOptions::checkpoints`].
     ///
     /// ```
     /// use chainrule::{Module, Value};
@@ -178,7 +179,7 @@ impl Derivation {
         self
     }
 
-    /// With the value of the function itself, first among the results, in one call.
+    /// Adds the value of the function itself, first among the results, in one call.
     #[must_use]
     pub fn with_value(mut self) -> Self {
         if !self.what.contains(&What::Value) {
@@ -187,8 +188,8 @@ impl Derivation {
         self
     }
 
-    /// With what another request on the same function asks for, in one call. The other's choice of
-    /// arguments, results and strategy is not looked at.
+    /// Adds the parts of another request on the same function, in one call. The other's choice of arguments, results
+    /// and strategy is ignored.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for what in &other.what {
@@ -199,7 +200,7 @@ impl Derivation {
         self
     }
 
-    /// The same request, of which this decides whether loops are unrolled: as [`Function::unroll`].
+    /// Selects whether the loops of the derivative are unrolled: as [`Function::unroll`].
     #[must_use]
     pub fn unroll(mut self, unroll: Unroll) -> Self {
         self.function = self.function.unroll(unroll);
@@ -211,20 +212,20 @@ impl Derivation {
         format!("{}_{}", self.function.name(), suffixes.join("_"))
     }
 
-    /// The derived function, which can be differentiated again.
+    /// Returns the derived function, which can be differentiated again.
     ///
     /// # Errors
-    /// When an argument or a result is not there, the result of a gradient is not a scalar, a strategy
-    /// is unknown, a user's function has no derivative.
+    /// Fails if an argument or a result does not exist, the result of a gradient is not a scalar, a strategy is
+    /// unknown, or a user's function has no derivative.
     pub fn function(&self) -> Result<Function> {
         self.derive(false).map(|derived| derived.function)
     }
 
-    /// The derived function with the account of how it was derived; it knows its
-    /// [`Function::operations_by_line`] as well.
+    /// Returns the derived function with the report of its derivation; [`Function::operations_by_line`] is available
+    /// for it as well.
     ///
     /// # Errors
-    /// As [`Self::function`].
+    /// The errors of [`Self::function`].
     pub fn explain(&self) -> Result<Derived> {
         self.derive(true)
     }
@@ -242,10 +243,10 @@ impl Derivation {
         })
     }
 
-    /// Running code for it.
+    /// Compiles it.
     ///
     /// # Errors
-    /// As [`Self::function`], and when the function cannot be lowered.
+    /// The errors of [`Self::function`], and if the function cannot be lowered.
     pub fn compile(&self) -> Result<Compiled> {
         self.function()?.compile()
     }

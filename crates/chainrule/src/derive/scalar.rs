@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is being made.
+/// Derivation in progress.
 struct Work<'a> {
     request: &'a Derivation,
     options: Options,
@@ -25,21 +25,21 @@ struct Work<'a> {
     /// The function's own, then directions.
     inputs: Vec<Port>,
     outputs: Vec<Port>,
-    /// Where each output stands among what is asked for.
+    /// Path of each output in the request.
     paths: Vec<Vec<Name>>,
-    /// Whole arguments and results, where the function is a program's and nothing less is asked for.
+    /// Whole arguments and results, if the function is a program's and the request contains no parts of them.
     whole: Option<Whole>,
-    /// Arguments as the program has them, then directions.
+    /// Arguments of the program, then directions.
     params: Vec<(Name, Type)>,
     reports: Vec<Report>,
     of: Vec<Selected>,
     by: Vec<Selected>,
-    /// What was differentiated instead of nodes of the function: the same values from fewer operations.
+    /// Replacements of the function's nodes before differentiation: the same values from fewer operations.
     improved: FxHashMap<NodeId, NodeId>,
 }
 
 impl Derivation {
-    /// Source lines of what is made are told only where somebody asks for an account.
+    /// Derives the request; source lines of nodes are tracked only if `tells_lines`.
     pub(super) fn derive_scalar(&self, body: &ScalarBody, tells_lines: bool) -> Result<Derived> {
         let name = self.function.name();
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
@@ -77,12 +77,12 @@ impl Derivation {
                 What::Order(order) => work.order(*order)?,
             }
         }
-        // The function and its derivative share what they can where both are made of the same nodes.
+        // The function and its derivative share nodes if both are computed from the same ones.
         let shared = |id: &NodeId| work.improved.get(id).copied().unwrap_or(*id);
         let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().map(shared)).collect();
         let (roots, improvement) = self.optimise.improve(&mut work.graph, &roots, Effort::Thorough);
         work.graph.settle_origins(&roots);
-        // Only what is asked for; inputs keep their places.
+        // Only requested results; inputs keep their positions.
         let (graph, roots) = work.graph.extract(&roots);
         let mut roots = roots.into_iter();
         for port in &mut work.outputs {
@@ -113,18 +113,18 @@ impl Derivation {
     }
 }
 
-/// The elements of a Jacobian that a request asks for.
+/// Requested elements of a Jacobian.
 pub(crate) struct Elements {
-    /// What is differentiated.
+    /// Differentiated nodes.
     pub(crate) rows: Vec<NodeId>,
-    /// By which inputs of the function, counted over all its arguments.
+    /// Inputs of the function to differentiate by, counted over all its arguments.
     pub(crate) columns: Vec<usize>,
     /// Row and column of each element, in the order of the derived function's results.
     pub(crate) order: Vec<(usize, usize)>,
 }
 
 impl Derivation {
-    /// The elements of the Jacobian that this asks for, in the order of its results.
+    /// Returns the requested elements of the Jacobian, in the order of its results.
     pub(crate) fn elements(&self, body: &ScalarBody) -> Result<Elements> {
         let name = self.function.name();
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
@@ -151,7 +151,7 @@ fn input_index(graph: &Graph, id: NodeId) -> usize {
     }
 }
 
-/// The places of the nodes of each among those of all.
+/// Returns the positions of the nodes of each among those of all.
 fn ranges(selected: &[Selected]) -> Vec<Range<usize>> {
     let place = |first: &mut usize, s: &Selected| {
         let start = std::mem::replace(first, *first + s.nodes.len());
@@ -164,7 +164,7 @@ fn nodes(selected: &[Selected]) -> Vec<NodeId> {
     selected.iter().flat_map(|s| s.nodes.iter().copied()).collect()
 }
 
-/// Where a leaf of a result stands in it: `a`, `b` for `result.a.b`.
+/// Returns the path of a leaf in a result: `a`, `b` for `result.a.b`.
 pub(crate) fn result_path(name: &str) -> Vec<Name> {
     let inner = name.strip_prefix("result.").unwrap_or(name);
     inner.split('.').map(Name::new).collect()
@@ -175,8 +175,8 @@ fn joined(a: &[usize], b: &[usize]) -> Vec<usize> {
 }
 
 impl Work<'_> {
-    /// Notes where the outputs that `what` will add stand: under its name unless it is the only part, then
-    /// under those of results and arguments unless there is one only.
+    /// Records the paths of the outputs that `what` will add: under its name unless it is the only part, then under
+    /// those of results and arguments unless there is only one.
     fn place(&mut self, what: What) {
         let part = if self.request.what.len() == 1 { Vec::new() } else { vec![Name::from(what.suffix())] };
         let several = |selected: &[Selected]| -> Vec<Vec<Name>> {
@@ -212,7 +212,7 @@ impl Work<'_> {
         }
     }
 
-    /// The derivatives of `rows` by `columns`, those of `pairs` only; as (row, column, node) ascending.
+    /// Returns the derivatives of `rows` by `columns`, those of `pairs` only; as (row, column, node) ascending.
     fn accumulate(
         &mut self,
         rows: &[NodeId],
@@ -244,7 +244,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Adds the result that is the block (first row, rows, first column, columns) of `entries`.
+    /// Adds the result for the block (first row, rows, first column, columns) of `entries`.
     fn block(
         &mut self,
         name: String,
@@ -277,14 +277,14 @@ impl Work<'_> {
         self.outputs.push(port);
     }
 
-    /// The gradient, then its Jacobian: the lower triangle is accumulated, the upper one is its mirror image.
+    /// Computes the gradient, then its Jacobian: the lower triangle is accumulated, the upper one is its mirror image.
     fn hessian(&mut self) -> Result<()> {
         let f = self.one_scalar(What::Hessian)?;
         let columns = nodes(&self.by);
         let gradient = self.accumulate(&[f], &columns, None)?;
         let rows: Vec<NodeId> = gradient.iter().map(|(_, _, node)| *node).collect();
         let places: Vec<usize> = gradient.iter().map(|(_, column, _)| *column).collect();
-        // Only connected pairs are asked for, so that a large sparse Hessian has no dense list.
+        // Only connected pairs are requested, so that a large sparse Hessian has no dense list.
         let lower: Vec<(usize, usize)> = self
             .graph
             .depends_on(&rows, &columns)
@@ -316,7 +316,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The gradient, then of each element its derivative by the same variable.
+    /// Computes the gradient, then the derivative of each element by the same variable.
     fn hessian_diagonal(&mut self) -> Result<()> {
         let f = self.one_scalar(What::HessianDiagonal)?;
         let columns = nodes(&self.by);
@@ -333,7 +333,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// New arguments `name` + `suffix`, like `like` in shape: the leaves of `whole`, where that is given.
+    /// Adds arguments `name` + `suffix`, with the shape of `like`: the leaves of `whole`, if given.
     fn direction(&mut self, like: &[Selected], whole: Option<Vec<(Name, Type)>>, suffix: &str) -> Result<Vec<NodeId>> {
         let renamed = |name: &Name| Name::from(format!("{name}{suffix}"));
         let params: Vec<(Name, Type)> = match whole {
@@ -432,7 +432,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Each round differentiates by variables up to the last one only; the others are permutations.
+    /// Computes derivatives of an order. Each round differentiates by variables up to the last one only; the others are
+    /// permutations.
     fn order(&mut self, order: usize) -> Result<()> {
         let columns = nodes(&self.by);
         let n = columns.len();
@@ -486,7 +487,7 @@ impl Work<'_> {
     }
 }
 
-/// All distinct orders of `items`, by ascending insertion; `items` is short.
+/// Returns all distinct orders of `items`, by ascending insertion; `items` is short.
 fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for item in items {

@@ -1,4 +1,4 @@
-//! Choosing arguments and results by name or by element: `q`, `q[3]`, `J[0][2]`.
+//! Selection of arguments and results by name or by element: `q`, `q[3]`, `J[0][2]`.
 
 use crate::function::{Port, indices};
 use crate::leaves::leaves;
@@ -7,7 +7,7 @@ use chainrule_base::Name;
 use chainrule_graph::NodeId;
 use chainrule_ir::Type;
 
-/// A port or one element of it.
+/// Port or element of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Selected {
     pub(crate) name: Name,
@@ -15,7 +15,7 @@ pub(crate) struct Selected {
     pub(crate) nodes: Vec<NodeId>,
 }
 
-/// Returns the entries that `names` choose, where each name is an entry's; without names all entries that hold numbers.
+/// Returns the entries that `names` select, if each name is an entry's; without names all entries that contain numbers.
 pub(crate) fn whole_entries(entries: &[(Name, Type)], names: Option<&[String]>) -> Option<Vec<(Name, Type)>> {
     let Some(names) = names else {
         return Some(entries.iter().filter(|(_, ty)| ty.has_double()).cloned().collect());
@@ -23,7 +23,7 @@ pub(crate) fn whole_entries(entries: &[(Name, Type)], names: Option<&[String]>) 
     names.iter().map(|name| entries.iter().find(|(known, _)| **known == **name).cloned()).collect()
 }
 
-/// The ports that are the leaves of the entry `name`; none where there is no such entry.
+/// Returns the ports that are the leaves of the entry `name`; empty if there is no such entry.
 fn leaves_of<'p>(ports: &'p [Port], entries: &[(Name, Type)], name: &str) -> &'p [Port] {
     let mut first = 0;
     for (entry, ty) in entries {
@@ -36,8 +36,8 @@ fn leaves_of<'p>(ports: &'p [Port], entries: &[(Name, Type)], name: &str) -> &'p
     &[]
 }
 
-/// The ports or elements that `names` choose; all ports without names. A name of `entries`, of which the ports are the leaves,
-/// chooses all its leaves. `role` is `argument` or `result`.
+/// Returns the ports or elements that `names` select; all ports without names. A name of `entries`, of which the ports
+/// are the leaves, selects all its leaves. `role` is `argument` or `result`.
 pub(crate) fn select(
     ports: &[Port],
     entries: &[(Name, Type)],
@@ -83,7 +83,7 @@ fn element(ports: &[Port], name: &str) -> Option<Selected> {
     let open = name.find('[')?;
     let port = ports.iter().find(|port| *port.name == name[..open])?;
     let position = indices(&port.shape).position(|index| index == name[open..])?;
-    // `q[3]` is spelt q3 in names of results.
+    // `q[3]` is written as q3 in names of results.
     let spelt: String = name.chars().map(|c| if c == '[' { '_' } else { c }).filter(|c| *c != ']').collect();
     Some(Selected { name: Name::from(spelt), shape: vec![], nodes: vec![port.nodes[position]] })
 }

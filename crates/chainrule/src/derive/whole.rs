@@ -1,6 +1,6 @@
-//! Types of the derivatives of straight-line code that was unrolled from a program: those that they have where its loops are kept.
+//! Types of the derivatives of straight-line code that was unrolled from a program: those of the program with loops.
 //!
-//! In: what is asked for, and the leaves of it as they were accumulated, rows outside. Out: the type of the one result, and its
+//! In: the request, and its leaves in the order of accumulation, rows outside. Out: the type of the one result, and its
 //! leaves in its order. [`chainrule_autodiff::request`] lists the types.
 
 use super::select::whole_entries;
@@ -10,18 +10,18 @@ use crate::leaves::leaves;
 use chainrule_base::Name;
 use chainrule_ir::Type;
 
-/// Arguments and results of a program, of which derivatives have the types that they have where loops are kept; see
+/// Arguments and results of a program whose derivatives have the types of a program with loops; see
 /// [`chainrule_autodiff::request`].
 pub(super) struct Whole {
-    /// Arguments to differentiate by.
+    /// Differentiation arguments.
     pub(super) by: Vec<(Name, Type)>,
-    /// Results that are differentiated.
+    /// Differentiated results.
     pub(super) of: Vec<(Name, Type)>,
 }
 
 impl Derivation {
-    /// Whole arguments and results that this asks for; `None` for elements and leaves of them, sparse derivatives and those of
-    /// any order, whose results have names of their own, and where each port is an argument or a result.
+    /// Returns the requested whole arguments and results; `None` for elements and leaves of them, sparse derivatives
+    /// and those of any order, whose results have systematic names, and if each port is an argument or a result.
     pub(super) fn whole(&self, body: &ScalarBody) -> Option<Whole> {
         let has_own_names = self.sparse || self.what.iter().any(|what| matches!(what, What::Order(_)));
         let program = body.program.as_ref().filter(|_| !has_own_names)?;
@@ -31,7 +31,7 @@ impl Derivation {
     }
 }
 
-/// One bare, several as a record.
+/// Returns one entry as it is, several as a record.
 fn record(entries: &[(Name, Type)]) -> Type {
     match entries {
         [(_, ty)] => ty.clone(),
@@ -42,7 +42,7 @@ fn record(entries: &[(Name, Type)]) -> Type {
     }
 }
 
-/// `ty` with `by` for each double in it.
+/// Returns `ty` with `by` for each double in it.
 fn with_doubles(ty: &Type, by: &Type) -> Type {
     match ty {
         Type::Double => by.clone(),
@@ -54,10 +54,11 @@ fn with_doubles(ty: &Type, by: &Type) -> Type {
     }
 }
 
-/// The type of a matrix of derivatives, and for each leaf of it in turn the leaf of its rows and the leaf of its columns.
+/// Type of a matrix of derivatives, with the row leaf and the column leaf of each of its leaves.
 type Matrix = (Type, Vec<(usize, usize)>);
 
-/// `one` for each component of components of `ty` that is no tuple, with the leaves before it, in the tuples of `ty`.
+/// Applies `one` to each nested component of `ty` that is not a tuple, with the number of leaves before it; returns the
+/// results in the tuples of `ty`.
 fn by_components(ty: &Type, first: usize, one: &impl Fn(&Type, usize) -> Matrix) -> Matrix {
     let Type::Tuple(fields, names) = ty else { return one(ty, first) };
     let (mut types, mut blocks, mut first) = (Vec::new(), Vec::new(), first);
@@ -70,7 +71,7 @@ fn by_components(ty: &Type, first: usize, one: &impl Fn(&Type, usize) -> Matrix)
     (Type::Tuple(types, names.clone()), blocks)
 }
 
-/// The Jacobian of a value of type `of`, whose first leaf is `row`, by one of type `by`.
+/// Returns the Jacobian of a value of type `of`, whose first leaf is `row`, by one of type `by`.
 fn jacobian_of(of: &Type, row: usize, by: &Type) -> Matrix {
     let rows = row..row + leaves(of, "").len();
     by_components(by, 0, &|component, column| {
@@ -81,12 +82,12 @@ fn jacobian_of(of: &Type, row: usize, by: &Type) -> Matrix {
 }
 
 impl Whole {
-    /// The Jacobian.
+    /// Returns the type of the Jacobian.
     pub(super) fn jacobian(&self) -> Matrix {
         jacobian_of(&record(&self.of), 0, &record(&self.by))
     }
 
-    /// The one result that all of `what` is, of which `outputs` are the leaves: they get their names and their order.
+    /// Returns the single result for all of `what`, with `outputs` as its leaves: they get their names and their order.
     pub(super) fn results(&self, what: &[What], outputs: &mut Vec<Port>) -> Vec<(Name, Type)> {
         let (by, of) = (record(&self.by), record(&self.of));
         let n_columns = leaves(&by, "").len();

@@ -15,8 +15,8 @@ pub enum Rewrite {
     All,
     /// No optimisation of array programs.
     Off,
-    /// All passes but the pass, rule or step of this name: one of [`crate::passes()`] that is optional, or of
-    /// [`chainrule_rewrite::engine::names`]. Compiling fails with any other name.
+    /// All passes except the pass, rule or step of this name: one of [`crate::passes()`] that is optional, or of
+    /// [`chainrule_rewrite::engine::names`]. Compilation fails for any other name.
     Without(&'static str),
 }
 
@@ -27,7 +27,7 @@ pub(super) const REGIONS: &str = "regions";
 pub(super) const SCALARISE: &str = "scalarise";
 
 impl Rewrite {
-    /// Fails for [`Self::Without`] with a name that nothing has.
+    /// Fails for [`Self::Without`] with an unknown name.
     pub(crate) fn check(self) -> Result<()> {
         let Self::Without(name) = self else { return Ok(()) };
         let rules = chainrule_rewrite::engine::names().into_iter().map(|(name, _)| name);
@@ -45,7 +45,7 @@ impl Rewrite {
         Err(Error::request(format!("the optimiser has no pass, rule or step `{name}`"), help))
     }
 
-    /// Names of the passes to leave out.
+    /// Returns the names of the disabled passes.
     pub(super) fn disabled(self) -> Vec<String> {
         match self {
             Self::All | Self::Off => Vec::new(),
@@ -53,8 +53,8 @@ impl Rewrite {
         }
     }
 
-    /// Returns `function` with its derivatives expanded, those in scalar regions by accumulation, which changes the order
-    /// of operations.
+    /// Returns `function` with its derivatives expanded, those in scalar regions by accumulation, which changes the
+    /// order of operations.
     pub(crate) fn expand(
         self,
         function: &Function,
@@ -64,7 +64,7 @@ impl Rewrite {
         self.expand_watched(function, checkpoints, semantics, &mut Watch(None))
     }
 
-    /// As [`Self::expand`]. The result is verified: later passes would take an undefined variable for another one.
+    /// As [`Self::expand`]. The result is verified: later passes would confuse an undefined variable with another one.
     pub(super) fn expand_watched(
         self,
         function: &Function,
@@ -86,7 +86,7 @@ impl Rewrite {
         }
     }
 
-    /// Returns `function` with the derivatives in its scalar regions accumulated, and an account of each region.
+    /// Returns `function` with the derivatives in its scalar regions accumulated, and a report of each region.
     pub(crate) fn accumulate(self, function: &Function, semantics: Semantics) -> (Function, Vec<regions::Accumulated>) {
         match self.runs(REGIONS, semantics) {
             true => regions::accumulate(function.clone()),
@@ -94,8 +94,8 @@ impl Rewrite {
         }
     }
 
-    /// Returns whether a pass over scalar regions runs. Scalar graphs simplify products with masks under either semantics,
-    /// so that strict programs have no regions.
+    /// Returns whether a pass over scalar regions runs. Scalar graphs simplify products with masks under either
+    /// semantics, so that strict programs have no regions.
     fn runs(self, pass: &str, semantics: Semantics) -> bool {
         let is_enabled = match self {
             Self::All => true,

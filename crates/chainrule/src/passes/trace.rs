@@ -1,4 +1,4 @@
-//! The program after each pass, to look at and to run: for finding the pass that breaks a program.
+//! The program after each pass, as text and executable: for finding the pass that breaks a program.
 
 use super::Passes;
 use crate::compiled::Compiled;
@@ -9,7 +9,7 @@ use chainrule_ir::{self as ir, Value};
 use chainrule_kernel::Kernel;
 use chainrule_ops::F64;
 
-/// A pass of the compiler.
+/// Pass of the compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pass {
     /// Name, unique.
@@ -35,7 +35,7 @@ pub enum PassLevel {
     Kernel,
 }
 
-/// A program between passes.
+/// Program between passes.
 #[derive(Clone, Copy)]
 pub(crate) enum Program<'p> {
     Array(&'p ir::Function),
@@ -54,7 +54,7 @@ impl Watch<'_> {
     }
 }
 
-/// The program after a pass.
+/// Program after a pass.
 pub struct Snapshot<'p> {
     /// Name of the pass; `""` for the array program before all passes.
     pub pass: &'p str,
@@ -83,11 +83,11 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Runs the program: an array program by the reference evaluator, a graph or a kernel by the interpreter. Returns the
-    /// results, one for each of the function.
+    /// Runs the program: an array program by the reference evaluator, a graph or a kernel by the interpreter. Returns
+    /// the results, one for each of the function.
     ///
     /// # Errors
-    /// When the arguments do not fit, or the program fails.
+    /// Fails if the arguments do not match, or if the program fails.
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
         guard(|| match self.program {
             Program::Array(function) => {
@@ -124,7 +124,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// As [`Function::compile_with`].
+    /// The errors of [`Function::compile_with`].
     pub fn trace(&self, options: &CompileOptions, watch: &mut dyn FnMut(&Snapshot<'_>)) -> Result<()> {
         options.rewrite.check()?;
         guard(|| {

@@ -1,22 +1,22 @@
-//! What a derivative in a loop's body only reads is read before it.
+//! Hoisting of loop-invariant reads out of derivatives in a loop body.
 //!
-//! In: the statements of a block. Out: the same, in which statements inside of derivatives (and of loops of known length
-//! around these) that depend on nothing bound there stand before, each once. So that a derivative of a function that reads
-//! `camera[cameras[i]]` itself becomes one of a function of numbers, which can be unrolled.
+//! In: the statements of a block. Out: the same, with statements inside of derivatives (and of loops of known length
+//! around these) that depend on nothing bound there hoisted before them, without duplicates. So a derivative of a
+//! function that reads `camera[cameras[i]]` itself becomes one of a function of numbers, which can be unrolled.
 //!
-//! Holds: what is moved is computed where it was computed before, in any case: loops that may be empty, and branches, keep
-//! what is in them.
+//! Holds: a hoisted statement was executed unconditionally before: statements in loops that may be empty, and in
+//! branches, stay.
 
 use super::{asks, for_each_mention, rename};
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Size, Stmt, Type, Var, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is moved is compared with so many statements before it.
+/// Maximum number of earlier statements with which a hoisted one is compared.
 const MAX_COMPARED: usize = 256;
 
-/// `block` with that moved, and with what it reads or computes several times bound once; as it is where it asks for no
-/// derivative.
+/// Returns `block` with these statements hoisted, and with repeated reads and computations bound once; unchanged if it
+/// contains no unexpanded derivative.
 pub(super) fn lift(vars: &Arena<VarId, Var>, block: Block) -> Block {
     if !block.stmts.iter().any(|stmt| asks(&stmt.expr)) {
         return block;
@@ -37,14 +37,14 @@ pub(super) fn lift(vars: &Arena<VarId, Var>, block: Block) -> Block {
 struct Lift<'a> {
     vars: &'a Arena<VarId, Var>,
     out: Vec<Stmt>,
-    /// What was bound before already.
+    /// Variables that are equal to an earlier one.
     same: FxHashMap<VarId, VarId>,
-    /// The same for integers. They may stand in sizes and stay, but are known for equal where they are compared.
+    /// The same for integers. They may occur in sizes and stay, but are identified in comparisons.
     canonical: FxHashMap<VarId, VarId>,
 }
 
 impl Lift<'_> {
-    /// Moves what depends on nothing of `inner` out of the blocks of `expr`.
+    /// Hoists statements that depend on nothing of `inner` out of the blocks of `expr`.
     // Recursive on the nesting of blocks.
     fn expr(&mut self, expr: &mut Expr, inner: &mut FxHashSet<VarId>) {
         let runs = match &*expr {

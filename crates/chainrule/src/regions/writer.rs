@@ -1,7 +1,7 @@
-//! A scalar graph written back as statements of the array IR.
+//! Conversion of a scalar graph to statements of the array IR.
 //!
-//! In: a graph whose inputs are elements of variables, and its roots. Out: statements, each a scalar, arguments before users;
-//! arrays and tuples are put together of scalars at the end.
+//! In: a graph whose inputs are elements of variables, and its roots. Out: statements, each a scalar, arguments before
+//! users; arrays and tuples are built from scalars at the end.
 
 use crate::unroll::{Tree, Truth};
 use chainrule_base::Arena;
@@ -10,18 +10,18 @@ use chainrule_ir::{Expr, Operands, Size, Stmt, Type, Var, VarId};
 use chainrule_ops::{Op, Type as OpType};
 use rustc_hash::FxHashMap;
 
-/// Which element of which variable an input of a graph is.
+/// Variable and element of each input of a graph.
 pub(super) type Sources = FxHashMap<NodeId, (VarId, Vec<usize>)>;
 
-/// Writes a graph as statements.
+/// Writer of a graph as statements.
 pub(super) struct Writer<'a> {
     pub(super) vars: &'a mut Arena<VarId, Var>,
     graph: &'a Graph,
-    /// Which element of which variable an input is.
+    /// Variable and element of each input.
     sources: &'a Sources,
     pub(super) out: Vec<Stmt>,
     of: FxHashMap<NodeId, VarId>,
-    /// Parts of variables that were taken.
+    /// Parts of variables that were accessed already.
     parts: FxHashMap<(VarId, usize), VarId>,
     zero: Option<VarId>,
 }
@@ -46,7 +46,7 @@ impl<'a> Writer<'a> {
         self.push(Type::Int, Expr::Size(Size::constant(value)))
     }
 
-    /// All nodes below the roots, arguments first.
+    /// Emits all nodes below the roots, arguments first.
     pub(super) fn graph(&mut self, roots: &[NodeId]) -> Option<()> {
         let reachable = self.graph.reachable(roots);
         for id in reachable.iter() {
@@ -69,7 +69,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// The variable of a node as a number or as a truth value.
+    /// Returns the variable of a node as a number or as a truth value.
     fn argument(&mut self, node: NodeId, wanted: OpType) -> Option<VarId> {
         let var = *self.of.get(&node)?;
         let is_truth = self.vars[var].ty == Type::Bool;
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The element of a variable that an input is.
+    /// Emits the access to the element of a variable for an input.
     fn element(&mut self, node: NodeId) -> Option<VarId> {
         let (var, path) = self.sources.get(&node)?;
         let mut at = *var;
@@ -122,7 +122,7 @@ impl<'a> Writer<'a> {
         Some(at)
     }
 
-    /// The value that is put together as `tree` says, of the type `ty`.
+    /// Builds the value of type `ty` from `tree`.
     pub(super) fn value(&mut self, tree: &Tree, ty: &Type, new: &FxHashMap<NodeId, NodeId>) -> Option<VarId> {
         Some(match (tree, ty) {
             (Tree::Real(node), Type::Double) => self.argument(*new.get(node)?, OpType::Num)?,

@@ -1,19 +1,21 @@
-//! Text of others as it can be shown: control characters escaped, long lines cut around what matters.
+//! Printable form of foreign text: control characters escaped, long lines cut around the relevant part.
 //!
-//! In: text from programs, files and command lines. Out: text that moves no cursor, changes no colour and fills no screen.
+//! In: text from programs, files and command lines. Out: text that does not move the cursor, change the colour or fill
+//! the screen.
 
 use std::ops::Range;
 
-/// Maximum length of a line of source that is shown whole, in characters.
+/// Maximum length of a source line that is shown whole, in characters.
 const LONG_LINE: usize = 240;
 
-/// Characters of a long line that are shown on both sides of the start and of the end of a place.
+/// Characters of a long line that are shown on both sides of the start and of the end of a location.
 const CONTEXT: usize = 60;
 
 /// Maximum length of a title, a label, a reason or a help, in characters.
 const LONG_TEXT: usize = 4000;
 
-/// Whether a terminal shows `c` as it is: no control character, and none that changes the direction of what follows.
+/// Returns whether a terminal shows `c` literally: no control character, and none that changes the direction of the
+/// following text.
 fn is_shown(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks = matches!(c, '\u{2028}' | '\u{2029}');
@@ -24,7 +26,7 @@ fn push(text: &mut String, c: char) {
     if is_shown(c) { text.push(c) } else { text.extend(c.escape_unicode()) }
 }
 
-/// `text` with its control characters, line feeds and tabs aside, as `\u{1b}`.
+/// Returns `text` with its control characters, except line feeds and tabs, as `\u{1b}`.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -34,7 +36,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// [`printable`], and the middle left out where `text` is too long for a message.
+/// Returns [`printable`] text, without its middle if it is too long for a message.
 pub(super) fn message(text: &str) -> String {
     let n = text.chars().count();
     if n <= LONG_TEXT {
@@ -45,16 +47,16 @@ pub(super) fn message(text: &str) -> String {
     printable(&format!("{start} … {end}"))
 }
 
-/// A source text as it is shown for some places in it. Lines keep their numbers.
+/// Source text as shown for some locations in it. Lines keep their numbers.
 pub(super) struct View {
-    /// The lines of the places; the others are empty.
+    /// Lines of the locations; the others are empty.
     pub text: String,
-    /// For each byte of a place's ends, from small to large, where it is in `text`.
+    /// For each end of a location, ascending, its position in `text`.
     moved: Vec<(usize, usize)>,
 }
 
 impl View {
-    /// The view of `text` for `places`, ranges of its bytes. Linear in the text.
+    /// Returns the view of `text` for `places`, ranges of its bytes. Linear in the text.
     pub fn new(text: &str, places: &[Range<usize>]) -> Self {
         let mut ends: Vec<usize> = places.iter().flat_map(|place| [place.start, place.end]).collect();
         ends.sort_unstable();
@@ -78,12 +80,12 @@ impl View {
             }
             start = end;
         }
-        // Places in an empty text, or behind its end.
+        // Locations in an empty text, or beyond its end.
         this.moved.extend(ends[next..].iter().map(|at| (*at, this.text.len())));
         this
     }
 
-    /// Adds `line`, which starts at byte `start`, with `ends` of places at these of its bytes.
+    /// Adds `line`, which starts at byte `start`, with `ends` of locations at these of its bytes.
     fn line(&mut self, line: &str, start: usize, ends: &[usize]) {
         let content = line.trim_end_matches(['\r', '\n']);
         let chars: Vec<(usize, char)> = content.char_indices().collect();
@@ -115,7 +117,7 @@ impl View {
         }
     }
 
-    /// Where the place `range` is shown.
+    /// Returns the position at which the location `range` is shown.
     pub fn place(&self, range: Range<usize>) -> Range<usize> {
         let find = |at: usize| {
             let k = self.moved.partition_point(|(old, _)| *old < at);
@@ -150,7 +152,7 @@ mod tests {
         let view = View::new(&text, &[a..a + 4, b..b + 5]);
         assert!(view.text.chars().count() < 4 * 2 * CONTEXT, "{}", view.text);
         assert_eq!([&view.text[view.place(a..a + 4)], &view.text[view.place(b..b + 5)]], ["HERE", "THERE"]);
-        // A place of a long line's whole length shows both of its ends.
+        // A location of a long line's whole length shows both of its ends.
         let all = 0..text.find('\n').unwrap();
         let view = View::new(&text, std::slice::from_ref(&all));
         let shown = &view.text[view.place(all)];

@@ -1,22 +1,23 @@
-//! Local derivatives: those that are met while a function is unrolled, accumulated together.
+//! Local derivatives: those that occur while a function is unrolled, accumulated together.
 //!
-//! In: for each derivative a point (the nodes it is taken at), and nodes over inputs that stand for the point. Out: nodes.
-//! What is asked for of functions at one point, forward along directions and backward against cotangents, becomes one
-//! linearised graph: unit vectors are its own columns and rows, other vectors are sources and sinks of their own
-//! ([`Column::Direction`], [`Row::Weighted`]). So the portfolio of accumulation methods decides all at once: in which order
-//! the Jacobian is made, and whether it is made at all or vectors are carried through the graph (the bracketing of local and
-//! outer products is the elimination order at the vectors' own edges). Its programs are checked there before they are used.
+//! In: for each derivative a point (the nodes at which it is taken), and nodes over inputs for the point. Out: nodes.
+//! All requests on functions at one point, forward along directions and backward against cotangents, become one
+//! linearised graph: unit vectors are its own columns and rows, other vectors are additional sources and sinks
+//! ([`Column::Direction`], [`Row::Weighted`]). So the portfolio of accumulation methods decides all at once: the order
+//! in which the Jacobian is computed, and whether it is computed at all or vectors are propagated through the graph
+//! (the bracketing of local and outer products is the elimination order at the vectors' own edges). Its programs are
+//! checked there before they are used.
 //!
-//! | until it is accumulated | stands for |
+//! | before accumulation | stands for |
 //! | --- | --- |
 //! | an input of a [`Point`] | a double of the point |
 //! | a hole, an input too | an element of a derivative |
 //!
-//! Holds: a request of level `l` depends on holes of lower levels only. Points are told apart by how many derivatives
-//! are open around them, so that a derivative's inputs never meet those of the one around it.
+//! Holds: a request of level `l` depends on holes of lower levels only. Points are distinguished by the number of open
+//! derivatives around them, so that a derivative's inputs are never confused with those of the enclosing one.
 //!
-//! Source of rows and columns with vectors: Griewank and Walther, *Evaluating Derivatives* (2008), chapter 10, where seeds
-//! are vertices of the graph like all others.
+//! Source of rows and columns with vectors: Griewank and Walther, *Evaluating Derivatives* (2008), chapter 10, where
+//! seeds are ordinary vertices of the graph.
 
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Budget, Column, LinearGraph, Optimise, Program, Row, STRATEGIES};
@@ -26,28 +27,28 @@ use chainrule_graph::{Graph, Node, NodeId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What the search for the best way may take for the derivatives at one point: methods that are not always tried, in about
-/// microseconds; products.
+/// Budget of the search for the derivatives at one point: methods that are not always tried, in about microseconds;
+/// products.
 const BUDGET: Budget = Budget { paths: 0, products: 100_000, scores: 100_000, evaluations: 0, effort: 2_000, work: 0 };
 
-/// How many times factoring may look at each node of a small graph,
+/// Number of times that factoring may visit each node of a small graph,
 const FACTORING_LOOKS: u64 = 50;
 
-/// and how many nodes it may look at in a large one.
+/// and maximum number of visited nodes in a large one.
 const FACTORING: u64 = 20_000;
 
-/// What is asked for and not accumulated yet, and an account of what was.
+/// Pending requests, and a report of accumulated ones.
 #[derive(Default)]
 pub(crate) struct Local {
     points: Vec<Point>,
-    /// Points by the number of derivatives around them and by where they are.
+    /// Points by the number of enclosing derivatives and by their nodes.
     known: FxHashMap<(usize, Vec<NodeId>), usize>,
     requests: Vec<Request>,
-    /// Of holes, and of the inputs of points.
+    /// Levels of holes, and of the inputs of points.
     levels: FxHashMap<NodeId, usize>,
-    /// How many derivatives are open.
+    /// Number of open derivatives.
     depth: usize,
-    /// How each point's derivatives were accumulated.
+    /// Report of the accumulation at each point.
     pub(crate) reports: Vec<Report>,
 }
 
@@ -57,7 +58,7 @@ struct Point {
     inputs: Vec<NodeId>,
 }
 
-/// One element of a derivative.
+/// Element of a derivative.
 struct Request {
     hole: NodeId,
     point: usize,
@@ -66,17 +67,17 @@ struct Request {
     column: Column,
 }
 
-/// What an open derivative is about.
+/// Open derivative.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened {
     point: usize,
-    /// How many requests there were before.
+    /// Number of earlier requests.
     first: usize,
 }
 
 impl Local {
-    /// Opens a derivative at the nodes `at`: from here on, until it is closed, requests are those inside of it. The inputs
-    /// that stand for `at`.
+    /// Opens a derivative at the nodes `at`: from here on, until it is closed, requests are inside of it. Returns the
+    /// inputs for `at`.
     pub(crate) fn open(&mut self, graph: &mut Graph, at: &[NodeId]) -> (Opened, Vec<NodeId>) {
         let key = (self.depth, at.to_vec());
         let point = match self.known.get(&key) {
@@ -95,10 +96,11 @@ impl Local {
         (Opened { point, first: self.requests.len() }, self.points[point].inputs.clone())
     }
 
-    /// Closes it: `results`, with the derivatives inside accumulated, and the same at the point instead of its inputs.
+    /// Closes a derivative: returns `results`, with the inner derivatives accumulated, and the same at the point
+    /// instead of its inputs.
     ///
     /// # Errors
-    /// As [`Self::resolve`].
+    /// The errors of [`Self::resolve`].
     pub(crate) fn close(
         &mut self,
         graph: &mut Graph,
@@ -113,8 +115,8 @@ impl Local {
         Ok((results, values))
     }
 
-    /// The derivatives of `results` of a derivative that was closed, along the direction whose component by each input of the
-    /// point is given: a node that stands for each.
+    /// Returns the derivatives of `results` of a closed derivative, along the direction whose component by each input
+    /// of the point is given, as a placeholder node for each.
     pub(crate) fn forward(
         &mut self,
         graph: &mut Graph,
@@ -133,7 +135,7 @@ impl Local {
         results.iter().map(|root| self.ask(graph, opened.point, level, Row::Root(*root), column.clone())).collect()
     }
 
-    /// The derivatives by the inputs of the point of the sum of `results`, each times its weight.
+    /// Returns the derivatives by the inputs of the point of the weighted sum of `results`.
     pub(crate) fn backward(
         &mut self,
         graph: &mut Graph,
@@ -159,7 +161,7 @@ impl Local {
         hole
     }
 
-    /// The highest level of what `nodes` depend on, 0 where they depend on no derivative.
+    /// Returns the highest level on which `nodes` depend, 0 if they depend on no derivative.
     fn level(&self, graph: &Graph, nodes: &[NodeId]) -> usize {
         if self.levels.is_empty() {
             return 0;
@@ -169,10 +171,10 @@ impl Local {
         inputs.filter_map(|input| self.levels.get(&input)).copied().max().unwrap_or(0)
     }
 
-    /// `roots` with all derivatives accumulated.
+    /// Returns `roots` with all derivatives accumulated.
     ///
     /// # Errors
-    /// A limitation where what is asked for is too large; a bug where no program is accepted by the checker.
+    /// Fails if a request is too large, which is a limitation; or if the checker accepts no program, which is a bug.
     pub(crate) fn resolve(&mut self, graph: &mut Graph, roots: &[NodeId]) -> Result<Vec<NodeId>, Diagnostic> {
         self.resolve_from(graph, 0, roots)
     }
@@ -195,8 +197,8 @@ impl Local {
         graph.substitute(roots, &known)
     }
 
-    /// What is asked for at one point, over its inputs: of the function as it is, and of the function with common factors
-    /// taken out, whichever takes less together with the function.
+    /// Accumulates the requests at one point, over its inputs: for the function as it is, and for the factored
+    /// function; returns the cheaper result, together with the function.
     fn accumulate(&mut self, graph: &mut Graph, requests: &[Request]) -> Result<Vec<NodeId>, Diagnostic> {
         let mut asked = Asked::default();
         let places: Vec<(usize, usize)> = requests.iter().map(|request| asked.place(request)).collect();
@@ -216,7 +218,7 @@ impl Local {
     }
 }
 
-/// Rows and columns, each once, and what is asked for of them.
+/// Rows and columns without duplicates, and the requested pairs.
 #[derive(Default)]
 struct Asked {
     rows: Vec<Row>,
@@ -232,7 +234,7 @@ impl Asked {
         at
     }
 
-    /// The roots of all rows, in order.
+    /// Returns the roots of all rows, in order.
     fn roots(&self) -> Vec<NodeId> {
         let mut roots = Vec::new();
         for row in &self.rows {
@@ -244,7 +246,7 @@ impl Asked {
         roots
     }
 
-    /// The same of other roots, in order.
+    /// Returns the same for other roots, in order.
     fn of(&self, roots: &[NodeId]) -> Self {
         let mut roots = roots.iter().copied();
         let mut next = |old: NodeId| roots.next().unwrap_or(old);
@@ -259,12 +261,12 @@ impl Asked {
 /// Derivatives as nodes.
 struct Accumulated {
     entries: FxHashMap<(usize, usize), NodeId>,
-    /// Of the function and its derivatives, numbered.
+    /// Weight of the function and its derivatives, numbered.
     weight: u64,
     report: Report,
 }
 
-/// The program of the portfolio that is least together with the function, numbered, as nodes.
+/// Returns the program of the portfolio with the least weight together with the function, numbered, as nodes.
 fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnostic> {
     let mut linear = LinearGraph::build(graph, &asked.rows, &asked.columns)?;
     if asked.pairs.len() < asked.rows.len() * asked.columns.len() {
@@ -284,19 +286,19 @@ fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnost
     Ok(Accumulated { entries, weight, report })
 }
 
-/// How long common factors are looked for below `roots`.
+/// Returns the time limit of factoring below `roots`.
 pub(crate) fn factoring(graph: &Graph, roots: &[NodeId]) -> Factoring {
     let n_nodes = graph.reachable(roots).len() as u64;
     Factoring { budget: FACTORING.min(FACTORING_LOOKS * n_nodes), ..Factoring::default() }
 }
 
-/// Each of `nodes` with its weight, but for those whose weight is 0.
+/// Returns each of `nodes` with its weight, without those whose weight is 0.
 fn terms(graph: &Graph, nodes: &[NodeId], weights: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let all = nodes.iter().copied().zip(weights.iter().copied());
     all.filter(|(_, weight)| graph.as_const(*weight) != Some(0.0)).collect()
 }
 
-/// Where `item` is in `all`, to which it is added if it is not there.
+/// Returns the position of `item` in `all`, to which it is added if missing.
 fn place<T: PartialEq + Clone>(all: &mut Vec<T>, item: &T) -> usize {
     all.iter().position(|known| known == item).unwrap_or_else(|| {
         all.push(item.clone());

@@ -1,24 +1,25 @@
-//! Whether straight-line code of an array program pays, estimated before it is made.
+//! Estimate of whether straight-line code of an array program pays, before it is generated.
 //!
-//! In: a function whose sizes are all known. Out: the operations that it has unrolled, but for those that are equal, and the cost of
-//! its loops in operations of weight 1. Straight-line code costs the weight of its operations. Linear in the function.
+//! In: a function whose sizes are all known. Out: the number of operations that it has unrolled, counting equal ones each
+//! time, and the cost of its loops in operations of weight 1. Straight-line code costs the weight of its operations. Linear
+//! in the function.
 //!
 //! | | straight-line code | loops |
 //! | --- | --- | --- |
-//! | operator | its weight; 0 of numbers that are known | its weight |
+//! | operator | its weight; 0 for constants | its weight |
 //! | element that is read or stored | 0: it is in a register | [`ACCESS`] |
 //! | loop | its iterations | [`ENTRY`], its iterations, and [`STEP`] for each |
 //! | independent iterations, many of them | the same | [`LANE_SPEEDUP`] iterations in the time of one |
-//! | branch on data | both sides | the costlier side |
+//! | branch on data | both sides | the more expensive side |
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
 
-/// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so many
-/// takes some tens of milliseconds for a gradient.
+/// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so
+/// many takes some tens of milliseconds for a gradient.
 pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
 
-/// The same for a function to which sizes were given: that is a wish for straight-line code.
+/// The same for a function with given sizes, which express a preference for straight-line code.
 pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
 
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
@@ -27,25 +28,25 @@ pub(crate) const NODES_PER_OPERATION: usize = 5;
 /// Maximum number of elements of the arguments, and of a dense derivative, for the same.
 pub(crate) const MAX_ELEMENTS: usize = 4_096;
 
-/// Cost of an element that is read from an array or stored there.
+/// Cost of reading or storing an element of an array.
 const ACCESS: f64 = 1.0;
 
-/// Cost of a loop beside its iterations.
+/// Cost of a loop in addition to its iterations.
 const ENTRY: f64 = 5.0;
 
-/// Cost of an iteration beside its body.
+/// Cost of an iteration in addition to its body.
 const STEP: f64 = 1.0;
 
 /// Minimum trip count of loops that are estimated as lane loops: two rounds of eight.
 const LANE_TRIPS: f64 = 16.0;
 
-/// Number of iterations that a lane loop does in the time of one, on a processor with lanes of four numbers.
+/// Speedup of a lane loop, on a processor with lanes of four numbers.
 const LANE_SPEEDUP: f64 = 4.0;
 
 /// Assumed trip count of a loop whose count is unknown here, but may be known when it is unrolled.
 const UNKNOWN_TRIPS: f64 = 8.0;
 
-/// Whether a value of type `ty` has at most [`MAX_ELEMENTS`] elements; all sizes are known.
+/// Returns whether a value of type `ty` has at most [`MAX_ELEMENTS`] elements; all sizes are known.
 pub(crate) fn has_few_elements(ty: &Type) -> bool {
     fn elements(ty: &Type) -> f64 {
         match ty {
@@ -81,14 +82,14 @@ impl Estimate {
 
 struct Walk<'a> {
     function: &'a Function,
-    /// Upper bounds of integers, where one is known.
+    /// Upper bounds of integers, if known.
     bounds: Arena<VarId, Option<f64>>,
-    /// Doubles that are known in straight-line code: literals, integers, and what is computed of them alone.
+    /// Whether each double is constant in straight-line code: literals, integers, and values computed from them alone.
     is_constant: Arena<VarId, bool>,
 }
 
 impl Walk<'_> {
-    /// Upper bound of `size`; integers are not negative.
+    /// Returns an upper bound of `size`; integers are not negative.
     fn bound(&self, size: &Size) -> Option<f64> {
         let mut sum = 0.0;
         for (monomial, factor) in size.terms() {
@@ -102,7 +103,8 @@ impl Walk<'_> {
         Some(sum.max(0.0))
     }
 
-    /// Costs of `block`, of which `speedup` evaluations take the time of one. Recursive on the nesting of blocks.
+    /// Returns the costs of `block`, of which `speedup` evaluations take the time of one. Recursive on the nesting of
+    /// blocks.
     fn block(&mut self, block: &Block, speedup: f64) -> Estimate {
         let mut sum = Estimate::default();
         for stmt in &block.stmts {

@@ -1,23 +1,23 @@
-//! What compiled code computes of an operator: value, first and second partial derivatives at many points.
+//! Results of compiled code for an operator: value, first and second partial derivatives at many points.
 
 use super::sweep::{self, Of, results};
 use chainrule::{Backend, CompileOptions, Expr, Function, Module, Result, Rewrite, Semantics, Value, vars};
 use chainrule_ops::Op;
 
-/// A way of compiling.
+/// Compilation settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Its name.
     pub name: &'static str,
-    /// Whether derivatives are taken in loops that stay loops, otherwise in straight lines.
+    /// Whether derivatives are taken in loops that are kept, otherwise in straight-line code.
     pub loops: bool,
-    /// Whether formulas may be rewritten as of real numbers.
+    /// Semantics, which decide whether formulas may be rewritten as of real numbers.
     pub semantics: Semantics,
     /// Options of the compiler.
     pub options: CompileOptions,
 }
 
-/// The ways that are swept.
+/// Returns the swept settings.
 pub fn ways() -> Vec<Way> {
     let native = CompileOptions::default();
     let interpreter = CompileOptions { backend: Backend::Interpreter, ..native };
@@ -33,21 +33,22 @@ pub fn ways() -> Vec<Way> {
     ]
 }
 
-/// A function that is swept: an operator, of some of whose arguments constants may stand.
+/// Swept function: an operator, with constants for some arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// The operator.
     pub op: Op,
-    /// The constant in the place of its first argument.
+    /// Constant for its first argument.
     pub first: Option<f64>,
-    /// The constant in the place of its second argument.
+    /// Constant for its second argument.
     pub second: Option<f64>,
 }
 
 /// Exponents of powers that are swept as constants.
 const EXPONENTS: [f64; 13] = [-2.5, -2.0, -1.5, -1.0, -0.5, 0.1, 0.3, 0.5, 1.5, 2.0, 3.0, 4.7, 7.0];
 
-/// All that is swept: each operator, those whose first argument is an order for each of a few, powers with constants too.
+/// Returns all swept functions: each operator, those with an order as first argument for a few orders, powers with
+/// constants too.
 pub fn subjects() -> Vec<Subject> {
     let mut all = Vec::new();
     for op in sweep::swept() {
@@ -61,7 +62,7 @@ pub fn subjects() -> Vec<Subject> {
 }
 
 impl Subject {
-    /// `many` points, with the constants in their places.
+    /// Returns `many` points, with the constants in their places.
     pub fn points(&self, many: usize) -> Vec<Vec<f64>> {
         let mut points = sweep::points(self.op, many);
         for point in &mut points {
@@ -73,12 +74,12 @@ impl Subject {
         points
     }
 
-    /// Its free arguments.
+    /// Returns its free arguments.
     fn free(&self) -> Vec<usize> {
         (0..self.op.arity()).filter(|i| [self.first, self.second].get(*i).copied().flatten().is_none()).collect()
     }
 
-    /// The results that are derivatives by free arguments.
+    /// Returns the results that are derivatives by free arguments.
     pub fn results(&self) -> Vec<Of> {
         let free = self.free();
         let is_free = |of: &Of| match of {
@@ -89,7 +90,7 @@ impl Subject {
         results(self.op).into_iter().filter(is_free).collect()
     }
 
-    /// In F~, of arguments with these names.
+    /// Returns F~ text, with arguments of these names.
     fn text(&self, names: [&str; 2]) -> String {
         let constant = |c: f64| if c < 0.0 { format!("({c:?})") } else { format!("{c:?}") };
         let args =
@@ -102,10 +103,10 @@ impl Subject {
     }
 }
 
-/// A result at all points, as this way computes it.
+/// Computes a result at all points with these settings.
 ///
 /// # Errors
-/// When the function does not compile or fails.
+/// Fails if the function does not compile or fails.
 pub fn computed(subject: Subject, of: Of, way: Way, points: &[Vec<f64>]) -> Result<Vec<f64>> {
     if way.loops { in_loops(subject, of, way, points) } else { in_lines(subject, of, way, points) }
 }

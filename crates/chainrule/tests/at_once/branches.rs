@@ -1,4 +1,4 @@
-//! Branches that go by data, in loops and in batches: both sides and a choice, the same bits.
+//! Branches on data, in loops and in batches: both sides and a selection, with the same bits.
 
 use chainrule::{Backend, CompileOptions, Function, Level, Module, Value};
 
@@ -31,7 +31,7 @@ fn function(name: &str) -> Function {
     Module::from_text("branches.ft", TEXT).unwrap().function(name).unwrap()
 }
 
-/// Native code at every level that this machine has, and the interpreter.
+/// Returns native code at every level that this machine supports, and the interpreter.
 fn engines() -> Vec<CompileOptions> {
     let options = |backend, level| CompileOptions { backend, level, ..CompileOptions::default() };
     let native = [Level::Avx2, Level::Avx512].map(|level| options(Backend::Native, Some(level)));
@@ -40,7 +40,7 @@ fn engines() -> Vec<CompileOptions> {
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
-    // One NaN is like another.
+    // All NaNs are equal.
     values.iter().map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }).collect()
 }
 
@@ -59,7 +59,7 @@ fn loops_with_branches_run_at_once_with_the_bits_of_the_interpreter() {
             };
             let found: Vec<_> = engines().iter().map(run).collect();
             assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{name} {n}: {found:?}");
-            // One after the other, only a sum is put together in another order.
+            // In sequence, only a sum is evaluated in another order.
             let expected = run(&CompileOptions { sequential: true, ..CompileOptions::default() });
             for (found, expected) in found[0].iter().zip(&expected) {
                 let (a, b) = (f64::from_bits(*found), f64::from_bits(*expected));
@@ -70,7 +70,7 @@ fn loops_with_branches_run_at_once_with_the_bits_of_the_interpreter() {
     }
 }
 
-/// What a branch guards from being out of range stays behind it.
+/// Checks that a read that a branch guards against an index out of range stays guarded.
 #[test]
 fn what_a_branch_guards_is_not_read_otherwise() {
     for options in engines() {
@@ -88,7 +88,7 @@ fn what_a_branch_guards_is_not_read_otherwise() {
                     assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{k} {found} {expected}");
                 }
             }
-            // An index out of range where nothing reads it.
+            // An index out of range in an element that is never read.
             let negative = vec![-0.5; n];
             let picked = function("picked").compile_with(&options).unwrap();
             let at = || Value::Array(vec![Value::Int(n as i64 + 3)]);

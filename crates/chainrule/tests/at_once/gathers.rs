@@ -1,4 +1,4 @@
-//! Reading where integers from memory say: the same bits as the interpreter's, the same failures.
+//! Reads at indices from memory: the same bits as the interpreter's, the same failures.
 
 use super::support::{check, matrix, reals};
 use chainrule::{Module, Value};
@@ -30,7 +30,7 @@ fn what_integers_point_at_has_the_bits_of_the_interpreter() {
     let module = Module::from_text("gathers.ft", TEXT).unwrap();
     for n in 0..=20_usize {
         for m in [1, 4, 9] {
-            // Ones that repeat, and each again.
+            // Repeated indices.
             let at = |times: usize| (0..n * times).map(move |i| (i * i + 3 * i) as i64 % m as i64);
             let value = |name: &str, args: &[Value<f64>]| {
                 let shown = check(&module.function(name).unwrap(), args);
@@ -71,7 +71,7 @@ fn each_lane_has_its_index_checked() {
     }
 }
 
-/// The others read what the loop writes.
+/// Checks that arrays that a loop only reads are read at once; the others read arrays that the loop writes.
 #[test]
 fn what_a_loop_only_reads_is_read_at_once() {
     let module = Module::from_text("gathers.ft", TEXT).unwrap();

@@ -1,4 +1,4 @@
-//! Loops whose iterations run at once, in native code at every level that the machine has.
+//! Vectorised loops, in native code at every level that the machine supports.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 

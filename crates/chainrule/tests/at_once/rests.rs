@@ -1,5 +1,5 @@
-//! The last iterations of loops, fewer than fill a vector, whose elements are far apart: the same bits as the interpreter's, the same
-//! failures, and no memory touched beyond the last one.
+//! Remainder iterations of loops, fewer than fill a vector, with strided elements: the same bits as the interpreter's,
+//! the same failures, and no access beyond the last element.
 
 use super::support::{check, matrix, reals};
 use chainrule::{Module, Value};

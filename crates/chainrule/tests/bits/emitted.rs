@@ -1,5 +1,5 @@
-//! Emitted C and Rust with Chainrule's own elementary functions, compiled and run: bit for bit what compiled code with equal
-//! options gives.
+//! Emitted C and Rust with Chainrule's own elementary functions, compiled and run: bitwise equal to compiled code with
+//! equal options.
 
 use crate::samples::{Sample, examples, random};
 use chainrule::{
@@ -14,18 +14,18 @@ use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, lower_function};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Compilers take long for long straight lines.
+/// Maximum number of straight-line operations, for which compilers take long.
 const MAX_STRAIGHT: u64 = 600;
 
-/// A function to be emitted.
+/// Function for emission.
 struct Text {
     sample: Rc<Sample>,
     function: Function,
-    /// Its arguments, beside a kernel that takes them and has its results.
+    /// Its arguments, with a kernel that has its interface.
     case: Case,
 }
 
-/// With loops, and without them where they can be unrolled.
+/// Returns functions with loops, and without them if they can be unrolled.
 fn texts(semantics: Semantics, seed: u64) -> Vec<Text> {
     let mut texts = Vec::new();
     for sample in examples(semantics, &[18]).into_iter().chain(random(semantics, seed, 20)).map(Rc::new) {
@@ -39,7 +39,7 @@ fn texts(semantics: Semantics, seed: u64) -> Vec<Text> {
     texts
 }
 
-/// A kernel that takes the arguments of straight-line code and has its results, and does nothing.
+/// Returns an empty kernel with the interface of straight-line code.
 fn signature(function: &Function) -> Kernel {
     let mut buffers = Arena::new();
     let mut ports = |shapes: &[Shape], place: fn(usize) -> Place| -> Vec<Port> {
@@ -58,7 +58,7 @@ fn signature(function: &Function) -> Kernel {
 }
 
 impl Text {
-    /// What compiled code gives.
+    /// Returns the results of compiled code.
     fn compiled(&self, options: &CompileOptions) -> Vec<Data> {
         let compiled = self.function.compile_with(options).unwrap();
         if self.function.keeps_loops() {
@@ -74,7 +74,7 @@ impl Text {
         compiled.eval(&inputs).unwrap().into_iter().map(Data::Real).collect()
     }
 
-    /// Whether functions are called that the C library has and Chainrule has not.
+    /// Returns whether functions are called that the C library has and Chainrule does not.
     fn calls_math_h(&self) -> bool {
         let calls = Cell::new(false);
         let look = |op| {
@@ -108,7 +108,7 @@ fn assert_c(texts: &[Text], options: &COptions, equal: &CompileOptions) {
     let functions = named(texts);
     let emitted = emit_c_with("kernels", &functions.iter().collect::<Vec<_>>(), options).unwrap();
     let (functions, header, source) = (&emitted.functions, &emitted.header, &emitted.source);
-    // Loops in parts say what OpenMP is to do with them.
+    // Loops in parts contain OpenMP pragmas.
     let flags = [&FLAGS[..], &["-Wno-unknown-pragmas"]].concat();
     let files = Files { name: "kernels", functions, header, source, number: "double" };
     assert_same(texts, &c::run(cc, &flags, &cases(texts), &files), equal);
@@ -125,7 +125,7 @@ fn assert_rust(texts: &[Text], options: &RustOptions, equal: &CompileOptions) {
     assert_same(texts, &rust::run(&cases(texts), &file), equal);
 }
 
-/// How many have another value with other options: otherwise equal bits would say nothing.
+/// Counts the texts whose value differs with other options: without any, equal bits would prove nothing.
 fn n_differ(texts: &[Text], one: &CompileOptions, other: &CompileOptions) -> usize {
     texts.iter().filter(|text| text.compiled(one) != text.compiled(other)).count()
 }
@@ -134,7 +134,7 @@ fn plain() -> CompileOptions {
     CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() }
 }
 
-/// Every third: Rust takes longer than C.
+/// Returns every third text: Rust takes longer than C.
 fn some(texts: Vec<Text>) -> Vec<Text> {
     let some: Vec<Text> = texts.into_iter().step_by(3).collect();
     assert!(some.len() > 35, "{}", some.len());

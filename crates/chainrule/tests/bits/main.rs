@@ -1,4 +1,5 @@
-//! The same bits: emitted C and Rust beside compiled code with equal options, strict code beside the reference evaluator.
+//! Bitwise equality: emitted C and Rust against compiled code with equal options, strict code against the reference
+//! evaluator.
 //!
 //! Programs are those of the examples and of `tests/programs`, with their gradients, and random ones with their
 //! Jacobians.

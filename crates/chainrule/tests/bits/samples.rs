@@ -12,12 +12,12 @@ use proptest::test_runner::{RngSeed, TestRunner};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 
-/// A function with arguments.
+/// Function with arguments.
 pub struct Sample {
-    /// What it is, for messages.
+    /// Description for messages.
     pub name: String,
     pub function: Function,
-    /// The same with its derivatives expanded: what it means.
+    /// Reference: the same with its derivatives expanded.
     pub ir: ir::Function,
     pub args: Vec<Value<f64>>,
     /// Its value by the reference evaluator.
@@ -31,13 +31,13 @@ impl Sample {
         Some(Self { name, function, ir, args: args.to_vec(), value })
     }
 
-    /// The arguments, leaf by leaf.
+    /// Returns the arguments, leaf by leaf.
     pub fn inputs(&self) -> Vec<Array> {
         let params = self.ir.params.iter().zip(&self.args);
         params.flat_map(|(p, arg)| flatten(self.ir.ty(*p), arg, &|size| self.extent(size))).collect()
     }
 
-    /// A value of the result, leaf by leaf.
+    /// Returns a value of the result, leaf by leaf.
     pub fn outputs(&self, value: &Value<f64>) -> Vec<Data> {
         let arrays = flatten(self.ir.result_type(), value, &|size| self.extent(size));
         arrays.into_iter().map(|array| array.data).collect()
@@ -48,14 +48,15 @@ impl Sample {
         usize::try_from(sizes.eval(size).unwrap()).unwrap()
     }
 
-    /// The same as straight-line code, and its arguments, if it can be unrolled and has less than `most` operations.
+    /// Returns the same as straight-line code, and its arguments, if it can be unrolled and has less than `most`
+    /// operations.
     pub fn straight(&self, most: u64) -> Option<(Function, Vec<Array>)> {
         let bound = ir::bind_sizes(&self.ir, &self.args).ok()?;
         let ints = self.ir.params.iter().filter(|p| *self.ir.ty(**p) == Type::Int);
         let size = |v: &ir::VarId| Some((self.ir.vars[*v].name.as_deref()?, bound.get(*v)?));
         let sizes = self.ir.sizes.iter().chain(ints).map(size).collect::<Option<Vec<_>>>()?;
         let straight = self.function.unrolled(&sizes).ok()?;
-        // Arrays without elements can be unrolled whatever they hold.
+        // Empty arrays can be unrolled for any element type.
         let is_real = |data: &Data| matches!(data, Data::Real(_));
         if !self.outputs(&self.value).iter().all(is_real) {
             return None;
@@ -65,15 +66,15 @@ impl Sample {
     }
 }
 
-/// The functions of all examples and of `tests/programs`, and the gradients of those that have one, with arrays of so many
-/// elements.
+/// Returns the functions of all examples and of `tests/programs`, and the gradients of those that have one, with arrays
+/// of so many elements.
 pub fn examples(semantics: Semantics, sizes: &[i64]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for path in files() {
         let module = Module::load(&path).unwrap().with_semantics(semantics);
         let program = load(&path);
         for definition in module.definitions().iter().filter(|d| d.is_function && d.is_first_order) {
-            // What is not a function of sizes that are free.
+            // Skips definitions that are not functions of free sizes.
             let (Ok(function), Ok(ir)) = (module.function(&definition.name), program.elaborate(&definition.name))
             else {
                 continue;
@@ -95,7 +96,7 @@ pub fn examples(semantics: Semantics, sizes: &[i64]) -> Vec<Sample> {
     samples
 }
 
-/// Random programs, and those of their Jacobians that there are.
+/// Returns random programs, and their Jacobians if they exist.
 pub fn random(semantics: Semantics, seed: u64, n: usize) -> Vec<Sample> {
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Default::default() };
     let mut runner = TestRunner::new(config);
@@ -115,7 +116,7 @@ pub fn random(semantics: Semantics, seed: u64, n: usize) -> Vec<Sample> {
         }
         samples.extend(Sample::new(p.text.clone(), function, &p.ir, &p.args));
     }
-    // What is beyond the limits of Chainrule has no code.
+    // Programs beyond the limits of Chainrule have no code.
     samples.retain(|sample| match sample.function.compile() {
         Ok(_) => true,
         Err(e) => {
@@ -158,7 +159,7 @@ fn load(path: &Path) -> ir::Program {
     ir::Program::load(&mut sources, root, read).unwrap()
 }
 
-/// Arguments for a function whose sizes, and integers among its arguments, are all `size`.
+/// Returns arguments for a function whose sizes and integer arguments are all `size`.
 fn arguments(function: &ir::Function, size: i64) -> Option<Vec<Value<f64>>> {
     let ints = function.params.iter().filter(|p| *function.ty(**p) == Type::Int);
     let sizes: FxHashMap<ir::VarId, i64> = function.sizes.iter().chain(ints).map(|v| (*v, size)).collect();
@@ -176,7 +177,7 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Doubles between 0.2 and 1.7, no two alike; integers are small.
+    /// Returns distinct doubles between 0.2 and 1.7; integers are small.
     fn value(&mut self, ty: &Type) -> Option<Value<f64>> {
         self.k += 1;
         Some(match ty {

@@ -1,11 +1,11 @@
-//! Strict semantics: the bits of the reference evaluator, however code is compiled.
+//! Strict semantics: the bits of the reference evaluator, for all compile options.
 
 use crate::samples::{Sample, examples, random};
 use crate::support::same;
 use chainrule::{Backend, CompileOptions, Function, Module, Semantics, Value};
 use chainrule_backend_tests::Data;
 
-/// Everything that may change how code runs but not what it computes.
+/// Returns options that may change how code runs but not its results.
 fn ways() -> Vec<CompileOptions> {
     let plain = CompileOptions::default();
     vec![
@@ -19,7 +19,7 @@ fn ways() -> Vec<CompileOptions> {
 /// Fewer elements than lanes, and some blocks of lanes with a rest.
 const SIZES: [i64; 2] = [3, 18];
 
-/// How many were unrolled as well, and how many algebraic values differ.
+/// Returns the number of unrolled functions, and of differing algebraic values.
 fn check(strict: &[Sample], algebraic: &[Sample]) -> (usize, usize) {
     let mut n_straight = 0;
     for sample in strict {
@@ -72,7 +72,7 @@ fn strict_random_programs_have_the_bits_of_the_evaluator() {
     );
 }
 
-/// What a branch leaves 0 is a number as any other: only straight-line code has masks.
+/// A zero from a branch is an ordinary number: only straight-line code has masks.
 #[test]
 fn products_with_zero_are_those_of_doubles() {
     let text = "let f = fun (x : [n][2]Double) (y : Double) -> build n (fun i ->

@@ -3,8 +3,8 @@
 use crate::page::{Page, as_expected, compare, example_of, pages, root};
 use std::process::Command;
 
-/// Runs `program` as the guide runs `package`, and compares what it prints. Commands that need data from
-/// outside of the repository are passed over where it is not there.
+/// Runs `program` as the guide runs `package`, and compares its output. Commands that need data from outside of the
+/// repository are skipped if it is missing.
 pub fn check(package: &str, program: &str) {
     let (mut wrong, mut commands) = (Vec::new(), 0);
     for page in pages() {

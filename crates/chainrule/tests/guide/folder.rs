@@ -1,9 +1,9 @@
-//! A folder as a reader of a page has it: the F~ files of the examples, and the files of the page.
+//! Folder of a page's reader: the F~ files of the examples, and the files of the page.
 
 use crate::page::{Page, root};
 use std::path::Path;
 
-/// Makes the folder. A file of the page that the examples have too must be the same.
+/// Creates the folder. A file that both the page and the examples contain must be equal.
 pub fn of(page: &Page) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut folders = vec![root().join("examples")];

@@ -1,56 +1,56 @@
-//! Pages of the guide and the README: fenced blocks and what their first lines say.
+//! Pages of the guide and the README: fenced blocks and the meaning of their first lines.
 //!
-//! | block | means | checked by |
+//! | block | meaning | checked by |
 //! | --- | --- | --- |
 //! | `ft`, `ft file=model.ft` | a program; with a name, console blocks of the page can use the file | `guide.rs` |
 //! | `run` | calls of functions of the program above: `f([1, 2], 3) = 4`, `f(1) fails: index` | `guide.rs` |
-//! | `error`, `warning` | what the program above is answered with, exactly | `guide.rs` |
+//! | `error`, `warning` | the exact message for the program above | `guide.rs` |
 //! | `console` | `$ chainrule ...` lines, each with its output | `guide_console.rs` of the command line |
 //! | `console` | `$ cargo run ... -p chainrule-example-NAME` with its output | `guide.rs` of that example |
-//! | `python` of `python.md` and the README | programs, run in one process, each page by itself | the Python package's tests |
+//! | `python` of `python.md`, README | programs, run in one process per page | the Python package's tests |
 //! | `rust`, `rust,should_panic` | a program without errors, one that panics | doc tests of `lib.rs` |
 //! | `sh` | commands that succeed; those that install or test are only known ones | `guide_console.rs` |
 //! | `json`, `csv`, `text` with `file=name` | a file for console blocks | |
 //! | `c in=name` | lines of a file that a console block of the page writes | `guide_console.rs` of the command line |
 //! | `text` | formulas | |
 //!
-//! In output, `...` stands for any part of a line: a time, or digits that rounding may change.
+//! In output, `...` matches any part of a line: a time, or digits that rounding may change.
 
-// Each test uses its part of this.
+// Each test uses a part of this module.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 
-/// A fenced block.
+/// Fenced block.
 pub struct Block {
-    /// Its language, `ft` for instance.
+    /// Language, for instance `ft`.
     pub tag: String,
-    /// The name after `file=`.
+    /// Name after `file=`.
     pub file: Option<String>,
-    /// The name after `in=`: the file that has these lines.
+    /// Name after `in=`: the file that contains these lines.
     pub within: Option<String>,
-    /// Its text.
+    /// Text.
     pub text: String,
-    /// The line of the page where its text starts, from 1.
+    /// Line of the page at which its text starts, from 1.
     pub line: usize,
 }
 
-/// A page of the guide.
+/// Page of the guide.
 pub struct Page {
-    /// Where it is.
+    /// Path.
     pub path: PathBuf,
-    /// Its lines.
+    /// Lines.
     pub lines: Vec<String>,
-    /// Its blocks.
+    /// Blocks.
     pub blocks: Vec<Block>,
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All pages of the guide, by name, then the README and `ARCHITECTURE.md`.
+/// Returns all pages of the guide, by name, then the README and `ARCHITECTURE.md`.
 pub fn pages() -> Vec<Page> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("docs/guide"))
         .unwrap()
@@ -88,34 +88,34 @@ fn read(path: &Path) -> Page {
 }
 
 impl Page {
-    /// Where a block stands, for messages.
+    /// Returns the location of a block, for messages.
     pub fn place(&self, block: &Block) -> String {
         format!("{}:{}", self.path.file_name().unwrap().to_string_lossy(), block.line)
     }
 }
 
 impl Block {
-    /// The commands of a console block: what follows `$ `.
+    /// Returns the commands of a console block: the text after `$ `.
     pub fn commands(&self) -> Vec<&str> {
         self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
     }
 }
 
-/// The package that `command` runs, if it is an example of the repository.
+/// Returns the package that `command` runs, if it is an example of the repository.
 pub fn example_of(command: &str) -> Option<&str> {
     let rest = command.strip_prefix("cargo run --release -p ")?;
     let package = rest.split(' ').next()?;
     package.starts_with("chainrule-example-").then_some(package)
 }
 
-/// `text` without the codes that colour it in a terminal.
+/// Returns `text` without terminal colour codes.
 pub fn plain(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_string();
     first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
 }
 
-/// Whether `line` is as `pattern` says, in which `...` stands for anything.
+/// Returns whether `line` matches `pattern`, in which `...` matches any text.
 fn fits(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split("...");
     let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else { return false };
@@ -133,7 +133,7 @@ fn fits(pattern: &str, line: &str) -> bool {
     true
 }
 
-/// `found` with the lines of `expected` in place of those that fit them.
+/// Returns `found` with matching lines replaced by those of `expected`.
 pub fn as_expected(expected: &str, found: &str) -> String {
     let mut lines: Vec<&str> = found.lines().collect();
     if expected.lines().count() == lines.len() {
@@ -146,8 +146,8 @@ pub fn as_expected(expected: &str, found: &str) -> String {
     lines.join("\n")
 }
 
-/// Compares what blocks have with what they should have. With `UPDATE_GUIDE=1` in the environment the
-/// pages are written anew instead; read the difference before you keep it.
+/// Compares blocks with their expected content. With `UPDATE_GUIDE=1` in the environment the pages are updated instead;
+/// review the difference.
 pub fn compare(page: &Page, found: &[(usize, String)]) -> Vec<String> {
     let wrong = |(index, text): &&(usize, String)| page.blocks[*index].text.trim_end() != text.trim_end();
     let mut wrong: Vec<&(usize, String)> = found.iter().filter(wrong).collect();

@@ -1,14 +1,14 @@
-//! Values as the guide writes them: JSON, with types from the program.
+//! Values in the notation of the guide: JSON, with types from the program.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Type, Value};
 
-/// A value without a type.
+/// Value without a type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Json {
-    /// A number, `true`, `NaN`: one word.
+    /// Number, `true`, `NaN`: one word.
     Word(String),
     /// `[a, b]`
     List(Vec<Json>),
@@ -16,7 +16,7 @@ pub enum Json {
     Record(Vec<(String, Json)>),
 }
 
-/// The values in `text`, with commas between them.
+/// Parses the values in `text`, separated by commas.
 pub fn parse_list(text: &str) -> Vec<Json> {
     let mut rest = text.trim();
     let mut items = Vec::new();
@@ -29,7 +29,7 @@ pub fn parse_list(text: &str) -> Vec<Json> {
     items
 }
 
-/// The value at the start of `text`, and what follows it.
+/// Parses the value at the start of `text`; returns it with the rest.
 fn parse(text: &str) -> (Json, &str) {
     let close = match text.chars().next().unwrap() {
         '[' => ']',
@@ -58,7 +58,7 @@ fn parse(text: &str) -> (Json, &str) {
     (if close == '}' { Json::Record(fields) } else { Json::List(items) }, &rest[1..])
 }
 
-/// `json` as a value of type `ty`.
+/// Converts `json` to a value of type `ty`.
 pub fn typed(ty: &Type, json: &Json) -> Value<f64> {
     match (ty, json) {
         (Type::Double, Json::Word(word)) => Value::Real(word.parse().unwrap_or_else(|_| panic!("{word}"))),
@@ -81,7 +81,7 @@ pub fn typed(ty: &Type, json: &Json) -> Value<f64> {
     }
 }
 
-/// Whether values are equal, numbers up to 1e-12 relative.
+/// Returns whether values are equal, numbers up to 1e-12 relative.
 pub fn close(a: &Value<f64>, b: &Value<f64>) -> bool {
     match (a, b) {
         (Value::Real(a), Value::Real(b)) => {
@@ -94,7 +94,7 @@ pub fn close(a: &Value<f64>, b: &Value<f64>) -> bool {
     }
 }
 
-/// A value as the guide writes it.
+/// Prints a value in the notation of the guide.
 pub fn show(ty: &Type, value: &Value<f64>) -> String {
     match (ty, value) {
         (_, Value::Real(x)) => x.to_string(),

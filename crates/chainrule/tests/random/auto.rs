@@ -1,5 +1,5 @@
-//! Programs at known sizes with loops unrolled always, never, and where that pays: the same values and derivatives within
-//! rounding, the same names and types, the same refusals.
+//! Programs at known sizes with loops unrolled always, never, and where that pays: the same values and derivatives
+//! within rounding, the same names and types, the same refusals.
 
 use crate::case::Case;
 use crate::exact::Exact;
@@ -9,17 +9,18 @@ use chainrule::{Derivation, Function, Type, Unroll, Value};
 use chainrule_ir::generate::Options;
 use chainrule_ir::generate::written;
 
-/// Relative to the largest number.
+/// Tolerance relative to the largest number.
 const TOLERANCE: f64 = 1e-9;
 
-/// Whether `found` is `expected` within rounding. An infinite partial times a zero in memory is NaN where loops are kept.
+/// Returns whether `found` is `expected` within rounding. An infinite partial times a zero in memory is NaN where loops
+/// are kept.
 fn near(found: &[f64], expected: &[f64]) -> bool {
     let scale = expected.iter().filter(|x| x.is_finite()).fold(1.0, |scale: f64, x| scale.max(x.abs()));
     let is_near = |(a, b): (&f64, &f64)| !b.is_finite() || (a - b).abs() <= TOLERANCE * scale;
     found.len() == expected.len() && found.iter().zip(expected).all(is_near)
 }
 
-/// A derivation asked for of a function.
+/// A derivation requested of a function.
 type Request = (&'static str, fn(&Function) -> Derivation);
 
 const REQUESTS: [Request; 6] = [
@@ -31,12 +32,12 @@ const REQUESTS: [Request; 6] = [
     ("by an integer", |f| f.jacobian().by(&["n"])),
 ];
 
-/// Names and types of arguments and results.
+/// Returns names and types of arguments and results.
 fn interface(f: &Function) -> String {
     format!("{:?} {:?} {:?}", f.signature(), f.inputs(), f.outputs())
 }
 
-/// Says whether `Unroll::Auto` unrolled the program.
+/// Compares; returns whether `Unroll::Auto` unrolled the program.
 fn compare(case: &Case) -> Result<bool, String> {
     if Exact::new(&case.ir, &case.args).is_none() {
         return Ok(false);
@@ -56,7 +57,7 @@ fn compare(case: &Case) -> Result<bool, String> {
             let way = format!("{what}, {setting}");
             let (kept, found) = match (&kept, request(f).function()) {
                 (Ok(kept), Ok(found)) => (kept, found),
-                // What cannot be unrolled is told where that was asked for.
+                // A program that cannot be unrolled is reported on request.
                 (_, Err(_)) if setting == "always" && f.unrolled(&[]).is_err() => continue,
                 (Err(kept), Err(found)) if kept.to_string() == found.to_string() => continue,
                 (kept, found) => {
@@ -77,7 +78,7 @@ fn compare(case: &Case) -> Result<bool, String> {
                         return Err(format!("{way}: {found:?}\nwith loops: {kept:?}"));
                     }
                 }
-                // Straight-line code computes what no element of a result needs neither.
+                // Straight-line code may compute values that no element of a result needs.
                 (Err(_), _) => {}
                 (Ok(_), Err(e)) if limited(&e) => {}
                 (Ok(_), Err(e)) => return Err(format!("{way}: {e}")),

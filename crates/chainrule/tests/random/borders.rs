@@ -1,6 +1,6 @@
-//! Programs that read at indices which wrap around, stop at a border, are reflected or stand under a guard, in one and two
-//! dimensions, at extents of none, one, two and more, with offsets beyond the extent. Products of both modes are those of the
-//! evaluator, with the same bits on all backends, however the loops are split.
+//! Programs that read at indices which wrap around, are clamped, reflected or guarded, in one and two dimensions, at
+//! extents of none, one, two and more, with offsets beyond the extent. Products of both modes equal those of the
+//! evaluator, with the same bits on all backends, for any splitting of loops.
 
 use crate::case::Case;
 use crate::compare::products;
@@ -14,7 +14,7 @@ struct Writer<'a, 'u> {
 }
 
 impl Writer<'_, '_> {
-    /// Steps of a stencil on a vector, or a sum over a matrix.
+    /// Writes steps of a stencil on a vector, or a sum over a matrix.
     fn program(mut self) -> Result<Written> {
         let whole = match self.u.int_in_range(0..=4)? {
             0 | 1 => {
@@ -64,7 +64,7 @@ impl Writer<'_, '_> {
         .clone())
     }
 
-    /// An index of `n` elements, from the loop's index `i`.
+    /// Writes an index of `n` elements, from the loop's index `i`.
     fn index(&mut self, i: &str, n: &str) -> Result<String> {
         let c = self.u.int_in_range(0..=9)?.min(self.u.int_in_range(0..=9)?);
         Ok((*self.u.choose(&[

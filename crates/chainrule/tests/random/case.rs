@@ -1,4 +1,4 @@
-//! A random program, read as users' programs are.
+//! Random program, parsed like users' programs.
 
 use super::values::reread;
 use chainrule::{Function, Module, Semantics, Unroll, Value};
@@ -6,25 +6,25 @@ use chainrule_ir as ir;
 use chainrule_ir::generate::written::Written;
 use std::fmt::Display;
 
-/// A program that is read.
+/// Parsed program.
 pub struct Case {
     pub text: String,
-    /// With its loops.
+    /// The function with its loops.
     pub f: Function,
-    /// Under strict semantics.
+    /// The same under strict semantics.
     pub strict: Function,
     pub ir: ir::Function,
     pub args: Vec<Value<f64>>,
 }
 
 impl Case {
-    /// What was written as a function called `f`.
+    /// Parses a generated function called `f`.
     pub fn new(Written { text, args }: Written) -> Result<Option<Self>, String> {
         Self::read("f", text, args)
     }
 
-    /// The function of this name in `text`. `None` where a part of it takes an element that an array cannot have, which is told
-    /// without running it.
+    /// Parses the function of this name in `text`. `None` if a part of it reads an element that an array cannot have,
+    /// which is known without running it.
     pub fn read(name: &str, text: String, args: Vec<Value<f64>>) -> Result<Option<Self>, String> {
         let module = Module::from_text("<random>", &text).map_err(|e| format!("{e}\n{text}"))?;
         let f = match module.function(name) {
@@ -36,7 +36,7 @@ impl Case {
         Ok(Some(Self { text, f, strict, ir, args }))
     }
 
-    /// A failure with the program that shows it.
+    /// Returns a failure message with the program.
     pub fn fails(&self, what: impl Display) -> String {
         format!("{what}\n{}\nat {:?}", self.text, self.args)
     }

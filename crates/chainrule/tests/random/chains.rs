@@ -1,5 +1,5 @@
-//! Programs of loops of one count that take elements of what the others make: at their own index, at others, whole. They become
-//! one where that can be, their arrays share memory where nothing is read any more; values and gradients stay what they are.
+//! Programs of loops with equal counts that read elements of each other's results: at their own index, at others,
+//! whole. They are fused if possible, and dead arrays share memory; values and gradients must not change.
 
 use crate::exact::Exact;
 use crate::support::{reread, run, same};
@@ -10,24 +10,24 @@ use chainrule_rewrite::{Options, check};
 use std::cell::Cell;
 use std::fmt::Write;
 
-/// What a statement makes.
+/// Kind of a statement's result.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Number,
     Vector,
-    /// Of pairs.
+    /// Array of pairs.
     Pairs,
     Matrix,
 }
 
 struct Writer<'a, 'u> {
     u: &'a mut Unstructured<'u>,
-    /// What there is so far, by name.
+    /// Earlier results, by name.
     made: Vec<(String, Kind)>,
 }
 
 impl Writer<'_, '_> {
-    /// A program with arguments, of up to `longest` rows; its value is a number where it is to be `scalar`.
+    /// Writes a program with arguments, of up to `longest` rows; its value is a number if `scalar`.
     fn program(mut self, longest: i64, scalar: bool) -> Result<(String, Vec<Value<f64>>)> {
         let mut text = "let f = fun (x : [n]Double) (a : [n][m]Double) ->\n".to_owned();
         for k in 0..self.u.int_in_range(2..=9)? {
@@ -44,7 +44,7 @@ impl Writer<'_, '_> {
             let _ = writeln!(text, "  let v{k} = {line}");
             self.made.push((format!("v{k}"), kind));
         }
-        // The last ones most of all.
+        // Recent ones preferably.
         let mut parts = Vec::new();
         for _ in 0..self.u.int_in_range(1..=3)? {
             let back = self.u.int_in_range(0..=self.made.len().min(4) - 1)?;
@@ -63,7 +63,7 @@ impl Writer<'_, '_> {
         Ok((text, vec![numbers(n, 1.0).into(), Value::Array(rows)]))
     }
 
-    /// A number in a loop over `i`, inside of one over `j` if `at` is that.
+    /// Writes a number in a loop over `i`, inside of one over `j` if `at` is that.
     fn number(&mut self, at: &str, depth: u32) -> Result<String> {
         if depth == 0 || self.u.is_empty() {
             return self.element(at);
@@ -83,7 +83,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// An element of what there is: at the index of the loop mostly.
+    /// Writes an element of an earlier result, mostly at the index of the loop.
     fn element(&mut self, at: &str) -> Result<String> {
         let row = match self.u.int_in_range(0..=9)? {
             0 => "n - 1 - i",
@@ -91,7 +91,7 @@ impl Writer<'_, '_> {
             2 => "div i 2",
             _ => "i",
         };
-        // The last ones most of all.
+        // Recent ones preferably.
         let all = self.made.len();
         let which = if self.u.ratio(1, 4)? { self.u.int_in_range(0..=all - 1)? } else { all - 1 };
         let (name, kind) = &self.made[which];
@@ -105,7 +105,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The sum of all numbers of what a statement makes.
+/// Writes the sum of all numbers of a statement's result.
 fn total(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Number => name.to_owned(),
@@ -115,7 +115,7 @@ fn total(name: &str, kind: Kind) -> String {
     }
 }
 
-/// A random program with arguments, as [`Writer::program`].
+/// Returns a random program with arguments, as [`Writer::program`].
 fn program(bytes: &[u8], longest: i64, scalar: bool) -> Option<(String, Vec<Value<f64>>)> {
     let made = vec![("x".to_owned(), Kind::Vector), ("a".to_owned(), Kind::Matrix)];
     Writer { u: &mut Unstructured::new(bytes), made }.program(longest, scalar).ok()
@@ -149,7 +149,7 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
             found => return Err(fails(&format!("{found:?} where no bit may change, not {:?}", exact.value))),
         }
         exact.near(&call(&f, &CompileOptions::default())?).map_err(|e| fails(&e))?;
-        // All in reverse.
+        // All in reverse mode.
         let derived = |mode: Mode| {
             let request = Request { parts: vec![Part::Jacobian], by: vec![], mode, checkpoints: None };
             derive(&ir, &request).map_err(|e| fails(&e))

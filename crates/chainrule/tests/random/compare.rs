@@ -1,4 +1,4 @@
-//! Whether all ways to compile and to differentiate a program agree. Tests and fuzzers share it.
+//! Comparison of all ways to compile and to differentiate a program, shared by tests and fuzz targets.
 
 use crate::case::Case;
 use crate::exact::{Exact, ROUNDINGS, TOLERANCE, within};
@@ -12,22 +12,22 @@ use chainrule_runtime::RunError;
 
 type Outcome<T = ()> = Result<T, String>;
 
-/// Whether Chainrule is wrong, not the program.
+/// Returns whether the error is a bug of Chainrule.
 fn is_bug(e: &Error) -> bool {
     matches!(e, Error::Bug(_) | Error::Run(RunError::Bug(_)))
 }
 
-/// Whether a program has a value, and all numbers on the way are finite.
+/// Returns whether a program has a value, with all intermediate numbers finite.
 fn has_value(case: &Case) -> bool {
     Exact::new(&case.ir, &case.args).is_some()
 }
 
-/// Nothing fused, nothing reordered.
+/// Returns options without fusion and reordering.
 fn bit_for_bit() -> CompileOptions {
     CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() }
 }
 
-/// What a function gives, compiled; `None` where Chainrule says that it cannot do that.
+/// Calls a compiled function; `None` for a limitation of Chainrule.
 fn call(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
     match f.compile_with(options).and_then(|f| f.call(args)) {
         Err(e) if limited(&e) => Ok(None),
@@ -39,8 +39,8 @@ fn all_same(a: &[Value<f64>], b: &[Value<f64>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-/// The same bits natively, with the vectors that this machine has and with short ones, in the interpreter, and by Cranelift where
-/// there is one.
+/// Checks for the same bits in native code, with the widest vectors of this machine and with short ones, in the
+/// interpreter, and in Cranelift if available.
 fn on_all(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
     let native = call(way, f, options, args)?;
     let others = [(Backend::Interpreter, None), (Backend::Native, Some(Level::Avx2)), (Backend::Cranelift, None)];
@@ -48,7 +48,7 @@ fn on_all(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]
         let found = call(way, f, &CompileOptions { backend, level, ..*options }, args)?;
         let is_same = match (&native, &found) {
             (Some(a), Some(b)) => all_same(a, b),
-            // Only the interpreter is everywhere.
+            // Only the interpreter is always available.
             (_, None) => native.is_none() || backend != Backend::Interpreter,
             (None, Some(_)) => false,
         };
@@ -59,7 +59,7 @@ fn on_all(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]
     Ok(native)
 }
 
-/// What comes out of every pass of the optimiser is a function.
+/// Checks that the result of every pass of the optimiser is a valid function.
 fn verified(function: &ir::Function) -> Outcome {
     let mut broken = Ok(());
     optimise_watched(function, &Options::default(), &mut |pass, function| {
@@ -70,7 +70,7 @@ fn verified(function: &ir::Function) -> Outcome {
     broken
 }
 
-/// The value: bit for bit where no bit may change, near otherwise, the same on all backends.
+/// Compares the value: bit for bit if no bit may change, near otherwise, the same on all backends.
 pub fn values(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
     let expanded = expand(&case.ir).map_err(|e| fails(format!("{e:?}")))?;
@@ -80,7 +80,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
         return match case.strict.compile_with(&options).and_then(|f| f.call(&case.args)) {
             Err(e) if is_bug(&e) => Err(fails(format!("{e}"))),
             Err(_) => Ok(false),
-            // What nobody needs is not computed, and so does not fail.
+            // Unused values are not computed, and so do not fail.
             Ok(found) => match evaluate(&optimise(&expanded, &exact).0, &mut F64, &case.args) {
                 Ok(expected) if all_same(&found, std::slice::from_ref(&expected)) => Ok(false),
                 expected => {
@@ -98,7 +98,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
     verified(&expanded).map_err(fails)?;
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
     if !exact.smooth && expanded != case.ir {
-        // Derivatives in it are what the mode says: of the square root of an empty sum 0 or NaN.
+        // Derivatives in it depend on the mode: of the square root of an empty sum 0 or NaN.
         return Ok(false);
     }
     let Some(found) = on_all("default", &case.f, &CompileOptions::default(), &case.args).map_err(fails)? else {
@@ -118,8 +118,8 @@ pub fn values(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-/// A program and its derivatives, dense and sparse, have a value or fail by one of their checks: no backend finds an address
-/// outside of its buffer. A value is compared as [`values`] does.
+/// Checks that a program and its derivatives, dense and sparse, have a value or fail by one of their checks: no backend
+/// computes an address outside of its buffer. A value is compared as in [`values`].
 pub fn failures(case: &Case) -> Outcome<bool> {
     let mut functions = vec![("value", case.f.clone()), ("strict", case.strict.clone())];
     for mode in ["forward", "reverse"] {
@@ -148,12 +148,12 @@ pub fn failures(case: &Case) -> Outcome<bool> {
     if evaluate(&case.ir, &mut F64, &case.args).is_ok() { values(case) } else { Ok(true) }
 }
 
-/// By all arguments where none is said.
+/// Builds a request; by all arguments if `by` is empty.
 fn request(part: Part, mode: Mode, by: &[&str]) -> Request {
     Request { parts: vec![part], by: by.iter().map(|name| (*name).into()).collect(), mode, checkpoints: None }
 }
 
-/// Numbers that differ, where `values` have numbers; what has none is left out.
+/// Returns distinct numbers for the numbers of `values`; other arguments are omitted.
 fn directions(types: &[Type], values: &[Value<f64>]) -> Vec<Value<f64>> {
     let mut k = 0;
     let mut next = |_: &f64| {
@@ -163,7 +163,7 @@ fn directions(types: &[Type], values: &[Value<f64>]) -> Vec<Value<f64>> {
     types.iter().zip(values).filter(|(ty, _)| ty.has_double()).map(|(_, v)| v.map(&mut next)).collect()
 }
 
-/// What is asked for in all ways is near to what forward mode gives in the evaluator.
+/// Checks that the request in all ways is near the result of forward mode in the evaluator.
 fn in_all_ways(
     case: &Case,
     part: Part,
@@ -206,7 +206,7 @@ fn in_all_ways(
     Ok(Some(exact))
 }
 
-/// Jacobians and products with them.
+/// Compares Jacobians and products with them.
 pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
@@ -241,7 +241,7 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
             return Err(fails(format!("vjp: number {column} is {found}, not {sum}")));
         }
     }
-    // What no bit of may change.
+    // Results of which no bit may change.
     let reverse =
         derive(&case.ir, &request(Part::Jacobian, Mode::Reverse, &[])).map_err(|e| fails(format!("{e:?}")))?;
     let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
@@ -254,10 +254,10 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     }
 }
 
-/// Hessians, their diagonals, and products with them.
+/// Compares Hessians, their diagonals, and products with them.
 pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
-    // A derivative may leave out what the value needs, and fail where there is none or not.
+    // A derivative may omit computations that the value needs, and may fail differently.
     if !has_value(case) {
         return Ok(false);
     }
@@ -276,8 +276,8 @@ pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-/// Values with products with Jacobians, of programs on long arrays: compiled they are those of the evaluator, and those of one mode fit those
-/// of the other: `w (J v) = (w J) v`.
+/// Compares values with products with Jacobians, of programs on long arrays: compiled they equal those of the
+/// evaluator, and those of one mode match those of the other: `w (J v) = (w J) v`.
 pub fn products(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
@@ -303,7 +303,7 @@ pub fn products(case: &Case) -> Outcome<bool> {
     let forward = product(Part::Jvp, Mode::Forward, case.f.jvp(), &along).map_err(fails)?;
     let reverse = product(Part::Vjp, Mode::Reverse, case.f.vjp(), &against).map_err(fails)?;
     let (Some(forward), Some(reverse)) = (forward, reverse) else { return Ok(false) };
-    // Behind the value.
+    // After the value.
     let n_values = exact.value.reals().len();
     let terms = |a: &[Value<f64>], b: &Value<f64>| -> Vec<f64> {
         doubles(a).iter().zip(b.reals().into_iter().skip(n_values)).map(|(a, b)| a * b).collect()
@@ -322,7 +322,7 @@ pub fn products(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-/// A number, or an array of them.
+/// Returns whether the type is a number, or an array of them.
 fn is_array_of_doubles(ty: &Type) -> bool {
     match ty {
         Type::Array(_, element) => is_array_of_doubles(element),
@@ -330,7 +330,8 @@ fn is_array_of_doubles(ty: &Type) -> bool {
     }
 }
 
-/// The sparse Jacobian of an array, or the Hessian of a number by one argument, is the dense one with its zeros left out.
+/// Checks that the sparse Jacobian of an array, or the Hessian of a number by one argument, is the dense one without
+/// its zeros.
 pub fn sparse_derivatives(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
     let (ir, scalar) = (&case.ir, *case.ir.result_type() == Type::Double);
@@ -362,7 +363,7 @@ pub fn sparse_derivatives(case: &Case) -> Outcome<bool> {
     for ((row, column, ..), x) in at.pattern().coo().iter().zip(at.values()) {
         rows[*row][*column] += x;
     }
-    // By argument, and of each row by row.
+    // By argument, and row by row within each.
     let mut begin = 0;
     let mut flat = Vec::new();
     for count in counts {
@@ -373,8 +374,8 @@ pub fn sparse_derivatives(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-/// The extents of the array that each column of an argument is; those of arrays in an array that has no elements are what `size`
-/// says.
+/// Collects the extents of the array for each column of an argument; those of arrays in an empty array come from
+/// `size`.
 fn extents(ty: &Type, value: &Value<f64>, size: &dyn Fn(&Size) -> usize, outer: &[usize], all: &mut Vec<Vec<usize>>) {
     match (ty, value) {
         (Type::Array(_, element), Value::Array(parts)) => {
@@ -391,7 +392,7 @@ fn extents(ty: &Type, value: &Value<f64>, size: &dyn Fn(&Size) -> usize, outer: 
     }
 }
 
-/// The same for arrays in an array that has no elements.
+/// Does the same for arrays in an empty array.
 fn empty(ty: &Type, size: &dyn Fn(&Size) -> usize, outer: Vec<usize>, all: &mut Vec<Vec<usize>>) {
     match ty {
         Type::Array(n, element) => empty(element, size, [&outer[..], &[size(n)]].concat(), all),
@@ -400,7 +401,7 @@ fn empty(ty: &Type, size: &dyn Fn(&Size) -> usize, outer: Vec<usize>, all: &mut 
     }
 }
 
-/// Many points at once are what they are one by one, and so is what was saved and loaded.
+/// Checks that batches equal single points, and so does a saved and loaded function.
 pub fn batches(case: &Case) -> Outcome<bool> {
     let fails = |e: String| case.fails(e);
     let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();

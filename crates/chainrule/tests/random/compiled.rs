@@ -1,5 +1,5 @@
-//! Programs in F~ and their derivatives as C and as Rust, compiled, bit for bit with the interpreter: as they stand, and after the
-//! optimiser.
+//! Programs in F~ and their derivatives as compiled C and Rust, bit for bit equal to the interpreter: before and after
+//! the optimiser.
 
 use crate::support::program;
 use arbitrary::Unstructured;
@@ -17,13 +17,14 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
 
-// Compiling kernels and running them, as the tests of the backends do.
+// Compiles and runs kernels, as in the tests of the backends.
 #[path = "../../../c/tests/support/mod.rs"]
 mod c;
 #[path = "../../../rust/tests/support/mod.rs"]
 mod rust;
 
-/// The case of `function`, if it can be lowered and the interpreter takes the arguments; its kernel as `changed`.
+/// Returns the case of `function`, if it can be lowered and the interpreter accepts the arguments; its kernel
+/// transformed by `changed`.
 fn case(function: &Function, args: &[Value<f64>], changed: fn(&Kernel) -> Kernel) -> Option<Case> {
     let kernel = changed(&lower_function(function).ok()?);
     let sizes = bind_sizes(function, args).ok()?;
@@ -37,7 +38,7 @@ fn case(function: &Function, args: &[Value<f64>], changed: fn(&Kernel) -> Kernel
     }
 }
 
-/// The program and its Jacobian, without the derivatives in them.
+/// Returns the program and its Jacobian, with derivatives expanded.
 fn functions(function: &Function) -> Vec<Function> {
     let mut functions = vec![function.clone()];
     if function.result_type().has_double() {
@@ -48,7 +49,7 @@ fn functions(function: &Function) -> Vec<Function> {
     functions.iter().filter_map(|f| expand(f).ok()).collect()
 }
 
-/// So many random byte strings.
+/// Returns random byte strings.
 fn bytes(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Default::default() };
     let mut runner = TestRunner::new(config);
@@ -89,7 +90,7 @@ fn optimised_programs_compute_the_same_in_c_and_in_rust() {
     }
 }
 
-/// With arrays that have no element, so that loops do not run around what they guard.
+/// With empty arrays, so that guards around loops that do not run are tested.
 #[test]
 fn optimised_programs_in_c_touch_no_other_memory() {
     let Some(cc) = sanitizing_compiler() else { return };

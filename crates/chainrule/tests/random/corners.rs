@@ -1,10 +1,10 @@
-//! Where random points do not come by: zeros and signs under powers, ties, branches not taken. Derivatives by hand,
-//! found with loops, without them by every strategy, and as the derivative of a derivative.
+//! Corner cases that random points miss: zeros and signs under powers, ties, branches not taken. Derivatives by hand,
+//! computed with loops, without them by every strategy, and as the derivative of a derivative.
 
 use crate::support::doubles;
 use chainrule::{Function, Module, STRATEGIES};
 
-/// A number that is not looked at: the derivative does not exist.
+/// Number that is not compared: the derivative does not exist.
 const ANY: f64 = f64::NAN;
 
 struct Corner {
@@ -115,8 +115,7 @@ fn corners_have_the_derivatives_that_they_have_by_hand() {
 
 #[test]
 fn the_second_derivative_of_a_sum_of_loops_is_that_by_hand() {
-    // Reverse mode keeps pairs of numbers of each step, which are put together in arrays that take the place of those they come
-    // from.
+    // Reverse mode keeps pairs of numbers of each step, which are combined in arrays that replace their sources.
     let text =
         "let f = fun (x : [n]Double) (m : Card) -> sum m (fun j -> ifold (fun c q -> 0.5 * c + tanh x[0]) 1.0 3)";
     let f = Module::from_text("<corner>", text).and_then(|module| module.function("f")).unwrap();

@@ -1,43 +1,43 @@
-//! What programs compute, and how much of it rounding may change: no test is right about digits that a program loses.
+//! Exact results of programs, and their sensitivity to rounding: no test compares digits that a program loses.
 
 use crate::values::doubles;
 use chainrule::Value;
 use chainrule_ir::{self as ir, evaluate};
 use chainrule_ops::{Algebra, Big, F64, Op, Precise, Type, partial};
 
-/// Relative to the largest number: programs are tame.
+/// Tolerance relative to the largest number: programs are tame.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// How much more than the evaluator in doubles anything may lose to rounding.
+/// Maximum ratio of a rounding error to that of the evaluator in doubles.
 pub const ROUNDINGS: f64 = 100.0;
 
 /// A few roundings.
 const NUDGE: f64 = 4.0 * f64::EPSILON;
 
-/// A NaN is not within anything.
+/// Returns whether a difference is within a bound; NaN is not.
 pub fn within(off: f64, most: f64) -> bool {
     off.abs() <= most
 }
 
-/// What a program means, in doubles; in extended precision where that is asked.
+/// Reference result of a program, in doubles; in extended precision on request.
 pub struct Exact {
     function: ir::Function,
     args: Vec<Value<f64>>,
     pub value: Value<f64>,
-    /// Whether all operators came where their derivatives are finite.
+    /// Whether all operators had finite derivatives at their arguments.
     pub smooth: bool,
 }
 
 impl Exact {
-    /// `None` where there is no value, or some number on the way is not finite: then there is none as a program on real numbers,
-    /// in which `x / x` is 1.
+    /// Returns `None` if there is no value, or an intermediate number is not finite: then the program has no value on
+    /// real numbers, in which `x / x` is 1.
     pub fn new(function: &ir::Function, args: &[Value<f64>]) -> Option<Self> {
         let (value, Watched { largest, smooth }) = seen(function, args)?;
         largest.is_finite().then(|| Self { function: function.clone(), args: args.to_vec(), value, smooth })
     }
 
-    /// Whether all numbers are those of the program, but for rounding. What is far from them is compared with those in extended
-    /// precision: a program in which the evaluator in doubles loses many digits is let lose some more.
+    /// Checks that all numbers equal those of the program up to rounding. Numbers that are far off are compared with
+    /// those in extended precision: if the evaluator in doubles loses many digits, a larger loss is accepted.
     pub fn near(&self, found: &[Value<f64>]) -> Result<(), String> {
         let (found, doubles) = (doubles(found), doubles(std::slice::from_ref(&self.value)));
         if found.len() != doubles.len() {
@@ -55,8 +55,8 @@ impl Exact {
         }
     }
 
-    /// The numbers in extended precision, and how far those in doubles are from them at most, or move where arguments and results
-    /// of operations move by a few roundings: a loop that is chaotic may end where it should by chance.
+    /// Returns the numbers in extended precision, and the maximum error of those in doubles, or their change if
+    /// arguments and results of operations are perturbed by a few roundings: a chaotic loop may be accurate by chance.
     pub fn precisely(&self) -> Result<(Vec<f64>, f64), String> {
         let mut precise = Precise::new();
         let args: Vec<_> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| precise.from_f64(*x))).collect();
@@ -73,24 +73,24 @@ impl Exact {
     }
 }
 
-/// How far `values` are from `exact` at most, or from what they are where every operation rounds otherwise.
+/// Returns the maximum difference of `values` from `exact`, or from `moved`, in which every operation rounds otherwise.
 pub fn lost(values: &[f64], moved: &[f64], exact: &[f64]) -> f64 {
     let off = values.iter().zip(moved).zip(exact).map(|((x, moved), exact)| (x - exact).abs().max((x - moved).abs()));
     off.fold(0.0, f64::max)
 }
 
-/// The value of a program in doubles, and what was seen on the way.
+/// Returns the value of a program in doubles, with observations.
 pub fn seen(function: &ir::Function, args: &[Value<f64>]) -> Option<(Value<f64>, Watched)> {
     let mut watched = Watched { largest: 0.0, smooth: true };
     let value = evaluate(function, &mut watched, args).ok()?;
     Some((value, watched))
 }
 
-/// Doubles, with an eye on what comes by.
+/// Algebra of doubles with observations.
 pub struct Watched {
-    /// The largest number; a NaN is infinite.
+    /// Largest number; infinite for NaN.
     pub largest: f64,
-    /// Whether all operators came where their derivatives are finite.
+    /// Whether all operators had finite derivatives at their arguments.
     pub smooth: bool,
 }
 
@@ -119,29 +119,29 @@ impl Algebra for Watched {
     }
 }
 
-/// Doubles in which whatever rounds is off by up to a few roundings more, up or down, by chance.
+/// Algebra of doubles in which rounding operations have a random additional error of a few roundings.
 pub struct Shaken(u64);
 
 impl Shaken {
-    /// The most that is lost in several samples: one of them may happen to move next to nothing the one number that matters.
+    /// Returns the maximum loss in several samples: a single one may leave the relevant number almost unchanged.
     pub fn most(mut lost: impl FnMut(Self) -> Result<f64, String>) -> Result<f64, String> {
         (0..4).try_fold(0.0, |most: f64, sample| Ok(most.max(lost(Self(sample))?)))
     }
 
-    /// `x`, off by a few roundings.
+    /// Returns `x`, perturbed by a few roundings.
     pub fn moved(&mut self, x: f64) -> f64 {
         // A linear congruential generator: Knuth's MMIX.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         x * (1.0 + NUDGE * ((self.0 >> 32) as f64 / 2f64.powi(31) - 1.0))
     }
 
-    /// The same of a constant: what is no integer may be the result of operations on numbers alone, made when the graph was.
+    /// Does the same for a constant: if it is not an integer, it may be the result of constant folding.
     fn moved_constant(&mut self, c: f64) -> f64 {
         if c.fract() == 0.0 { c } else { self.moved(c) }
     }
 }
 
-/// Extended precision in which constants that may have been rounded are off by a few roundings of doubles.
+/// Extended precision in which constants that may have been rounded are perturbed by a few roundings of doubles.
 pub struct RoundedConstants<'a>(pub &'a mut Precise, pub Shaken);
 
 impl Algebra for RoundedConstants<'_> {
@@ -160,7 +160,7 @@ impl Algebra for RoundedConstants<'_> {
     }
 }
 
-/// What gives one of its arguments, an integer or a truth value does not round.
+/// Returns whether an operator rounds: not if it returns an argument, an integer or a truth value.
 fn rounds(op: Op) -> bool {
     use Op::{Abs, Ceil, Floor, Max, Min, Neg, Quot, Select, Sign};
     op.row().result == Type::Num && !matches!(op, Abs | Ceil | Floor | Max | Min | Neg | Quot | Select | Sign)

@@ -1,5 +1,5 @@
-//! Functions made in Rust, with derivatives inside, conditions and users' functions: against differences of differences
-//! of their steps in extended precision, and against the library's own check.
+//! Functions built in Rust, with derivatives inside, conditions and users' functions: against repeated differences of
+//! their steps in extended precision, and against the library's own check.
 
 use crate::exact::{ROUNDINGS, RoundedConstants, Shaken, TOLERANCE, lost, within};
 use crate::support::{limited, run};
@@ -30,27 +30,28 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// Step widths: the quotients of quotients of quotients keep 15 digits of 115.
+/// Step widths: triple difference quotients keep 15 digits of 115.
 const WIDTH: f64 = 1e-25;
 
-/// What a number of a few operations loses, relative to it, unless it loses digits.
+/// Relative rounding error of a few operations without cancellation.
 const FEW_ROUNDINGS: f64 = 1e-14;
 
-/// Far below what doubles lose, far above what 115 digits do.
+/// Far below the error of doubles, far above that of 115 digits.
 const NOTHING: f64 = 1e-30;
 
-/// The values of places, computed by their steps alone.
+/// Values of places, computed by their steps alone.
 struct Reference<'a> {
     steps: &'a [Step],
     ctx: &'a mut Precise,
-    /// Whether a step came where its operator is not differentiable, or where a comparison is nearly a tie; or numbers alone lose
+    /// Whether an operator is not differentiable at its arguments, or a comparison is nearly a tie; or constants, which
+    /// graphs fold in doubles, lose digits.
     /// digits, which graphs compute in doubles once and for all.
     rough: bool,
 }
 
 impl Reference<'_> {
     fn apply(&mut self, op: Op, args: &[Big]) -> Big {
-        // What is next to nothing is a zero, of which 115 digits and differences leave something.
+        // A tiny number is a zero up to the error of 115 digits and differences.
         let exact = args.iter().map(|x| self.ctx.as_f64(x));
         let doubles: Vec<f64> = exact.map(|x| if x.abs() < NOTHING { 0.0 } else { x }).collect();
         self.rough |= !(op.row().domain.contains)(&doubles) || doubles.iter().any(|x| x.abs() > 1e3);
@@ -65,7 +66,7 @@ impl Reference<'_> {
         self.ctx.apply(op, args)
     }
 
-    /// Where doubles may be on the other side of a jump.
+    /// Returns whether doubles may be on the other side of a discontinuity.
     fn is_nearly_an_integer(&self, x: &Big) -> bool {
         let x = self.ctx.as_f64(x);
         (x - x.round()).abs() < 1e-12
@@ -76,10 +77,10 @@ impl Reference<'_> {
         self.ctx.as_f64(&difference).abs() < 1e-12
     }
 
-    /// The values of inputs and of the first `n` steps.
+    /// Returns the values of inputs and of the first `n` steps.
     fn values(&mut self, point: &[Big], n: usize) -> Vec<Big> {
         let mut values = point.to_vec();
-        // What depends on no input, in doubles.
+        // Values that depend on no input, in doubles.
         let mut numbers: Vec<Option<f64>> = vec![None; point.len()];
         for step in &self.steps[..n] {
             let number = match step {
@@ -138,14 +139,14 @@ impl Reference<'_> {
     }
 }
 
-/// Random steps; what is not differentiable at the point is mostly not taken.
+/// Returns random steps, most of which are differentiable at the point.
 fn steps(u: &mut Unstructured<'_>, derivatives: bool) -> arbitrary::Result<Steps> {
-    // No multiples of anything: equal values are equal for a reason.
+    // Values without a common divisor, so that no two are equal by coincidence.
     let mut point = Vec::new();
     for k in 0..INPUTS {
         point.push(f64::from(u.int_in_range(-2000i32..=2000)?) / 1024.0 + 1e-3 * (k as f64 + 0.618));
     }
-    // Less exact in extended precision than quotients of quotients ask for; programs in F~ have them.
+    // Less accurate in extended precision than repeated difference quotients require; programs in F~ contain them.
     let inexact = [Op::Lgamma, Op::Digamma, Op::Erf];
     let rows: Vec<_> = ROWS
         .iter()
@@ -182,7 +183,7 @@ fn steps(u: &mut Unstructured<'_>, derivatives: bool) -> arbitrary::Result<Steps
     Ok(all)
 }
 
-/// The function whose results are the last steps.
+/// Returns the function whose results are the last steps.
 fn function(steps: &Steps) -> Result<Function, String> {
     let x = vars("x", INPUTS);
     let plain = UserFunction::new("mine", 2, |x| x[0] * x[1] + x[0].sin());
@@ -203,7 +204,7 @@ fn function(steps: &Steps) -> Result<Function, String> {
     Function::new("random", &x, &last).map_err(|e| e.to_string())
 }
 
-/// How much rounding may change of what `f` computes: by itself, whatever it should compute.
+/// Returns the rounding error of `f` itself, independent of its expected values.
 fn may_lose(f: &Function, point: &[f64]) -> Result<f64, String> {
     let inputs = [point.to_vec()];
     let values = results_in(f, &mut F64, &inputs).map_err(|e| e.to_string())?.concat();
@@ -214,8 +215,8 @@ fn may_lose(f: &Function, point: &[f64]) -> Result<f64, String> {
     Ok(ROUNDINGS * most)
 }
 
-/// Whether `f` computes `expected`, in doubles, and in extended precision, where rounding excuses nothing, unless it calls users'
-/// functions. What doubles may lose is what they do where every operation rounds otherwise.
+/// Checks that `f` computes `expected`, in doubles, and in extended precision, in which rounding is no excuse, unless
+/// it calls users' functions. The allowed error in doubles is their change if every operation rounds otherwise.
 fn computes(way: &str, f: &Function, steps: &Steps, expected: &[f64], ctx: &mut Precise) -> Result<(), String> {
     let point = steps.point.as_slice();
     let exactly = !steps.steps.iter().any(|step| matches!(step, Step::User(_)));
@@ -245,7 +246,7 @@ fn computes(way: &str, f: &Function, steps: &Steps, expected: &[f64], ctx: &mut 
     Ok(())
 }
 
-/// Value and Jacobian against differences of the steps.
+/// Compares value and Jacobian with differences of the steps.
 fn compare(steps: &Steps, ctx: &mut Precise) -> Result<bool, String> {
     let n = steps.steps.len();
     let point: Vec<Big> = steps.point.iter().map(|x| ctx.from_f64(*x)).collect();
@@ -298,13 +299,13 @@ fn derivatives_inside_functions_are_differentiated_again() {
     test(22, 600, 110, true);
 }
 
-/// The library's own check agrees, at the point.
+/// Checks that the library's own check agrees, at the point.
 #[test]
 fn the_check_of_the_library_finds_no_fault() {
     let worst = Cell::new(0.0f64);
     run(23, 300, 60, 400, |bytes| {
         let Ok(mut steps) = steps(&mut Unstructured::new(bytes), true) else { return Ok(false) };
-        // Callbacks know doubles only.
+        // Callbacks support only doubles.
         steps.steps.iter_mut().for_each(|step| {
             if let Step::User([x, y]) = *step {
                 *step = Step::Apply(Op::Hypot, vec![x, y]);
@@ -315,7 +316,7 @@ fn the_check_of_the_library_finds_no_fault() {
         let mut reference = Reference { steps: &steps.steps, ctx: &mut ctx, rough: false };
         let values = reference.values(&point, steps.steps.len());
         let vanishes = |value: &Big| reference.ctx.as_f64(value).abs() < NOTHING;
-        // Errors are relative to derivatives and values, where there are any.
+        // Errors are relative to derivatives and values, if they are nonzero.
         if reference.rough || values[values.len() - 2..].iter().all(vanishes) {
             return Ok(false);
         }

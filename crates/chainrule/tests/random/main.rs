@@ -1,8 +1,8 @@
-//! Random programs from end to end, and their derivatives in every way there is to them.
+//! Random programs, end to end, and their derivatives in all ways to compute them.
 //!
-//! Programs come from the library's generators, failures shrink, seeds are fixed. To look further, run with
+//! Programs come from the library's generators, failures shrink, seeds are fixed. For a longer run, set
 //! `CHAINRULE_RANDOM_SEED=n` (added to every seed) and `CHAINRULE_RANDOM_CASES=k` (k times as many programs);
-//! `CHAINRULE_RANDOM_SHRINKS=k` has what fails tried k times to be made smaller, not 5000.
+//! `CHAINRULE_RANDOM_SHRINKS=k` limits the attempts to shrink a failure to k instead of 5000.
 //!
 //! | module | compares |
 //! | --- | --- |
@@ -10,11 +10,11 @@
 //! | `programs` | programs in F~: interpreter, reference evaluator, forward mode, differences |
 //! | `strategies` | the same unrolled: every strategy, products with vectors, Hessians, patterns |
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
-//! | `corners` | derivatives by hand where random points do not come by |
-//! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
-//! | `borders` | indices that wrap around, stop at borders, are reflected or guarded |
-//! | `scatters` | stencils and elements by index, whose gradients add where others add |
-//! | `written` | programs as people write them, in every way to compile and differentiate them |
+//! | `corners` | derivatives by hand in corner cases that random points miss |
+//! | `chains` | loops that read elements of each other's results: optimised and not, values and derivatives |
+//! | `borders` | indices that wrap around, are clamped, reflected or guarded |
+//! | `scatters` | stencils and elements by index, whose gradients accumulate in shared elements |
+//! | `written` | realistic programs, in every way to compile and differentiate them |
 //! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
 
 #![allow(clippy::unwrap_used)] // helpers of tests

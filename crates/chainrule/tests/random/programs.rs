@@ -1,4 +1,4 @@
-//! Programs in F~: printed, read, differentiated with their loops, run.
+//! Programs in F~: printed, parsed, differentiated with their loops, run.
 
 use crate::case::Case;
 use crate::exact::{Exact, seen};
@@ -11,16 +11,16 @@ use chainrule_ops::{F64, Precise};
 use chainrule_runtime::RunError;
 use std::cell::RefCell;
 
-/// Of larger numbers a quotient of differences may have no digit left: steps are 2^-100, digits 115.
+/// Maximum number: larger ones may leave no digit in a difference quotient: steps are 2^-100, digits 115.
 const LARGEST: f64 = 1e30;
 
-/// Runs `function`, under strict semantics, as native code, where the machine has it, and in the reference evaluator, which must
-/// agree bit for bit, products not fused: in values, and in whether there is one. So must code without checks of indices where there
-/// is a value. Says whether both have one; a program that cannot be lowered has none.
+/// Runs `function`, under strict semantics, as native code, if the machine supports it, and in the reference evaluator,
+/// which must agree bit for bit, without fused products: in values, and in their existence. So must code without checks
+/// of indices if there is a value. Returns whether there is one; a program that cannot be lowered has none.
 #[allow(unsafe_code)]
 fn agree(function: &Function, ir: &chainrule_ir::Function, args: &[Value<f64>]) -> Result<bool, String> {
     let expanded = chainrule_autodiff::expand(ir).map_err(|e| e.to_string())?;
-    // Bit for bit: nothing fused, nothing reordered.
+    // Bit for bit: no fusion, no reordering.
     let unfused =
         CompileOptions { fuse: Some(false), rewrite: Rewrite::Off, sequential: true, ..CompileOptions::default() };
     let compiled = match function.compile_with(&unfused) {
@@ -55,9 +55,9 @@ fn code_runs_what_the_evaluator_means() {
     });
 }
 
-/// The Jacobian of a program in the interpreter, in the evaluator, and by differences in extended precision. The
-/// derived program, too, is evaluated in extended precision, so that rounding excuses nothing. Where the program is not
-/// `smooth`, differences tell nothing at kinks, and an infinite partial times zero is NaN.
+/// Compares the Jacobian of a program in the interpreter, in the evaluator, and by differences in extended precision.
+/// The derived program, too, is evaluated in extended precision, so that rounding is no excuse. If the program is not
+/// `smooth`, differences are meaningless at kinks, and an infinite partial times zero is NaN.
 fn compare(p: &Case, precise: &mut Precise, smooth: bool) -> Result<bool, String> {
     let value = match seen(&p.ir, &p.args) {
         Some((value, seen)) if p.ir.result_type().has_double() && (smooth || seen.largest <= LARGEST) => value,
@@ -77,7 +77,7 @@ fn compare(p: &Case, precise: &mut Precise, smooth: bool) -> Result<bool, String
     let Ok(found) = evaluate(&ir, precise, &with_doubles(&p.args, &exact)) else { return Ok(false) };
     let found: Vec<f64> = doubles(&[found]).iter().map(|x| precise.as_f64(x)).collect();
     if smooth {
-        // Compiled as one does who says nothing: optimised, with scalar regions, in lanes.
+        // Compiled with default options: optimised, with scalar regions, in lanes.
         let compiled = derived(&p.f)?.compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
         match Exact::new(&ir, &p.args) {
             Some(exact) => exact.near(&compiled).map_err(|e| format!("as compiled: {e}\n{text}"))?,
@@ -90,7 +90,7 @@ fn compare(p: &Case, precise: &mut Precise, smooth: bool) -> Result<bool, String
     for (column, slopes) in expected.iter().enumerate() {
         for (row, slope) in slopes.iter().enumerate() {
             let element = found[row][column];
-            // Some partials hold constants that are rounded to doubles.
+            // Some partials contain constants that are rounded to doubles.
             let close = (element - slope.value).abs() <= 1e-11 * (1.0 + slope.value.abs());
             if (smooth || (slope.smooth && !element.is_nan())) && !close {
                 return Err(format!("d{row}/d{column} is {element:e}, by differences {:e}\n{text}", slope.value));

@@ -1,6 +1,6 @@
-//! Programs whose gradients add to elements that other iterations add to as well: stencils, convolutions, elements taken by
-//! indices that are data. Products of both modes are those of the evaluator, with the same bits on all backends, whether the loops
-//! run in lanes, in pieces, or in order.
+//! Programs whose gradients add to elements shared between iterations: stencils, convolutions, elements by indices from
+//! data. Products of both modes equal those of the evaluator, with the same bits on all backends, for loops in lanes,
+//! in pieces, or in order.
 
 use crate::case::Case;
 use crate::compare::products;
@@ -13,7 +13,7 @@ struct Writer<'a, 'u> {
     u: &'a mut Unstructured<'u>,
 }
 
-/// What is in scope: the index of rows, those of columns and of the window, if there are any.
+/// Variables in scope: the index of rows, those of columns and of the window, if there are any.
 #[derive(Clone, Copy)]
 struct Scope {
     column: bool,
@@ -21,7 +21,7 @@ struct Scope {
 }
 
 impl Writer<'_, '_> {
-    /// A sum over rows, or an array of them, of a program on vectors, a matrix, weights and indices.
+    /// Writes a sum over rows, or an array of them, of a program on vectors, a matrix, weights and indices.
     fn program(mut self) -> Result<Written> {
         let scope = Scope { column: false, window: false };
         let term = match self.u.int_in_range(0..=2)? {
@@ -90,7 +90,7 @@ impl Writer<'_, '_> {
             1 => "n - 1 - i".to_owned(),
             2 => "div i 2".to_owned(),
             3 => "at[i + 1]".to_owned(),
-            // One that all iterations add to, and that is not there where there are none.
+            // An element shared by all iterations, which does not exist if there are none.
             4 => "n - 4".to_owned(),
             _ => beside("i", self.u)?,
         };
@@ -111,8 +111,8 @@ fn what_is_added_to_elements_of_others_is_what_the_evaluator_adds() {
     });
 }
 
-/// Iterations of the inner loop add to one element after a loop of their own, several of them at once: each adds to what the one
-/// before has written.
+/// Iterations of the inner loop add to one element after their own inner loop, several at once: each must add to the
+/// result of the previous one.
 #[test]
 fn iterations_at_once_add_to_what_those_before_have_written() {
     let numbers = |n: i64, from: f64| (0..n).map(|i| (from + 1.7 * i as f64).sin()).collect::<Vec<_>>();

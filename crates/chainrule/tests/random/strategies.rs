@@ -16,23 +16,23 @@ const TOLERANCE: f64 = 1e-10;
 
 type Matrix = Vec<Vec<f64>>;
 
-/// An unrolled program.
+/// Unrolled program.
 struct Straight {
     function: Function,
-    /// The arguments that are left.
+    /// Remaining arguments.
     args: Vec<Value<f64>>,
-    /// Numbers of doubles of each field of the arguments, in their order.
+    /// Numbers of doubles of each field of the arguments, in order.
     counts: Vec<usize>,
-    /// One list an argument.
+    /// One list per argument.
     inputs: Vec<Vec<f64>>,
-    /// The places of its arguments' and results' elements in those of the program.
+    /// Positions of its arguments' and results' elements in those of the program.
     columns: Vec<usize>,
     rows: Vec<usize>,
     /// The lengths of its results.
     results: Vec<usize>,
 }
 
-/// `None` where the program cannot be unrolled: it has integer arrays, or results that are no doubles.
+/// Returns `None` if the program cannot be unrolled: it has integer arrays, or results that are not doubles.
 fn straight(p: &Case, result: &Value<f64>) -> Result<Option<Straight>, String> {
     let Some(sizes) = p.sizes() else { return Ok(None) };
     let function = match p.f.unrolled(&sizes) {
@@ -58,7 +58,7 @@ fn eval(function: &Function, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, Strin
 }
 
 impl Straight {
-    /// The rows and columns of a block of the Jacobian, in the program's order.
+    /// Returns the rows and columns of a block of the Jacobian, in the program's order.
     fn blocks(&self) -> Vec<(Vec<usize>, Vec<usize>)> {
         let split = |lengths: Vec<usize>, places: &[usize]| -> Vec<Vec<usize>> {
             let mut rest = places.iter().copied();
@@ -69,7 +69,7 @@ impl Straight {
         rows.iter().flat_map(|r| columns.iter().map(|c| (r.clone(), c.clone()))).collect()
     }
 
-    /// What `derivation`, a dense Jacobian, gives; and no program of it was rejected on the way.
+    /// Returns the result of `derivation`, a dense Jacobian; checks that none of its programs was rejected.
     fn jacobian(&self, derivation: &Derivation) -> Result<Matrix, String> {
         let derived = derivation.explain().map_err(|e| e.to_string())?;
         if let Some(report) = derived.reports.iter().find(|report| rejected(report)) {
@@ -83,7 +83,7 @@ impl Straight {
         function.compile().and_then(|f| f.call(&self.args)).map_err(|e| e.to_string())
     }
 
-    /// The sparse Jacobian, zeros filled in.
+    /// Returns the sparse Jacobian with zeros filled in.
     fn sparse(&self) -> Result<Matrix, String> {
         let derived = self.function.jacobian().sparse().function().map_err(|e| e.to_string())?;
         let found = eval(&derived, &self.inputs)?;
@@ -112,18 +112,18 @@ fn close(way: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
     Err(format!("{way}: {found:?} is not {expected:?}"))
 }
 
-/// Numbers that depend on the place.
+/// Returns numbers that depend on the position.
 fn direction(n: usize) -> Vec<f64> {
     (0..n).map(|k| ((k * 7 + 3) % 11) as f64 / 4.0 - 1.25).collect()
 }
 
-/// `values` in the order of `places`, cut into lists of these lengths.
+/// Returns `values` in the order of `places`, cut into lists of these lengths.
 fn cut(values: &[f64], places: &[usize], lengths: impl Iterator<Item = usize>) -> Vec<Vec<f64>> {
     let mut rest = places.iter().map(|place| values[*place]);
     lengths.map(|n| rest.by_ref().take(n).collect()).collect()
 }
 
-/// The inverse of `cut`.
+/// Returns the inverse of `cut`.
 fn join(lists: &[Vec<f64>], places: &[usize]) -> Result<Vec<f64>, String> {
     let flat = lists.concat();
     if flat.len() != places.len() {
@@ -142,13 +142,13 @@ fn transposed_times(matrix: &Matrix, w: &[f64], n: usize) -> Vec<f64> {
     (0..n).map(|c| matrix.iter().zip(w).map(|(row, b)| row[c] * b).sum()).collect()
 }
 
-/// The Jacobian with loops, and everything that can be had without them.
+/// Compares the Jacobian with loops with everything that is available without them.
 pub fn compare(p: &Case) -> Result<bool, String> {
-    // Where a number on the way is infinite, a product of it with zero is what one takes it for.
+    // If an intermediate number is infinite, its product with zero depends on the interpretation.
     if Exact::new(&p.ir, &p.args).is_none() {
         return Ok(false);
     }
-    // Loops that run too long for their bound have no value, sizes that depend on data cannot be lowered.
+    // Loops that exceed their bound have no value, sizes that depend on data cannot be lowered.
     let Ok(value) = p.f.compile().and_then(|f| f.call(&p.args)) else { return Ok(false) };
     let expected = doubles(&value);
     let n = doubles(&p.args).len();
@@ -158,7 +158,7 @@ pub fn compare(p: &Case) -> Result<bool, String> {
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
     let loops = match p.f.jacobian().compile().and_then(|f| f.call(&p.args)) {
-        // An array of a size that depends on data may vanish from the value, and stay in its derivative.
+        // An array whose size depends on data may be eliminated from the value, but remain in its derivative.
         Err(e) if limited(&e) => return Ok(false),
         loops => loops.map_err(|e| e.to_string())?,
     };
@@ -198,7 +198,7 @@ fn all_strategies_agree_with_forward_mode() {
     });
 }
 
-/// At kinks, too, where differences tell nothing, all ways choose the same derivative.
+/// Checks that all ways select the same derivative at kinks, too, where differences are meaningless.
 #[test]
 fn all_strategies_agree_with_forward_mode_in_any_program() {
     run(13, 600, 60, 1200, |bytes| {
@@ -210,7 +210,7 @@ fn all_strategies_agree_with_forward_mode_in_any_program() {
     });
 }
 
-/// A Hessian by all arguments, whose fields have these numbers of doubles, `n` in all.
+/// Returns a Hessian by all arguments, whose fields have these numbers of doubles, `n` in all.
 fn symmetric(hessian: &[Value<f64>], counts: &[usize], n: usize) -> Matrix {
     let mut flat = doubles(hessian).into_iter();
     let mut h = vec![Vec::new(); n];
@@ -224,8 +224,8 @@ fn symmetric(hessian: &[Value<f64>], counts: &[usize], n: usize) -> Matrix {
     h
 }
 
-/// Second derivatives of a scalar result: with loops and without, by every strategy, along a direction, against
-/// differences of the gradient.
+/// Compares second derivatives of a scalar result: with loops and without, by every strategy, along a direction,
+/// against differences of the gradient.
 fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
     let n = doubles(&p.args).len();
     if *p.ir.result_type() != Type::Double || n > 8 {
@@ -237,7 +237,7 @@ fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
     if slopes.iter().flatten().any(|slope| !slope.smooth) {
         return Ok(false);
     }
-    // The gradient's parts stand in the order of the arguments' doubles.
+    // The gradient's parts are in the order of the arguments' doubles.
     let differences: Matrix = slopes.iter().map(|row| row.iter().map(|slope| slope.value).collect()).collect();
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));

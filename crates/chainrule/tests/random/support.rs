@@ -1,4 +1,4 @@
-//! What the tests share: running them on random bytes, programs printed and read.
+//! Shared support: running tests on random bytes, programs printed and parsed.
 
 #[path = "case.rs"]
 pub mod case;
@@ -21,7 +21,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Runs `test` on `cases` random byte strings; it says whether its program told anything. At least `useful` must.
+/// Runs `test` on `cases` random byte strings; it returns whether its program was useful. At least `useful` must be.
 pub fn run(seed: u64, cases: u32, useful: u32, len: usize, test: impl Fn(&[u8]) -> Result<bool, String>) {
     let factor = u32::try_from(setting("CHAINRULE_RANDOM_CASES", 1)).unwrap();
     let config = ProptestConfig {
@@ -47,7 +47,7 @@ pub fn run(seed: u64, cases: u32, useful: u32, len: usize, test: impl Fn(&[u8]) 
     assert!(told.get() >= useful * factor, "only {} of {} programs told anything", told.get(), cases * factor);
 }
 
-/// The program that `bytes` describe, printed and read.
+/// Returns the program that `bytes` describe, printed and parsed.
 pub fn program(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
     match expressible_case(&mut Unstructured::new(bytes), options) {
         Ok(generate::Case { function, args }) => Case::read(&function.name, print(&function), args),
@@ -56,7 +56,7 @@ pub fn program(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
 }
 
 impl Case {
-    /// The numbers of its sizes and `Int` arguments, by name.
+    /// Returns the numbers of its sizes and `Int` arguments, by name.
     pub fn sizes(&self) -> Option<Vec<(&str, i64)>> {
         let bound = ir::bind_sizes(&self.ir, &self.args).ok()?;
         let ints = self.ir.params.iter().filter(|p| *self.ir.ty(**p) == Type::Int);
@@ -64,7 +64,7 @@ impl Case {
         self.ir.sizes.iter().chain(ints).map(size).collect()
     }
 
-    /// The arguments a little aside, so that no comparison is a tie by chance.
+    /// Moves the arguments slightly, so that no comparison is a tie by chance.
     pub fn move_aside(&mut self) {
         let mut k = 0.0;
         let mut aside = |x: &f64| {
@@ -75,16 +75,16 @@ impl Case {
     }
 }
 
-/// How a function moves along a direction, in extended precision.
+/// Slope of a function along a direction, in extended precision.
 pub struct Slope {
-    /// The central difference quotient.
+    /// Central difference quotient.
     pub value: f64,
-    /// Whether the quotients to both sides agree: where they do not, the function has a kink or a jump.
+    /// Whether the one-sided quotients agree: if not, the function has a kink or a discontinuity.
     pub smooth: bool,
 }
 
-/// The slopes of the doubles of the result of `function` at `args`, one row a double among the arguments. `None` when
-/// the function has no value there or beside.
+/// Returns the slopes of the doubles of the result of `function` at `args`, one row per double among the arguments.
+/// `None` if the function has no value there or nearby.
 pub fn slopes(function: &ir::Function, args: &[Value<f64>], precise: &mut Precise) -> Option<Vec<Vec<Slope>>> {
     let at: Vec<Big> = doubles(args).iter().map(|x| precise.from_f64(*x)).collect();
     let step = precise.from_f64(2f64.powi(-100));

@@ -1,15 +1,15 @@
-//! Values taken apart and put together, texts read.
+//! Decomposition and reassembly of values, and parsing of texts.
 
 use chainrule::{Sources, Type, Value};
 use chainrule_ir as ir;
 
-/// Whether a message, with the text that it is about or without, is about something that Chainrule cannot do.
+/// Returns whether a message, with or without its source text, reports a limitation of Chainrule.
 pub fn limited(error: &impl std::fmt::Display) -> bool {
     let said = error.to_string();
     said.contains("Limitation:") || said.contains("limitation:")
 }
 
-/// The IR that a text means.
+/// Returns the IR of a text.
 pub fn reread(text: &str, name: &str) -> Result<ir::Function, String> {
     let mut sources = Sources::new();
     let file = sources.add("<printed>", text);
@@ -17,12 +17,12 @@ pub fn reread(text: &str, name: &str) -> Result<ir::Function, String> {
     program.and_then(|program| program.elaborate(name)).map_err(|d| format!("{d}\n{text}"))
 }
 
-/// All doubles of `values`.
+/// Returns all doubles of `values`.
 pub fn doubles<T: Clone>(values: &[Value<T>]) -> Vec<T> {
     values.iter().flat_map(Value::reals).cloned().collect()
 }
 
-/// `values` with their doubles replaced in order.
+/// Returns `values` with their doubles replaced in order.
 pub fn with_doubles<T>(values: &[Value<f64>], doubles: &[T]) -> Vec<Value<T>>
 where
     T: Clone,
@@ -31,13 +31,13 @@ where
     values.iter().map(|v| v.map(&mut |_| next.next().expect("as many numbers as places").clone())).collect()
 }
 
-/// Bit for bit; every NaN is as good as another.
+/// Compares bit for bit; all NaNs are equal.
 pub fn same(a: &Value<f64>, b: &Value<f64>) -> bool {
     let bits = |v: &Value<f64>| v.map(&mut |x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() });
     bits(a) == bits(b)
 }
 
-/// The doubles of a value of type `ty`, one list a scalar field: arrays of tuples as tuples of arrays.
+/// Returns the doubles of a value of type `ty`, one list per scalar field: arrays of tuples as tuples of arrays.
 pub fn columns<T: Clone>(ty: &Type, value: &Value<T>) -> Vec<Vec<T>> {
     match (ty, value) {
         (Type::Array(_, element), Value::Array(parts)) => {
@@ -64,7 +64,7 @@ fn n_fields(ty: &Type) -> usize {
     }
 }
 
-/// For each double in the order of `columns`, its place in the order of `doubles`.
+/// Returns, for each double in the order of `columns`, its position in the order of `doubles`.
 pub fn places(types: &[Type], values: &[Value<f64>]) -> Vec<usize> {
     let mut k = 0;
     let mut count = |_: &f64| {
@@ -75,7 +75,7 @@ pub fn places(types: &[Type], values: &[Value<f64>]) -> Vec<usize> {
     types.iter().zip(&numbered).flat_map(|(ty, v)| columns(ty, v)).flatten().collect()
 }
 
-/// How many doubles there are in each part of `value` that a derivative of an array program has a field for.
+/// Counts the doubles in each part of `value` for which a derivative of an array program has a field.
 pub fn fields(ty: &Type, value: &Value<f64>, counts: &mut Vec<usize>) {
     match (ty, value) {
         (Type::Tuple(types, _), Value::Tuple(parts)) => {
@@ -86,7 +86,7 @@ pub fn fields(ty: &Type, value: &Value<f64>, counts: &mut Vec<usize>) {
     }
 }
 
-/// Numbers in the order of an array program's Jacobian as rows of results and columns of arguments.
+/// Returns numbers in the order of an array program's Jacobian as rows of results and columns of arguments.
 pub fn matrix<T: Clone>(flat: &[T], rows: usize, counts: &[usize]) -> Option<Vec<Vec<T>>> {
     if flat.len() != rows * counts.iter().sum::<usize>() {
         return None;

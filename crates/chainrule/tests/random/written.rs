@@ -1,5 +1,5 @@
-//! Programs as people write them, compiled and differentiated in every way there is to it: values bit for bit where no bit may change,
-//! derivatives against forward mode in the reference evaluator.
+//! Realistic programs, compiled and differentiated in every way: values bit for bit if no bit may change, derivatives
+//! against forward mode in the reference evaluator.
 
 use crate::case::Case;
 use crate::compare::{batches, failures, first_derivatives, products, second_derivatives, sparse_derivatives, values};
@@ -13,7 +13,7 @@ fn case(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
     program(&mut Unstructured::new(bytes), options).map_or(Ok(None), Case::new)
 }
 
-/// What is asked of the program that `bytes` describe; where it panics, that is told with the program.
+/// Runs `what` on the program that `bytes` describe; a panic is reported with the program.
 fn ask(bytes: &[u8], options: Options, what: impl Fn(&Case) -> Result<bool, String>) -> Result<bool, String> {
     let Some(case) = case(bytes, options)? else { return Ok(false) };
     catch_unwind(AssertUnwindSafe(|| what(&case))).unwrap_or_else(|_| Err(case.fails("a panic")))
@@ -24,7 +24,7 @@ fn values_are_those_of_the_evaluator() {
     run(61, 80, 60, 700, |bytes| ask(bytes, Options::default(), values));
 }
 
-/// Several groups of blocks of lanes, and what is left over.
+/// Several groups of blocks of lanes, and a remainder.
 const LONG: Options =
     Options { longest: 150, work: 4, scalar: false, smooth: false, indices: true, orders: 1, fuel: 60, empty: false };
 
@@ -46,7 +46,7 @@ fn derivatives_are_those_in_forward_mode() {
     });
 }
 
-/// Of programs with derivatives in them whose functions have derivatives in them.
+/// Covers programs with nested derivatives.
 #[test]
 fn derivatives_of_programs_with_second_ones_are_those_in_forward_mode() {
     run(70, 15, 10, 500, |bytes| {
