@@ -1,4 +1,4 @@
-//! `--arg` and `--args`: at which arguments a function runs.
+//! `--arg` and `--args`: arguments of the function that runs.
 
 use crate::data;
 use chainrule::report::printable;
@@ -19,17 +19,18 @@ pub struct Arguments {
 
 type Object = serde_json::Map<String, serde_json::Value>;
 
-/// Arguments that were read before.
+/// Arguments that were read already.
 #[derive(Clone, Default)]
 pub struct Given {
-    /// By name.
+    /// Values by name.
     values: Vec<(Name, Value<f64>)>,
     /// The rest of the file of arguments, if it was read.
     object: Option<Object>,
 }
 
 impl Arguments {
-    /// The values of the parameters of a function of which a derivative is to be made, whose directions may come besides.
+    /// The values of the parameters of a function of which a derivative is to be made, whose directions may come
+    /// besides.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -51,15 +52,15 @@ impl Arguments {
         self.args_file.as_ref().map_or_else(|| Ok(Object::new()), |path| data::read_object(path))
     }
 
-    /// Whether any is given.
+    /// Returns whether any argument is given.
     pub fn are_given(&self) -> bool {
         !self.args.is_empty() || self.args_file.is_some()
     }
 
-    /// The values of these parameters.
+    /// Returns the values of these parameters.
     ///
     /// # Errors
-    /// An argument that is missing, of no parameter, given twice, or not of its type.
+    /// Fails if an argument is missing, matches no parameter, is given twice, or has another type.
     pub fn read(&self, params: &[(Name, Type)], given: Given) -> Result<Vec<Value<f64>>, String> {
         let Given { values, object } = given;
         let others: Vec<(Name, Type)> = values.iter().map(|(name, _)| (name.clone(), Type::Double)).collect();
@@ -67,7 +68,7 @@ impl Arguments {
         self.values(params, &others, values, &mut object)
     }
 
-    /// The values of `params`, those in `given` as they are; `others` may be given and are not read.
+    /// Returns the values of `params`, those in `given` as they are; `others` may be given and are not read.
     fn values(
         &self,
         params: &[(Name, Type)],

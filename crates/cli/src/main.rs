@@ -1,10 +1,10 @@
 //! The `chainrule` command.
 //!
-//! | exit code | means |
+//! | exit code | meaning |
 //! | --- | --- |
-//! | 0 | done |
-//! | 1 | the program, the data or the request is wrong; or a test failed |
-//! | 2 | the command line is wrong |
+//! | 0 | success |
+//! | 1 | error in the program, the data or the request; or a test failed |
+//! | 2 | error in the command line |
 //!
 //! Results go to standard output, everything else to standard error.
 
@@ -53,11 +53,11 @@ enum Command {
     Passes(passes::Options),
 }
 
-/// What a command ends with: nothing, or what to tell the person.
+/// Result of a command: nothing, or a message for the user.
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
-    // A panic is a bug of Chainrule, which is told as one.
+    // A panic is a bug of Chainrule, and is reported as one.
     std::panic::set_hook(Box::new(|_| {}));
     let outcome = chainrule::guard::guard_on_own_stack(|| Ok(run_command(&Cli::parse().command)));
     match outcome.unwrap_or_else(|bug| Err(explain(&bug))) {
@@ -83,7 +83,7 @@ fn run_command(command: &Command) -> Outcome {
     }
 }
 
-/// What the library's error says to a person: with colours where they can be seen.
+/// Returns the message of a library error for the user, with colours if the terminal supports them.
 fn explain(error: &chainrule::Error) -> String {
     use std::error::Error as _;
     match error {
@@ -102,15 +102,15 @@ fn explain(error: &chainrule::Error) -> String {
     }
 }
 
-/// Writes a line to standard error, if that is open. Control characters are escaped; on a terminal, colours are left.
+/// Writes a line to standard error, if that is open. Control characters are escaped; on a terminal, colours are kept.
 fn tell(text: &str) {
     use std::io::Write;
     let text = if std::io::stderr().is_terminal() { colored(text) } else { printable(text) };
-    // Nothing is left to tell it to when this fails.
+    // A failure here cannot be reported.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// `text` with control characters escaped, except sequences that choose a colour.
+/// Returns `text` with control characters escaped, except colour sequences.
 fn colored(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut shown = printable(parts.next().unwrap_or_default());
@@ -125,7 +125,7 @@ fn colored(text: &str) -> String {
     shown
 }
 
-/// Writes to standard output; a reader that has gone away is no error.
+/// Writes to standard output; a closed reader is not an error.
 fn print(text: &str) -> Outcome {
     use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()) {

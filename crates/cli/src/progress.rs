@@ -1,10 +1,9 @@
-//! Says that long work goes on, where a person is looking.
+//! Progress indicator of long work, on terminals.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// Runs `work`; while it takes longer than a moment, a line with the time passed stands on standard
-/// error. Nothing is shown when that is not a terminal.
+/// Runs `work`; after a moment, a line with the elapsed time appears on standard error, if that is a terminal.
 pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {

@@ -1,4 +1,4 @@
-//! What several commands share: which function of which file, which derivative of it.
+//! Options that several commands share: file, function and derivative.
 
 use crate::data::{Program, read_program, shown};
 use crate::explain;
@@ -20,8 +20,8 @@ pub struct Which {
     /// Whether loops are unrolled into straight-line code.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Unrolling::Auto)]
     pub unroll: Unrolling,
-    /// Compute what the program says, operation by operation: no sum is added in another order, no product is fused with one,
-    /// nothing is rewritten but by rules that are exact for doubles.
+    /// Compute what the program says, operation by operation: no sum is added in another order, no product is fused
+    /// with one, nothing is rewritten but by rules that are exact for doubles.
     #[arg(long)]
     pub strict: bool,
 }
@@ -49,12 +49,12 @@ pub struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// The options that were given.
+    /// Returns the given options.
     pub fn given(self) -> [(&'static str, bool); 2] {
         [("--no-fuse", self.no_fuse), ("--sequential", self.sequential)]
     }
 
-    /// Options of compiling, the others as they are.
+    /// Returns compile options, with defaults for the others.
     pub fn settings(self) -> CompileOptions {
         let fuse = self.no_fuse.then_some(false);
         CompileOptions { fuse, sequential: self.sequential, ..CompileOptions::default() }
@@ -83,8 +83,8 @@ pub struct Derivative {
     /// Hessian, with the pattern.
     #[arg(long)]
     pub sparse: bool,
-    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that keep
-    /// their loops only.
+    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that
+    /// keep their loops only.
     #[arg(long, value_name = "NUMBER")]
     pub checkpoints: Option<u32>,
 }
@@ -116,7 +116,7 @@ fn size(text: &str) -> Result<(String, i64), String> {
     Ok((name.trim().to_string(), number))
 }
 
-/// The checked file; warnings are told.
+/// Loads and checks a file; prints warnings.
 pub fn load(file: &std::path::Path) -> Result<Module, String> {
     match read_program(file)? {
         Program::Text(text) => check(file, &text),
@@ -138,12 +138,12 @@ fn check(file: &std::path::Path, text: &str) -> Result<Module, String> {
 }
 
 impl Which {
-    /// The function at the sizes that are given.
+    /// Returns the function at the given sizes.
     pub fn load(&self) -> Result<Function, String> {
         self.choose(load(&self.file)?)
     }
 
-    /// The function in the text of its file.
+    /// Returns the function in the text of its file.
     pub fn load_text(&self, text: &str) -> Result<Function, String> {
         self.choose(check(&self.file, text)?)
     }
@@ -174,7 +174,7 @@ impl Which {
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(n, k)| (n.as_str(), *k)).collect();
         let function = function.at_sizes(&sizes).map_err(|e| explain(&e))?;
         match self.unroll {
-            // What cannot be unrolled is told before anything else.
+            // A function that cannot be unrolled is reported first.
             Unrolling::Always => function.unrolled(&[]).map_err(|e| explain(&e)),
             Unrolling::Auto | Unrolling::Never => Ok(function),
         }
@@ -182,7 +182,7 @@ impl Which {
 }
 
 impl Derivative {
-    /// The request on `function`; `None` when nothing but the function itself is asked for.
+    /// Returns the request on `function`; `None` if only the function itself is requested.
     pub fn on(&self, function: &Function) -> Option<Derivation> {
         let one = |what: &What| match what {
             What::Value => function.value(),
@@ -217,8 +217,8 @@ impl Derivative {
         Some(derivation.strategy(&self.strategy))
     }
 
-    /// The sparse derivative of a function that keeps its loops; `None` where none is asked for, and of straight-line code,
-    /// also such as has no size that is open.
+    /// Returns the sparse derivative of a function that keeps its loops; `None` if none is requested, and for
+    /// straight-line code, including functions without open sizes.
     pub fn sparse_loops(&self, function: &Function) -> Result<Option<SparsePrograms>, String> {
         if !self.sparse || !function.keeps_loops() {
             return Ok(None);
@@ -242,7 +242,7 @@ impl Derivative {
         made.map(Some).map_err(|e| explain(&e))
     }
 
-    /// The derived function, or the function itself when nothing is asked for.
+    /// Returns the derived function, or the function itself without a request.
     pub fn derive(&self, function: &Function) -> Result<Function, String> {
         match self.on(function) {
             None => Ok(function.clone()),
@@ -250,7 +250,7 @@ impl Derivative {
         }
     }
 
-    /// The same with the account of how it was derived.
+    /// Does the same, and returns the report of the derivation.
     pub fn explain(&self, function: &Function) -> Result<Derived, String> {
         match self.on(function) {
             None => Ok(Derived::itself(function)),

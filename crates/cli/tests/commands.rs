@@ -1,5 +1,4 @@
-//! The right use of each command, with the real binary: what goes in, what comes out, where it goes, and
-//! the exit codes.
+//! Correct use of each command, with the real binary: inputs, outputs, and exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +42,7 @@ fn place() -> Place {
     ])
 }
 
-/// What a command prints that ends well and says nothing on standard error.
+/// Returns the output of a command that succeeds and prints nothing to standard error.
 #[track_caller]
 fn prints(place: &Place, args: &[&str]) -> String {
     let outcome = place.run(args);
@@ -122,7 +121,7 @@ fn run_gives_results_in_every_form() {
     let numbers: Vec<f64> =
         bytes[bytes.len() - 24..].chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();
     assert_eq!(numbers, [2.0, 4.0, 6.0]);
-    // What is written can be read.
+    // Written files can be read.
     assert_eq!(prints(&place, &["run", "model.ft", "--arg", "x=@g.npy"]), "56.0\n");
 }
 
@@ -205,7 +204,7 @@ fn derive_counts_and_shows() {
     assert_eq!(refused.code, Some(1), "a graph ends with it");
     let wrong = place.run(&[&args[..], &["--arg", "x=[1, 2]"]].concat());
     assert!(wrong.stdout.is_empty() && wrong.stderr.contains("`x`"), "{}", wrong.stderr);
-    // Without sizes, loops stay: F~ that is F~ again.
+    // Without sizes, loops stay: the result is valid F~.
     let loops = prints(&place, &["derive", "model.ft", "--what", "gradient"]);
     assert!(loops.starts_with("let "), "{loops}");
     let place = Place::with(&[("model.ft", Content::Text(MODEL)), ("again.ft", Content::Text(""))]);
@@ -327,7 +326,7 @@ fn checks_of_indices_are_left_out_where_that_is_asked() {
     let inside = ["--arg", "x=[1, 2]", "--arg", "at=[1, 0]"];
     let checked = prints(&place, &[&["run", "gather.ft"][..], &inside].concat());
     assert_eq!(prints(&place, &[&["run", "gather.ft", "--no-checks"][..], &inside].concat()), checked);
-    // What is loaded touches no other memory, unless that is promised.
+    // A loaded function accesses no other memory, unless that is promised.
     assert_eq!(place.run(&["compile", "gather.ft", "--no-checks", "--out", "g.chainrule"]).code, Some(0));
     assert_eq!(prints(&place, &[&["run", "g.chainrule"][..], &inside].concat()), checked);
     for promise in ["--no-checks", "--promise-in-range"] {
@@ -403,7 +402,7 @@ fn readers_may_go_away() {
     assert_eq!(&first, b"// norm2");
     let outcome = child.wait_with_output().unwrap();
     assert_eq!((outcome.status.code(), String::from_utf8_lossy(&outcome.stderr).as_ref()), (Some(0), ""));
-    // The same for messages: nobody hears, nothing panics.
+    // The same for messages: with standard error closed, nothing panics.
     let mut child = place.command(&["check", "gone.ft"]).spawn().unwrap();
     drop(child.stderr.take());
     assert_eq!(child.wait().unwrap().code(), Some(1));
@@ -415,7 +414,7 @@ fn readers_may_go_away() {
 #[test]
 fn nothing_but_results_where_nobody_looks() {
     let place = place();
-    // Long enough for progress to be told to a person.
+    // Long enough to show progress on a terminal.
     let outcome = place.run(&["test", "model.ft", "--size", "n=60", "--points", "3"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
     let wrong = place.run(&["run", "model.ft", "--arg", "x=[1]", "--function", "gone"]);
@@ -475,7 +474,7 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
         run("near", "jacobian"),
         "{\"shape\":[2,3],\"rows\":[0,0,1,1],\"columns\":[0,1,1,2],\"values\":[2.0,1.0,4.0,2.0]}\n"
     );
-    // Unrolled, and of code that has no loops: the same.
+    // Unrolled, and of code without loops: the same.
     let near = ["run", "s.ft", "--function", "near", "--what", "jacobian", "--sparse", "--arg", "x=[1, 2, 4]"];
     let sized = |more: &[&str]| prints(&place, &[&near, more].concat());
     assert_eq!(sized(&["--size", "n=3"]), run("near", "jacobian"));
@@ -506,7 +505,7 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
         run("steps", "jacobian"),
         "{\"shape\":[3,3],\"rows\":[0,1,1,2,2],\"columns\":[0,0,1,1,2],\"values\":[3.0,2.0,1.0,2.0,1.0]}\n"
     );
-    // Control depends on doubles: dense, and said.
+    // Control flow depends on doubles: dense, with a note.
     let args = ["run", "s.ft", "--function", "whole", "--what", "jacobian", "--sparse", "--arg", "x=[1, 2]"];
     let outcome = place.run(&args);
     assert!(outcome.stderr.contains("note: dense columns: `x`"), "{}", outcome.stderr);

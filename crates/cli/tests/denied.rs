@@ -1,6 +1,6 @@
-//! A system that denies executable memory: the interpreter computes the same, and standard error says why it is that one.
+//! A system that denies executable memory: the interpreter computes the same, and standard error states why it runs.
 //!
-//! The kernel itself denies it, to the command and to nobody else (`PR_SET_MDWE`, from Linux 6.3 on).
+//! The kernel itself denies it, to this process only (`PR_SET_MDWE`, from Linux 6.3 on).
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ mod support;
 use std::process::Command;
 use support::{Content, NOTE, Place};
 
-/// The command, without executable memory; nothing where the system cannot deny it.
+/// Returns the command, without executable memory; `None` if the system cannot deny it.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn denied(mut command: Command) -> Option<Command> {
@@ -23,13 +23,13 @@ fn denied(mut command: Command) -> Option<Command> {
     }
     let deny = || {
         let (flags, none) = (PR_MDWE_REFUSE_EXEC_GAIN, 0 as c_ulong);
-        // SAFETY: the four numbers that this option takes; it touches no memory.
+        // SAFETY: the four numbers that this option takes; it accesses no memory.
         match unsafe { prctl(PR_SET_MDWE, flags, none, none, none) } {
             0 => Ok(()),
             _ => Err(std::io::Error::last_os_error()),
         }
     };
-    // SAFETY: a system call and nothing else between `fork` and `exec`.
+    // SAFETY: only a system call between `fork` and `exec`.
     unsafe { command.pre_exec(deny) };
     let mut probe = Command::new("true");
     // SAFETY: as above.
@@ -60,7 +60,7 @@ fn the_interpreter_takes_over_and_says_why() {
         &[&["run", "norm2.ft", "--what", "value", "--what", "gradient", "--size", "n=3"], &x[..]].concat(),
         &[&["run", "norm2.ft", "--checkpoint-memory", "1MiB", "--what", "gradient"], &x[..]].concat(),
         &[&["run", "saved.chainrule"], &x[..]].concat(),
-        // Two programs, and many directions of one: it is said once.
+        // Two programs, and many directions of one: the note is printed once.
         &[&["run", "squares.ft", "--what", "jacobian", "--sparse"], &x[..]].concat(),
         &["run", "steps.ft", "--what", "jacobian", "--sparse", "--arg", "u=[1, 2, 3]"],
     ];
@@ -81,7 +81,7 @@ fn the_interpreter_takes_over_and_says_why() {
         let why = "this system denies executable memory: Permission denied (os error 13)";
         assert!(told.starts_with(&format!("{NOTE}{why}")) && told.lines().count() == 1, "{args:?}: {told}");
     }
-    // What does not run says nothing of it, nor does what fails before.
+    // Commands that do not run print no note, nor do those that fail before.
     for args in [&compile[..], &["check", "norm2.ft"], &["run", "norm2.ft", "--arg", "x=[1, a]"]] {
         let output = denied(place.command(args)).unwrap().output().unwrap();
         assert!(!String::from_utf8_lossy(&output.stderr).contains(NOTE), "{args:?}");

@@ -1,4 +1,4 @@
-//! The right use of `chainrule eliminate`.
+//! Correct use of `chainrule eliminate`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn prints(place: &Place, args: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The columns of the row of this method.
+/// Returns the columns of the row of this method.
 #[track_caller]
 fn row(text: &str, method: &str) -> Vec<u64> {
     let line =

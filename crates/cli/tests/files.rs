@@ -1,4 +1,4 @@
-//! Files and pipes: what is read is read as it stands, and what was there is not lost.
+//! Files and pipes: content is read verbatim, and existing files are not lost.
 
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
@@ -14,7 +14,7 @@ use support::{Content, Place};
 const UNFORMATTED: &str = "let   f = fun (x : Double) -> x*x\n";
 const FORMATTED: &str = "let f = fun (x : Double) -> x * x\n";
 
-/// The names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 fn names(place: &Place) -> Vec<String> {
     let entries = std::fs::read_dir(place.path()).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -39,7 +39,7 @@ fn files_are_replaced_with_their_permissions_and_through_links() {
 
 #[test]
 fn a_file_that_cannot_be_written_keeps_its_content() {
-    // A limit on the size of files stands for a full disk.
+    // A limit on the size of files simulates a full disk.
     let place = Place::with(&[("f.ft", Content::Text(UNFORMATTED))]);
     let long = format!("{UNFORMATTED}{}", "let   g = fun (x : Double) -> x*x\n".repeat(900));
     std::fs::write(place.path().join("f.ft"), &long).unwrap();
@@ -79,7 +79,7 @@ fn results_go_to_what_is_no_file() {
         let outcome = place.run(&["run", "f.ft", "--arg", "x=3", "--out", out]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "9.0\n"), "{out}: {}", outcome.stderr);
     }
-    // Where that is a file, its other content stays.
+    // If standard output is a file, its other content stays.
     let command = format!("{} run f.ft --arg x=3 --out /dev/stdout >>log", env!("CARGO_BIN_EXE_chainrule"));
     for _ in 0..2 {
         assert!(
@@ -110,13 +110,13 @@ fn outputs_of_every_command_are_replaced() {
     for (args, made) in commands {
         let made = place.path().join(made);
         std::fs::write(&made, "old").unwrap();
-        // The old content stays with whoever has the file open: it is not truncated.
+        // A process that has the file open keeps the old content: it is not truncated.
         let mut old = std::fs::File::open(&made).unwrap();
         let outcome = place.run(args);
         assert_eq!(outcome.code, Some(0), "{args:?}: {}", outcome.stderr);
         assert_eq!(std::io::read_to_string(&mut old).unwrap(), "old", "{args:?}");
         assert!(std::fs::read(&made).unwrap().len() > 3, "{args:?}");
-        // A file that may not be written is not replaced.
+        // A read-only file is not replaced.
         std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o444)).unwrap();
         let may_all = std::fs::OpenOptions::new().write(true).open(&made).is_ok();
         assert_eq!(place.run(args).code, Some(if may_all { 0 } else { 1 }), "{args:?}");
@@ -126,7 +126,7 @@ fn outputs_of_every_command_are_replaced() {
 #[test]
 fn programs_come_through_pipes_whole() {
     let place = Place::with(&[]);
-    // Two definitions of the same length as what a look at the start of a file takes.
+    // Two definitions as long as the prefix that detects the kind of a file.
     let first = format!("let f = fun (x : Double) -> x{}\n", " ".repeat(98));
     for program in [
         FORMATTED.to_owned(),

@@ -1,6 +1,6 @@
-//! The commands of the guide and the README: each gives exactly what the page shows.
+//! Commands of the guide and the README: each prints exactly the output on the page.
 
-// A test that cannot go on should stop.
+// A failing test stops.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../chainrule/tests/guide/folder.rs"]
@@ -12,7 +12,7 @@ mod support;
 
 use std::process::Command;
 
-/// Words of a command line: separated by spaces, `'...'` taken together.
+/// Splits a command line into words: separated by spaces, `'...'` kept together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
     for c in line.chars() {
@@ -36,10 +36,10 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What the README calls `chainrule`.
+/// Replacement for `chainrule` in the README.
 const FROM_SOURCE: &str = "cargo run --release -p chainrule-cli -- ";
 
-/// Commands of `sh` blocks that make a place to work in; a test cannot run them.
+/// Commands of `sh` blocks that prepare the environment; a test cannot run them.
 const SET_UP: [&str; 6] = [
     "alias chainrule='cargo run --quiet --release -p chainrule-cli --'",
     "cargo install --path crates/cli",
@@ -49,7 +49,7 @@ const SET_UP: [&str; 6] = [
     "python -m chainrule.demo",
 ];
 
-/// Output and errors of `line`, `[exit code n]` where it failed.
+/// Returns output and errors of `line`, with `[exit code n]` if it failed.
 fn output(line: &str, folder: &std::path::Path) -> String {
     let line = line.strip_prefix(FROM_SOURCE).map_or(line.to_string(), |rest| format!("chainrule {rest}"));
     let words = words(&line);

@@ -1,4 +1,4 @@
-//! Every name of F~ can be emitted; names that change are told.
+//! Every name of F~ can be emitted; changed names are reported.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `chainrule passes`: what each pass does, and which one breaks a program.
+//! `chainrule passes`: the effect of each pass, and the pass that breaks a program.
 
 #[path = "support/mod.rs"]
 mod support;

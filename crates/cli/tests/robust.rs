@@ -1,4 +1,4 @@
-//! Nothing that a person gives makes the command panic, fill the screen or control the terminal.
+//! No user input makes the command panic, fill the screen or control the terminal.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ fn control_characters_are_shown_escaped() {
     const RED: &str = "\u{1b}[31m";
     let place = Place::with(&[("g.ft", Content::Text("let g = fun (p : {a : Double}) (x : Double) -> p.a * x\n"))]);
     let write = |name: &str, text: String| std::fs::write(place.path().join(name), text).unwrap();
-    // A comment, a place beside it, a character that is none, a name of a file, and text that is turned around.
+    // A comment, a location after it, an invalid character, a file name, and bidirectional text.
     write("comment.ft", format!("let f = fun (x : Double) -> y /* {RED}\u{7}\u{9b}2J\u{202e} */\n"));
     write("character.ft", format!("let f = {RED} 1\n"));
     write("import.ft", format!("import \"{RED}.ft\"\n"));
@@ -70,7 +70,7 @@ fn long_lines_are_cut_and_many_messages_counted() {
     assert!(outcome.stderr.contains("x + y + x") && outcome.stderr.contains(" … "), "{}", outcome.stderr);
     let column = long.find('y').unwrap() + 1;
     assert!(outcome.stderr.contains(&format!("long.ft:1:{column} ")), "{}", outcome.stderr);
-    // Each message has a long line.
+    // Each message contains a long line.
     let names: String = (0..200).map(|k| format!("{}y{k} + ", "x + ".repeat(1_000))).collect();
     let line = format!("let f = fun (x : Double) -> {names}1\n");
     std::fs::write(place.path().join("many.ft"), line).unwrap();

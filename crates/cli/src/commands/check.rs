@@ -17,7 +17,7 @@ pub struct Options {
     quiet: bool,
 }
 
-/// Checks all files, also after one is wrong.
+/// Checks all files, also after an error in one.
 pub fn run(options: &Options) -> Outcome {
     let mut wrong = Vec::new();
     for file in &options.files {
@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Outcome {
             }
         };
         for definition in module.definitions() {
-            // Sizes are found when a function is elaborated at its own parameters.
+            // Sizes are found when a function is elaborated for its own parameters.
             if definition.is_first_order
                 && let Err(error) = module.function(&definition.name)
             {

@@ -25,8 +25,8 @@ pub struct Options {
     /// Where to write.
     #[arg(long, short)]
     out: PathBuf,
-    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its array.
-    /// chainrule run --promise-in-range leaves out the rest.
+    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its
+    /// array. chainrule run --promise-in-range leaves out the rest.
     #[arg(long)]
     no_checks: bool,
     /// Save the source as well, so that failures show the line.
@@ -34,7 +34,7 @@ pub struct Options {
     sources: bool,
 }
 
-/// Compiles and writes.
+/// Compiles and saves.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
     if options.derivative.sparse_loops(&function)?.is_some() {

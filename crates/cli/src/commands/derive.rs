@@ -24,7 +24,7 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
-    // Where arguments are given, results follow, as from `chainrule run`.
+    // With arguments, results follow, as from `chainrule run`.
     #[command(flatten)]
     arguments: Arguments,
     /// What to print besides the counts.
@@ -37,7 +37,7 @@ pub struct Options {
     explain: bool,
 }
 
-/// What to print.
+/// Printed output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Show {
     /// Nothing but the counts.
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> Outcome {
         }
         return show_sparse(options, &sparse);
     }
-    // An account takes time.
+    // The statistics of an explanation take time.
     let (derived, account) = if options.explain {
         let derived = progress::during("deriving", || options.derivative.explain(&function))?;
         (derived.function.clone(), Some(derived))
@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Outcome {
     print(&text)
 }
 
-/// Operation counts: numbers, or polynomials in the sizes where loops are kept.
+/// Returns operation counts: numbers, or polynomials in the sizes if loops are kept.
 fn counted(function: &Function) -> Result<String, String> {
     match function.loop_counts().map_err(|e| explain(&e))? {
         Some(counts) => Ok(counts.to_string()),
@@ -112,12 +112,12 @@ fn compile(options: &Options, function: &Function) -> Result<Compiled, String> {
     function.compile_with(&options.arithmetic.settings()).map_err(|e| explain(&e))
 }
 
-/// The kernel that runs, as text.
+/// Returns the executed kernel as text.
 fn kernel(options: &Options, function: &Function) -> Result<String, String> {
     Ok(compile(options, function)?.listing())
 }
 
-/// The two programs of a sparse derivative.
+/// Prints the two programs of a sparse derivative.
 fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
     let programs = [
         ("extents, and the indices of the blocks, from sizes and integers", sparse.pattern_program()),
@@ -139,7 +139,7 @@ fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
     print(&text)
 }
 
-/// How the derivative was made, and where its operations are.
+/// Explains the derivation, and the distribution of the operations.
 fn explanation(function: &Function, derived: &Derived) -> Result<String, String> {
     let mut text = match (function.keeps_loops(), derived.function.keeps_loops()) {
         (true, false) => "loops are unrolled, for a request that needs straight-line code\n".to_owned(),
@@ -168,7 +168,7 @@ fn explanation(function: &Function, derived: &Derived) -> Result<String, String>
     Ok(text)
 }
 
-/// A line of source a row.
+/// Prints one row per source line.
 fn by_line(name: &str, operations: &OperationsByLine) -> String {
     let mut rows: Vec<(String, &Counts, &str)> = Vec::new();
     for line in &operations.lines {

@@ -46,8 +46,8 @@ pub struct Options {
     /// With --prove, for how many sets of vertices the search goes on.
     #[arg(long, value_name = "NUMBER", default_value_t = exact::SETS)]
     sets: u64,
-    /// With --prove and --method annealed: how long each search may take, about; counted in work, so that results do not depend on
-    /// the machine.
+    /// With --prove and --method annealed: how long each search may take, about; counted in work, so that results do
+    /// not depend on the machine.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     seconds: u64,
     /// What to print besides the counts.
@@ -61,7 +61,7 @@ pub struct Options {
     svg: Option<PathBuf>,
 }
 
-/// What counts.
+/// Counting of multiplications.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
     /// Every product of two labels: the literature's way.
@@ -82,19 +82,19 @@ impl Way {
     }
 }
 
-/// What to print.
+/// Printed output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Show {
     /// The accumulation program, a step a line: e is the label of an edge, t is made by a step.
     Program,
 }
 
-/// One row of the table.
+/// Row of the table.
 struct Row {
     method: String,
-    /// `None` when there is none, or none to be shown.
+    /// `None` if there is none, or none to be shown.
     program: Option<Program>,
-    /// Every product counted, and those by 1 and -1 free.
+    /// Counts of all products, and with those by 1 and -1 free.
     counted: Option<(Counts, Counts)>,
     seconds: f64,
     status: &'static str,
@@ -152,12 +152,12 @@ pub fn run(options: &Options) -> Outcome {
     print(&text)
 }
 
-/// What searches may do.
+/// Returns the limits of searches.
 fn budget(options: &Options) -> Budget {
     Budget { work: options.seconds.saturating_mul(Budget::WORK_PER_SECOND), ..Budget::default() }
 }
 
-/// A name for people, and the text.
+/// Returns a name for users, and the text.
 fn read(path: &Path) -> Result<(String, String), String> {
     Ok((data::shown(path), data::read_source(path)?))
 }
@@ -225,7 +225,7 @@ fn by_order(
     Ok(Row::new(method.into(), outcome.program, start, status))
 }
 
-/// The vertices of these numbers in the text; those on no path are passed over.
+/// Returns the vertices with these numbers in the text, without those on no path.
 fn order(document: &Document, numbers: &[usize]) -> Result<Vec<VertexId>, String> {
     let first = document.graph.sources().len();
     let end = document.vertices.len() - document.graph.sinks().len();
@@ -301,7 +301,7 @@ impl Row {
     }
 }
 
-/// What is known of the best vertex order.
+/// Describes the known bounds of the best vertex order.
 fn proof(options: &Options, title: &str, document: &Document, best: &exact::Optimum, seconds: f64) -> String {
     let graph = &document.graph;
     let numbers: Vec<usize> = document.vertices.iter().enumerate().filter_map(|(n, v)| v.map(|_| n)).collect();
@@ -336,7 +336,7 @@ fn proof(options: &Options, title: &str, document: &Document, best: &exact::Opti
     )
 }
 
-/// Vector graphs: labels are matrices, and vertex orders are counted.
+/// Handles vector graphs: labels are matrices, and vertex orders are counted.
 fn vector_graph(options: &Options, title: &str, document: &Document, sizes: &[u64]) -> Outcome {
     let graph = VectorGraph::new(document.graph.clone(), sizes).map_err(explain)?;
     let budget = Budget::default();

@@ -41,15 +41,16 @@ struct Common {
     /// A function for each `--what`, instead of one that computes all of them.
     #[arg(long)]
     apart: bool,
-    /// Fuse products with sums, rounded once: faster where the compiler may use the processor's own instructions for that
-    /// (-mfma, -march=native, -C target-cpu=native), slow everywhere else.
+    /// Fuse products with sums, rounded once: faster where the compiler may use the processor's own instructions for
+    /// that (-mfma, -march=native, -C target-cpu=native), slow everywhere else.
     #[arg(long, conflicts_with = "strict")]
     fuse: bool,
-    /// Run loops in blocks of eight iterations that compilers may put into the lanes of vectors, and add sums in eight parts.
+    /// Run loops in blocks of eight iterations that compilers may put into the lanes of vectors, and add sums in eight
+    /// parts.
     #[arg(long)]
     lanes: bool,
-    /// Leave out the checks of indices, faster. You promise that no index is out of range: such an index reads or writes
-    /// arbitrary memory in C, and panics in Rust.
+    /// Leave out the checks of indices, faster. You promise that no index is out of range: such an index reads or
+    /// writes arbitrary memory in C, and panics in Rust.
     #[arg(long, alias = "no-checks")]
     promise_in_range: bool,
     /// Numbers of 32 bits: constants are rounded to them, and so is each operation.
@@ -71,13 +72,13 @@ struct C {
     /// A function over many points as well, blocks of so many in vectors of GNU C: 2, 4, 8 or 16.
     #[arg(long, value_name = "LANES", num_args = 0..=1, default_missing_value = "4")]
     batch: Option<usize>,
-    /// Share out to the threads of OpenMP: the points of --batch; without it, the iterations of outermost loops that do not
-    /// look at each other, or only add.
+    /// Share out to the threads of OpenMP: the points of --batch; without it, the iterations of outermost loops that do
+    /// not look at each other, or only add.
     #[arg(long)]
     threads: bool,
-    /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h: results
-    /// are then bit for bit those of `chainrule run --no-fuse --sequential`; with --fuse, without --no-fuse there; with
-    /// --lanes, without --sequential; with --threads, with --threads 1.
+    /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h:
+    /// results are then bit for bit those of `chainrule run --no-fuse --sequential`; with --fuse, without --no-fuse
+    /// there; with --lanes, without --sequential; with --threads, with --threads 1.
     #[arg(long, conflicts_with = "f32")]
     inline_math: bool,
     /// Where to write: this path with .c and .h. Without it, both go to standard output.
@@ -108,8 +109,8 @@ enum Library {
     Std,
     /// The crate `libm`: for `no_std`, and for the same bits everywhere.
     Libm,
-    /// Chainrule's own, whose text comes along: everywhere the bits of `chainrule run --no-fuse --sequential`; with --fuse,
-    /// without --no-fuse there; with --lanes, without --sequential. Not for --f32.
+    /// Chainrule's own, whose text comes along: everywhere the bits of `chainrule run --no-fuse --sequential`; with
+    /// --fuse, without --no-fuse there; with --lanes, without --sequential. Not for --f32.
     Own,
     /// The same for `no_std`: slower.
     OwnCore,
@@ -176,7 +177,7 @@ fn precision(options: &Common) -> Precision {
     if options.f32 { Precision::Single } else { Precision::Double }
 }
 
-/// The functions that are asked for, and what their file is called.
+/// Derives the requested functions; returns them with the name of their file.
 fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainrule::Function>), String> {
     let function = options.which.load()?;
     let requests: Vec<Derivative> = if options.apart {
@@ -191,13 +192,13 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
     };
     let derive = || {
         let one = |request: &Derivative| match request.sparse_loops(&function)? {
-            // Two functions: indices, and numbers.
+            // Two functions: indices, and values.
             Some(sparse) => Ok(vec![sparse.pattern_program(), sparse.values_program()]),
             None => request.derive(&function).map(|derived| vec![derived]),
         };
         let derived = requests.iter().map(one).collect::<Result<Vec<_>, String>>()?.concat();
         match options.derivative.checkpoints {
-            // Those in the text of the program are still to be worked out.
+            // Derivatives inside of the program are still to be expanded.
             Some(n) => derived.iter().map(|f| f.with_checkpoints(n).map_err(|e| explain(&e))).collect(),
             None => Ok(derived),
         }
@@ -212,7 +213,7 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
         }
         _ => {}
     }
-    // The source of C includes its header by the name of the file.
+    // The C source includes its header by the name of the file.
     let file = match out {
         Some(out) => out
             .file_name()
@@ -224,7 +225,7 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
     Ok((file, derived))
 }
 
-/// Fails where a function does not get the name of `--name`; warns where another function does not get its own.
+/// Fails if a function cannot have the name of `--name`; warns if another function cannot keep its own.
 fn check_names(options: &Common, functions: &[chainrule::Function], made: &[String], language: &str) -> Outcome {
     for (function, made) in
         functions.iter().zip(made).filter(|(function, made)| function.name().as_str() != made.as_str())

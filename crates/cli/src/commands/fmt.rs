@@ -21,7 +21,7 @@ pub struct Options {
     stdout: bool,
 }
 
-/// Formats all files, also after one is wrong.
+/// Formats all files, also after an error in one.
 pub fn run(options: &Options) -> Outcome {
     let mut wrong = Vec::new();
     if options.files.is_empty() && std::io::stdin().is_terminal() {

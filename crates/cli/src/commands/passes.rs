@@ -36,7 +36,8 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
-    /// Print the program after the last run of this pass; `all` for every pass, `written` for the program before the first.
+    /// Print the program after the last run of this pass; `all` for every pass, `written` for the program before the
+    /// first.
     #[arg(long, value_name = "PASS")]
     after: Option<String>,
     /// Leave out this pass, or this rule or step of the optimiser of array programs.
@@ -53,13 +54,13 @@ pub struct Options {
 /// Name of the program before the first pass.
 const WRITTEN: &str = "written";
 
-/// A pass that ran.
+/// Executed pass.
 struct Row {
     name: String,
     level: PassLevel,
     took: Duration,
     listing: String,
-    /// Results, or why there are none; nothing without arguments.
+    /// Results, or the reason why there are none; `None` without arguments.
     results: Option<Result<Vec<f64>, String>>,
 }
 

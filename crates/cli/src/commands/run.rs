@@ -37,17 +37,19 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
-    /// Have states of loops in memory in reverse mode that take at most so much, such as 64MiB: all where they fit, else as many
-    /// as do, the others computed again. Functions that keep their loops only.
+    /// Have states of loops in memory in reverse mode that take at most so much, such as 64MiB: all where they fit,
+    /// else as many as do, the others computed again. Functions that keep their loops only.
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "checkpoints")]
     checkpoint_memory: Option<usize>,
     /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its array.
+    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its
+    /// array.
     #[arg(long)]
     no_checks: bool,
-    /// Promise that no index is out of range, which is faster still: such an index then reads or writes arbitrary memory.
+    /// Promise that no index is out of range, which is faster still: such an index then reads or writes arbitrary
+    /// memory.
     #[arg(long, conflicts_with = "no_checks")]
     promise_in_range: bool,
     /// How a sparse matrix is told.
@@ -80,7 +82,7 @@ pub fn run(options: &Options) -> Outcome {
         Program::Saved(bytes) => (saved(options, &bytes)?, None, Given::default()),
         Program::Text(text) => {
             let function = options.which.load_text(&text)?;
-            // Deriving may take seconds: what is wrong with an argument is told before.
+            // Deriving may take seconds: errors in arguments are reported before.
             let given = options.arguments.early(&function.signature().params)?;
             if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
                 return run_sparse(options, given, &function, sparse);
@@ -101,7 +103,7 @@ pub fn run(options: &Options) -> Outcome {
     write(options, &leaves(&results))
 }
 
-/// The results at these arguments.
+/// Evaluates the function at these arguments.
 pub fn evaluate(compiled: &Compiled, arguments: &Arguments, given: Given) -> Result<Vec<Named>, String> {
     let signature = compiled.signature();
     let args = arguments.read(&signature.params, given)?;
@@ -111,12 +113,12 @@ pub fn evaluate(compiled: &Compiled, arguments: &Arguments, given: Given) -> Res
     Ok(results.map(|((name, ty), value)| (name.to_string(), ty.clone(), value)).collect())
 }
 
-/// Results as they are written.
+/// Returns results in the form in which they are written.
 pub fn leaves<N: Deref<Target = str>>(results: &[(N, Type, Value<f64>)]) -> Vec<(&str, &Type, &Value<f64>)> {
     results.iter().map(|(name, ty, value)| (&**name, ty, value)).collect()
 }
 
-/// Says, once, why the interpreter runs what was to be machine code.
+/// Reports, once, why the interpreter runs instead of machine code.
 fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
     static TOLD: Once = Once::new();
     if let (Backend::Interpreter, Some(why)) = (backend, refusal) {
@@ -125,7 +127,7 @@ fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
     }
 }
 
-/// A sparse matrix of straight-line code as a record of its entries.
+/// Returns a sparse matrix of straight-line code as a record of its entries.
 fn with_patterns(options: &Options, derived: &Derived, results: Vec<Named>) -> Result<Vec<Named>, String> {
     let Some(form) = options.form.unwrap_or(Form::Coo).entries() else {
         let name = derived.function.name();
@@ -144,7 +146,7 @@ fn with_patterns(options: &Options, derived: &Derived, results: Vec<Named>) -> R
     Ok(results.into_iter().map(one).collect())
 }
 
-/// Results as one record.
+/// Returns results as one record.
 fn tuple(results: Vec<Entry>) -> Typed {
     let names = results.iter().map(|(name, ..)| name.clone()).collect();
     let (types, values) = results.into_iter().map(|(_, ty, value)| (ty, value)).unzip();
@@ -152,7 +154,7 @@ fn tuple(results: Vec<Entry>) -> Typed {
 }
 
 impl Form {
-    /// That of the entries; `None` for blocks.
+    /// Returns the form of the entries; `None` for blocks.
     fn entries(self) -> Option<SparseForm> {
         match self {
             Self::Coo => Some(SparseForm::Coo),
@@ -174,7 +176,7 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
     }
 }
 
-/// Runs a sparse derivative: its shape, and row, column and value of each entry.
+/// Runs a sparse derivative: returns its shape, and row, column and value of each entry.
 fn run_sparse(options: &Options, given: Given, function: &Function, sparse: SparsePrograms) -> Outcome {
     let args = options.arguments.read(&function.signature().params, given)?;
     let form = options.form.unwrap_or(Form::Coo).entries();
@@ -199,16 +201,17 @@ fn run_sparse(options: &Options, given: Given, function: &Function, sparse: Spar
     write(options, &leaves(&results))
 }
 
-/// A result with its name.
+/// Result with its name.
 type Entry = (Name, Type, Value<f64>);
 
-/// Whether an error says that no few directions can be found for a function; any other is one of the program, the arguments or
-/// Chainrule.
+/// Returns whether an error means that the function has no small set of directions; any other is an error of the
+/// program, the arguments or Chainrule.
 fn is_refusal(error: &chainrule::Error) -> bool {
     error.is_limitation() || matches!(error, chainrule::Error::Request { .. })
 }
 
-/// The same by a few directions, for what the indices do not tell; `None` where what depends on what cannot be followed.
+/// Does the same by a few directions, for structure that the indices do not determine; `None` if dependences cannot be
+/// traced.
 fn coloured(
     options: &Options,
     function: &Function,
@@ -233,7 +236,7 @@ fn coloured(
     Ok(Some(prepared.results(form)))
 }
 
-/// The function that `chainrule compile` has written as `bytes`.
+/// Loads the function that `chainrule compile` has saved as `bytes`.
 fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
     let derivative = &options.derivative;
     let asked = [
@@ -274,14 +277,14 @@ fn settings(options: &Options) -> CompileOptions {
     }
 }
 
-/// No checks of indices at all.
+/// Returns the setting without any checks of indices.
 #[allow(unsafe_code, reason = "the promise is that of the person who types `--promise-in-range`")]
 fn unchecked() -> Checks {
     // SAFETY: the caller promises it with `--promise-in-range`, as its help says.
     Checks::None(unsafe { InRange::promised() })
 }
 
-/// `derived`, the derivative of `function` that is asked for, with states of loops in at most so many bytes.
+/// Compiles `derived`, the requested derivative of `function`, with loop states in at most so many bytes.
 fn within(
     options: &Options,
     given: Given,
@@ -298,7 +301,7 @@ fn within(
     made.map(|within| within.compiled).map_err(|e| explain(&e))
 }
 
-/// `64MiB`, `1.5GB`, `4096`: bytes.
+/// Parses a number of bytes: `64MiB`, `1.5GB`, `4096`.
 fn memory(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, f64); 7] =
         [("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0)];
@@ -310,12 +313,12 @@ fn memory(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A result, and one with its name.
+/// Result, without and with its name.
 type Typed = (Type, Value<f64>);
 pub type Named = (String, Type, Value<f64>);
 
-/// The results of straight-line code in the form that a function has which keeps its loops: one result, a
-/// record where there are several.
+/// Returns the results of straight-line code in the form of a function that keeps its loops: one result, or a record of
+/// several.
 fn record(paths: &[Vec<Name>], results: Vec<Named>) -> Vec<Named> {
     let results = results.into_iter().map(|(_, ty, value)| (ty, value));
     let leaves = paths.iter().map(Vec::as_slice).zip(results).collect();

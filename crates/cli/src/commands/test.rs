@@ -52,7 +52,7 @@ fn range(text: &str) -> Result<(f64, f64), String> {
     }
 }
 
-/// Compares and prints how far they agree.
+/// Compares and prints the agreement.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
     let derivation = match options.derivative.on(&function) {

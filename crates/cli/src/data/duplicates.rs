@@ -1,11 +1,11 @@
-//! Keys that an object has twice. JSON's parser takes the last of them, and says nothing.
+//! Duplicate keys of objects. JSON's parser silently takes the last one.
 
 use std::collections::BTreeSet;
 
-/// The first key that is twice in an object of `json`, with its line from 1. `json` is known to be JSON. Linear, and not
+/// Returns the first duplicate key in an object of `json`, with its line from 1. `json` is valid JSON. Linear, and not
 /// recursive.
 pub fn duplicate_key(json: &str) -> Option<(String, usize)> {
-    // The keys of each object that is open; none of an array.
+    // The keys of each open object; `None` for an array.
     let mut open: Vec<Option<BTreeSet<String>>> = Vec::new();
     let mut expects_key = false;
     let bytes = json.as_bytes();
@@ -18,7 +18,7 @@ pub fn duplicate_key(json: &str) -> Option<(String, usize)> {
             b'"' => {
                 let end = end_of_string(bytes, at);
                 if let (true, Some(Some(keys))) = (expects_key, open.last_mut()) {
-                    // Keys are the same however their characters are escaped.
+                    // Keys are equal for any escapes of their characters.
                     let key: String = serde_json::from_str(&json[at..end]).ok()?;
                     if keys.contains(&key) {
                         return Some((key, 1 + json[..at].matches('\n').count()));
@@ -38,7 +38,7 @@ pub fn duplicate_key(json: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The byte after the string that starts at `start`.
+/// Returns the position after the string that starts at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != b'"' {

@@ -1,4 +1,4 @@
-//! Files that are read: once, since a pipe cannot be read twice, and up to a limit, since a device has no end.
+//! Reading of files: once, since a pipe cannot be read twice, and up to a limit, since a device has no end.
 
 use super::unreadable;
 use chainrule::report::printable;
@@ -15,26 +15,26 @@ const DATA_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes that are read from a device: some devices have no end.
 const DEVICE_BYTES: u64 = 64 << 20;
 
-/// Content of the file of a program.
+/// Content of a program file.
 pub enum Program {
-    /// F~.
+    /// F~ text.
     Text(String),
     /// Bytes that `chainrule compile` has written.
     Saved(Vec<u8>),
 }
 
-/// The program in the file `path`.
+/// Reads the program in the file `path`.
 pub fn read_program(path: &Path) -> Result<Program, String> {
     let bytes = read(path, PROGRAM_BYTES)?;
     if chainrule::is_saved(&bytes) { Ok(Program::Saved(bytes)) } else { text(path, bytes).map(Program::Text) }
 }
 
-/// The text of a program or a graph in the file `path`; of standard input for `-`.
+/// Reads the text of a program or a graph in the file `path`; of standard input for `-`.
 pub fn read_source(path: &Path) -> Result<String, String> {
     text(path, read(path, PROGRAM_BYTES)?)
 }
 
-/// The text of a file of data.
+/// Reads the text of a data file.
 pub fn read_data(path: &Path) -> Result<String, String> {
     text(path, read(path, DATA_BYTES)?)
 }
@@ -73,13 +73,13 @@ fn is_device(_: &Metadata) -> bool {
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
-    // A mark of the byte order is no part of the text.
+    // A byte order mark is not part of the text.
     let is_marked = bytes.starts_with("\u{feff}".as_bytes());
     let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &std::io::ErrorKind::InvalidData.into()))?;
     Ok(if is_marked { text["\u{feff}".len()..].to_owned() } else { text })
 }
 
-/// The name of a file as messages show it.
+/// Returns the name of a file for messages.
 pub fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { printable(&path.display().to_string()) }
 }

@@ -6,7 +6,7 @@ use chainrule::{Type, Value};
 use serde_json::Value as Json;
 use std::path::Path;
 
-/// The value of type `ty` that `text` says, which stands in `file` or on the command line.
+/// Parses the value of type `ty` in `text`, which is from `file` or the command line.
 pub fn parse(name: &str, ty: &Type, text: &str, file: Option<&str>) -> Result<Value<f64>, String> {
     let json: Json = serde_json::from_str(text).map_err(|e| {
         let (what, help) = match file {
@@ -22,7 +22,7 @@ pub fn parse(name: &str, ty: &Type, text: &str, file: Option<&str>) -> Result<Va
     from_json(name, ty, &json)
 }
 
-/// Refuses objects of `text`, which is JSON, that have a key twice.
+/// Rejects objects in `text`, which is JSON, with duplicate keys.
 pub fn check_keys(text: &str, what: &str) -> Result<(), String> {
     duplicate_key(text).map_or(Ok(()), |(key, line)| {
         let key = printable(&key);
@@ -30,7 +30,7 @@ pub fn check_keys(text: &str, what: &str) -> Result<(), String> {
     })
 }
 
-/// The parser's reason without jargon.
+/// Returns the parser's reason without jargon.
 fn explain(error: &serde_json::Error) -> String {
     let place = format!("line {} column {}", error.line(), error.column());
     if error.is_eof() {
@@ -39,7 +39,7 @@ fn explain(error: &serde_json::Error) -> String {
     error.to_string().replace("recursion limit exceeded", "nested too deeply")
 }
 
-/// What to do about numbers that JSON does not have.
+/// Suggests a replacement for numbers that JSON does not have.
 fn remedy(text: &str, error: &serde_json::Error) -> Option<String> {
     if error.to_string().contains("out of range") {
         return Some("numbers reach to 1.8e308; more is \"Infinity\", with quotes".into());
@@ -50,7 +50,7 @@ fn remedy(text: &str, error: &serde_json::Error) -> Option<String> {
         .then(|| "write \"NaN\", \"Infinity\" and \"-Infinity\" with quotes".into())
 }
 
-/// The object in the file `path`.
+/// Reads the object in the file `path`.
 pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>, String> {
     let text = super::files::read_data(path)?;
     match serde_json::from_str(&text) {
@@ -65,7 +65,7 @@ pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>, String>
     }
 }
 
-/// `json` as a value of type `ty`. Recursive on the nesting of types, which the program bounds.
+/// Converts `json` to a value of type `ty`. Recursive on the nesting of types, which the program bounds.
 pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, String> {
     let misfit = |wanted: &str| {
         let (kind, example) = (kind(json), super::example(ty));
@@ -129,7 +129,7 @@ fn kind(json: &Json) -> String {
     }
 }
 
-/// One object; a single result stands bare.
+/// Writes one object; a single result is written bare.
 pub fn write(results: &[(&str, &Type, &Value<f64>)]) -> String {
     let json = match results {
         [(_, ty, value)] => to_json(ty, value),

@@ -1,4 +1,4 @@
-//! Values from and to files: JSON, NPY, CSV and plain numbers; tables for people.
+//! Values from and to files: JSON, NPY, CSV and plain numbers; tables for users.
 
 mod duplicates;
 mod files;
@@ -27,7 +27,7 @@ pub enum Format {
     Table,
 }
 
-/// Numbers with extents: what files without types hold.
+/// Numbers with extents: the content of files without types.
 pub struct Numbers {
     /// Outermost first.
     pub extents: Vec<usize>,
@@ -35,7 +35,7 @@ pub struct Numbers {
     pub elements: Elements,
 }
 
-/// Numbers as a file has them.
+/// Numbers of a file.
 pub enum Elements {
     /// Doubles.
     Reals(Vec<f64>),
@@ -43,7 +43,7 @@ pub enum Elements {
     Ints(Vec<i64>),
 }
 
-/// The value of an argument as it stands on the command line: JSON, or `@` and a file.
+/// Parses the value of an argument from the command line: JSON, or `@` and a file.
 pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, String> {
     let Some(path) = text.strip_prefix('@') else {
         return json::parse(name, ty, text, None);
@@ -62,7 +62,7 @@ pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, St
     }
 }
 
-/// Says why `path` cannot be read, and what helps.
+/// Explains why `path` cannot be read, with a remedy.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
     let path = shown(path);
     match error.kind() {
@@ -78,7 +78,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Says why `path` cannot be written, and what helps.
+/// Explains why `path` cannot be written, with a remedy.
 pub fn unwritable(path: &Path, error: &std::io::Error) -> String {
     let path = shown(path);
     match error.kind() {
@@ -93,7 +93,7 @@ pub fn unwritable(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Fails for types of which files of numbers hold no values.
+/// Fails for types whose values cannot be in files of numbers.
 fn only_numbers(name: &str, ty: &Type) -> Result<(), String> {
     let mut element = ty;
     while let Type::Array(_, inner) = element {
@@ -123,7 +123,7 @@ fn depth(ty: &Type) -> usize {
     }
 }
 
-/// Numbers as a value of type `ty`: an array of numbers, or one number.
+/// Converts numbers to a value of type `ty`: an array of numbers, or one number.
 fn from_numbers(name: &str, ty: &Type, numbers: &Numbers) -> Result<Value<f64>, String> {
     only_numbers(name, ty)?;
     if depth(ty) != numbers.extents.len() {
@@ -152,7 +152,7 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
             Elements::Ints(elements) => {
                 let i = elements[position];
                 let x = i as f64;
-                // 2^63 is a double, and no integer of 64 bits.
+                // 2^63 is a double, but not an integer of 64 bits.
                 if x as i128 == i128::from(i) {
                     return Ok(Value::Real(x));
                 }
@@ -169,7 +169,7 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
                 if x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0 {
                     return Ok(Value::Int(x as i64));
                 }
-                // A person wrote 1e300 and wants to find it.
+                // Prints 1e300 as users write it, so that they can find it.
                 let x = if x.abs() >= 1e16 { format!("{x:e}") } else { x.to_string() };
                 Err(format!(
                     "error: {x} in the argument `{name}` is not an integer\n  help: doubles hold integers up to 2^53; save \
@@ -186,14 +186,14 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
 /// Maximum length of an example value in a message, in bytes.
 const MAX_EXAMPLE: usize = 160;
 
-/// A value of type `ty` in JSON, to show how one is written; `...` stands for what makes it long.
+/// Returns a value of type `ty` in JSON as an example; `...` replaces long parts.
 pub fn example(ty: &Type) -> String {
     let mut text = String::new();
     write_example(ty, &mut text);
     text
 }
 
-/// Recursive on the nesting of types; what is beyond the limit is not visited.
+/// Recursive on the nesting of types; parts beyond the limit are not visited.
 fn write_example(ty: &Type, text: &mut String) {
     if text.len() > MAX_EXAMPLE {
         text.push_str("...");
@@ -235,7 +235,7 @@ fn write_examples<'a>(
     text.push_str(close);
 }
 
-/// The type `ty` in words: `an array of numbers`.
+/// Describes the type `ty`: `an array of numbers`.
 pub fn describe(ty: &Type) -> String {
     let elements = |ty: &Type| match ty {
         Type::Double => "numbers".into(),
@@ -257,7 +257,7 @@ pub fn describe(ty: &Type) -> String {
     }
 }
 
-/// All results in a format.
+/// Returns all results in a format.
 pub fn write(results: &[(&str, &Type, &Value<f64>)], format: Format) -> Result<Vec<u8>, String> {
     match format {
         Format::Json => Ok(json::write(results).into_bytes()),

@@ -13,13 +13,13 @@ const MOST_EMPTY: usize = 1 << 20;
 /// Maximum length of a header in bytes, NumPy's own.
 const MOST_HEADER: usize = 10_000;
 
-/// Maximum number of opening brackets in a header. A record, a shape and a type of numbers have two.
+/// Maximum number of opening brackets in a header. A record, a shape and a number type have two.
 const MOST_BRACKETS: usize = 16;
 
-/// Maximum length of what stands before a header, in bytes.
+/// Maximum length of the prefix of a header, in bytes.
 const PREFIX: usize = 12;
 
-/// The numbers in the file `path`; `f8`, `f4`, `i8`, `i4` and the like.
+/// Reads the numbers in the file `path`; `f8`, `f4`, `i8`, `i4` and similar.
 pub fn read(path: &Path) -> Result<Numbers, String> {
     let name = super::shown(path);
     let too_short = || format!("error: {name} ends before its data does\n  help: save it again, with numpy.save");
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
         std::io::ErrorKind::UnexpectedEof => too_short(),
         _ => format!("error: {name} is not an NPY file: {e}\n  help: write it with numpy.save"),
     };
-    // The start, which is more than a header has.
+    // Reads the start, which is longer than any header.
     let mut input = File::open(path).map_err(|e| super::unreadable(path, &e))?;
     let mut bytes = Vec::new();
     let start = input.by_ref().take((MOST_HEADER + PREFIX) as u64).read_to_end(&mut bytes);
@@ -43,13 +43,13 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
         return Err(format!("error: {name} is in column-major order\n  help: save it with numpy.ascontiguousarray"));
     }
     let Some(len) = extents.iter().try_fold(1_usize, |len, n| len.checked_mul(*n)) else { return Err(too_short()) };
-    // A shape says more than a file holds only where nothing is in it.
+    // A shape can exceed the size of the file only if it is empty.
     if len == 0 && extents.iter().any(|n| *n > MOST_EMPTY) {
         let shape: String = extents.iter().map(|n| format!("[{n}]")).collect();
         return Err(format!("error: {name} holds nothing in a shape of {shape}\n  help: give it a shape for its data"));
     }
     let dtype = file.dtype().descr();
-    // What the shape says, and a byte to see whether the file goes on.
+    // Reads the elements of the shape, and one more byte to detect a longer file.
     let rest = input.take((len as u64).saturating_mul(8).saturating_add(1)).read_to_end(&mut bytes);
     rest.map_err(|e| super::unreadable(path, &e))?;
     let reals = elements(&bytes, |x: f64| x).or_else(|| elements(&bytes, |x: f32| f64::from(x)));
@@ -78,7 +78,7 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
     Ok(Numbers { extents, elements })
 }
 
-/// Refuses headers that the reader would take memory or time for without bound.
+/// Rejects headers for which the reader would take unbounded memory or time.
 fn check_header(bytes: &[u8]) -> Result<(), String> {
     if !bytes.starts_with(b"\x93NUMPY") {
         return Err("it does not begin as one".to_owned());
@@ -98,7 +98,7 @@ fn check_header(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the shape has more elements than 64 bits count. The reader of headers multiplies unchecked.
+/// Returns whether the number of elements of the shape overflows 64 bits. The reader of headers multiplies unchecked.
 fn has_impossible_shape(bytes: &[u8]) -> bool {
     let header = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]);
     let Some((_, after)) = header.split_once("shape") else { return false };
@@ -108,8 +108,8 @@ fn has_impossible_shape(bytes: &[u8]) -> bool {
     extents.try_fold(1_usize, |len, word| len.checked_mul(most(word)?.max(1))).is_none()
 }
 
-/// The elements of a file that holds `T`s, and how many bytes are left after them; `None` when it holds
-/// something else.
+/// Reads the elements of a file of `T`s; returns them with the number of remaining bytes; `None` for another element
+/// type.
 fn elements<T: npyz::Deserialize, U>(
     bytes: &[u8],
     convert: impl Fn(T) -> U,
@@ -120,7 +120,7 @@ fn elements<T: npyz::Deserialize, U>(
     Some(numbers.map(|numbers| (numbers, rest.len())))
 }
 
-/// The file that holds `value`, an array of numbers or one number.
+/// Returns the file content for `value`, an array of numbers or one number.
 pub fn write(name: &str, ty: &Type, value: &Value<f64>) -> Result<Vec<u8>, String> {
     let mut extents = Vec::new();
     let mut inner = (ty, value);

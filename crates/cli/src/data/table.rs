@@ -1,8 +1,8 @@
-//! Tables for people.
+//! Tables for users.
 
 use chainrule::{Type, Value};
 
-/// Each result under its name: a number, a row for a vector, rows for a matrix; records field by field.
+/// Writes each result under its name: a number, a row for a vector, rows for a matrix; records field by field.
 pub fn write(results: &[(&str, &Type, &Value<f64>)]) -> String {
     let mut text = String::new();
     for (name, ty, value) in results {

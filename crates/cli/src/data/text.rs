@@ -3,8 +3,8 @@
 use super::{Elements, Numbers};
 use chainrule::report::count;
 
-/// The numbers of `text`, as `dims` dimensions: a matrix has a row a line. Empty lines and lines that
-/// start with `#` are passed over. A CSV file may start with a line of names. Integers, if they are `integers`, are exact.
+/// Parses the numbers of `text`, as `dims` dimensions: a matrix has one row per line. Empty lines and lines that start
+/// with `#` are skipped. A CSV file may start with a line of names. Integers, if they are `integers`, are exact.
 pub fn read(text: &str, path: &str, csv: bool, dims: usize, integers: bool) -> Result<Numbers, String> {
     if integers {
         let (extents, elements) = table(text, path, csv, dims, integer)?;
@@ -50,7 +50,7 @@ fn table<T: Copy>(
     Ok((extents, elements))
 }
 
-/// The integer that `word` writes exactly: `12`, `1e3`, `3.0`. Of other numbers, the message.
+/// Returns the integer that `word` represents exactly: `12`, `1e3`, `3.0`. Fails with a message for other numbers.
 fn integer(word: &str, path: &str, line: usize) -> Result<i64, String> {
     let x = real(word, path, line)?;
     exact(word).ok_or_else(|| {
@@ -65,7 +65,7 @@ fn integer(word: &str, path: &str, line: usize) -> Result<i64, String> {
     })
 }
 
-/// The value of a decimal number, if that is an integer of 64 bits.
+/// Returns the value of a decimal number if it is an integer of 64 bits.
 fn exact(word: &str) -> Option<i64> {
     let (mantissa, exponent) = match word.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
@@ -147,8 +147,8 @@ fn csv_rows<T>(text: &str, path: &str, parse: Parse<T>) -> Result<Vec<Vec<T>>, S
     }
 }
 
-/// Whether a row is the names of columns: words that begin with a letter, or with what no number begins with. A column of row
-/// numbers may have none.
+/// Returns whether a row contains the names of columns: words that begin with a letter, or with a character that no
+/// number begins with. A column of row numbers may have no name.
 fn is_names(record: &csv::StringRecord) -> bool {
     let is_name = |word: &str| {
         let starts_number = word.starts_with(|c: char| c.is_ascii_digit() || "+-.,;".contains(c));

@@ -1,4 +1,4 @@
-//! Wrong command lines, and files that are not there or are something else.
+//! Wrong command lines, and missing or unsuitable files.
 
 use crate::Case;
 use crate::support::Content::{self, Bytes, Folder, Text};

@@ -1,9 +1,9 @@
-//! What a person sees who gives Chainrule something wrong: a table of programs, data files and command
-//! lines, each run with the real command in a folder of its own. One snapshot a group, to be read like a
-//! user would: what is wrong, where, why, and what to do.
+//! Messages for wrong input: a table of programs, data files and command lines, each run with the real command in a
+//! separate folder. One snapshot per group, to be read from a user's perspective: the error, its location, its reason,
+//! and the remedy.
 //!
-//! What holds for all of them is checked besides: exit code 1 (wrong input) or 2 (wrong command line),
-//! something on standard error, no results, no colours, no panic, and nothing that calls itself a bug.
+//! General properties are checked in addition: exit code 1 (wrong input) or 2 (wrong command line), a message on
+//! standard error, no results, no colours, no panic, and no message that calls itself a bug.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,13 +18,13 @@ mod requests;
 
 use support::{Content, Place};
 
-/// Something wrong.
+/// Case of wrong input.
 pub struct Case {
     /// Unique in its group.
     pub name: &'static str,
-    /// What lies in the folder.
+    /// Files in the folder.
     pub files: &'static [(&'static str, Content)],
-    /// What follows `chainrule`.
+    /// Arguments of `chainrule`.
     pub args: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! Derivatives that cannot be.
+//! Impossible derivatives.
 
 use crate::Case;
 use crate::support::Content::{self, Text};

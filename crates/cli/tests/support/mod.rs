@@ -1,4 +1,4 @@
-//! Runs the real `chainrule` command on files in a folder of its own.
+//! Runs the real `chainrule` command on files in a separate folder.
 
 // Each test file uses a part of it.
 #![allow(dead_code, clippy::unwrap_used)]
@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A file before the command runs.
+/// File before the command runs.
 #[derive(Clone, Copy)]
 pub enum Content {
     Text(&'static str),
@@ -27,7 +27,7 @@ pub enum Content {
 use Content::{Bytes, Folder, Nested, Npy, Text};
 
 impl Content {
-    /// What lies on the disk; nothing for a folder.
+    /// Returns the bytes on the disk; `None` for a folder.
     pub fn bytes(self) -> Vec<u8> {
         match self {
             Text(text) => text.as_bytes().to_vec(),
@@ -48,13 +48,13 @@ impl Content {
     }
 }
 
-/// What standard error begins with where the interpreter runs what was to be machine code. Machines without native code are
-/// tested with the same expectations; who looks at this note looks at [`Place::command`]'s own output.
+/// Prefix of standard error if the interpreter runs instead of machine code. Machines without native code are tested
+/// with the same expectations; tests of this note use [`Place::command`]'s own output.
 pub const NOTE: &str = "note: the interpreter runs this, which takes longer: ";
 
-/// What a command did.
+/// Result of a command.
 pub struct Outcome {
-    /// `None` when a signal ended it.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -62,7 +62,7 @@ pub struct Outcome {
     pub stdout_bytes: Vec<u8>,
 }
 
-/// A folder that goes away with it.
+/// Temporary folder.
 pub struct Place(tempfile::TempDir);
 
 impl Place {
@@ -87,7 +87,7 @@ impl Place {
         std::fs::read(self.0.path().join(name)).unwrap()
     }
 
-    /// The command, to be started in this folder, whatever the environment of the tests is.
+    /// Returns the command for this folder, independent of the environment of the tests.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_chainrule"));
         command.args(args).current_dir(self.0.path());
