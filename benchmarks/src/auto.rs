@@ -1,21 +1,21 @@
-//! `auto`: small and middle functions of fixed size, with loops unrolled where that pays, always, and never, by turns.
+//! `auto`: small and medium functions of fixed size, with loops unrolled if that pays, always, and never, in turns.
 //!
-//! Definitions are in `auto/small.ft`: every function of it whose sizes are all known is one. For each its value, its gradient or
-//! Jacobian, and of scalar functions the Hessian, by all arguments. A row has the time of one evaluation in ns, the ratio of `auto` to
-//! the better of the others, operation counts, and the time of deriving and compiling in ms.
+//! Definitions are in `auto/small.ft`: every function in it whose sizes are all known is timed. For each its value, its
+//! gradient or Jacobian, and of scalar functions the Hessian, by all arguments. A row has the time of one evaluation in
+//! ns, the ratio of `auto` to the better of the others, operation counts, and the time of deriving and compiling in ms.
 
 use crate::measure::{Runner, geometric_mean};
 use chainrule::{Compiled, Counts, Derivation, Function, Module, Unroll};
 use clap::Args;
 use std::time::Instant;
 
-/// What to time, and how often.
+/// Timed functions, and number of rounds.
 #[derive(Args)]
 pub struct Options {
     /// Number of rounds, in each of which all settings are timed.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Functions whose names contain one of these.
+    /// Filters: functions whose names contain one of these.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -24,15 +24,15 @@ const PROGRAMS: &str = include_str!("auto/small.ft");
 
 const SETTINGS: [Unroll; 3] = [Unroll::Auto, Unroll::Always, Unroll::Never];
 
-/// Number of times that a function is derived and compiled; the least time counts.
+/// Number of times that a function is derived and compiled; the minimum time counts.
 const DERIVED: usize = 3;
 
-/// One setting of one derivative.
+/// Derivative with a setting.
 struct Engine {
     compiled: Compiled,
     counts: Option<Counts>,
     n_outputs: usize,
-    /// Deriving and compiling, in ms.
+    /// Time of deriving and compiling, in ms.
     ms: f64,
 }
 
@@ -40,7 +40,7 @@ fn engine(function: &Function, request: fn(&Function) -> Derivation, unroll: Unr
     let mut ms = f64::INFINITY;
     let mut made = None;
     for _ in 0..DERIVED {
-        // Nothing that was decided before is used again.
+        // Earlier decisions are not reused.
         let function = function.clone().unroll(unroll);
         let start = Instant::now();
         let derived = request(&function).function().ok()?;
@@ -51,7 +51,7 @@ fn engine(function: &Function, request: fn(&Function) -> Derivation, unroll: Unr
     made.map(|(counts, n_outputs, compiled)| Engine { compiled, counts, n_outputs, ms })
 }
 
-/// Arguments that look random, between 0.3 and 1.2.
+/// Returns pseudorandom arguments between 0.3 and 1.2.
 fn fill(x: &mut [f64], seed: usize) {
     for (k, x) in x.iter_mut().enumerate() {
         *x = 0.3 + 0.9 * ((k * 7 + seed * 5 + 3) as f64 * 0.618_033_988_749_895).fract();
@@ -61,7 +61,7 @@ fn fill(x: &mut [f64], seed: usize) {
 /// Prints the table.
 ///
 /// # Errors
-/// When a program is wrong, or the settings disagree.
+/// Fails if a program is wrong, or the settings disagree.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let module = Module::from_text("small.ft", PROGRAMS)?;
     println!(

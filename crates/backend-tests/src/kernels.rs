@@ -185,7 +185,8 @@ pub fn doubled() -> Kernel {
     lower_function(&b.finish(y)).unwrap()
 }
 
-/// Arrays in branches and loops that do not run where their sizes, `s` and `k - 3`, would be negative; beside another one.
+/// Returns a kernel with arrays in branches and loops that do not run if their sizes, `s` and `k - 3`, would be
+/// negative, and with another array.
 ///
 /// # Panics
 /// Never.
@@ -226,8 +227,8 @@ pub fn guarded_arrays() -> Kernel {
     lower_function(&b.finish(sum)).unwrap()
 }
 
-/// [`guarded_arrays`] where its sizes are positive, where they would be negative and no array is made, and where one would be
-/// made all the same; with whether there is a result.
+/// Returns [`guarded_arrays`] at positive sizes, at negative ones without an array, and at negative ones with an array;
+/// with whether there is a result.
 ///
 /// # Panics
 /// Never.

@@ -357,7 +357,8 @@ impl Builder {
         }
     }
 
-    /// Returns whether `size` is required not to be negative at entry. If the code that follows always runs, requires it.
+    /// Returns whether `size` is required not to be negative at entry. If the code that follows always runs, requires
+    /// it.
     fn requires_here(&mut self, size: &Poly<Reg>, span: Option<Span>) -> bool {
         if self.code.len() <= 1 {
             self.require_non_negative(size, span);

@@ -176,8 +176,8 @@ impl Lowering<'_> {
                         alone = self.live.only_component(*tuple, *k);
                         (made, depth, part) = (*tuple, depth + 1, *k);
                     }
-                    // In a tuple of tuples only a sum, or the terms of a loop, whose arrays would otherwise be cleared and
-                    // added as a whole; newly assembled states are as fast.
+                    // In nested tuples only a sum, or the terms of a loop, whose arrays would otherwise be cleared and
+                    // added as a whole; newly assembled states are equally fast.
                     let is_made = maker(made).is_some_and(|expr| match depth {
                         0 | 1 => makes_anew(expr),
                         _ => matches!(expr, Expr::Sum { .. }) || (matches!(expr, Expr::Loop { .. }) && part == TERMS),
