@@ -11,6 +11,7 @@ use std::path::Path;
 pub const CHECKED: &[&str] = &[
     "benchmarks",
     "crates/accumulate",
+    "crates/autodiff",
     "crates/backend-tests",
     "crates/base",
     "crates/c",

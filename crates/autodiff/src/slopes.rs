@@ -16,26 +16,26 @@ use chainrule_ir::{Block, Expr, VarId};
 use chainrule_ops::{Factor, Op, Slope, Zero};
 use rustc_hash::FxHashMap;
 
-/// The worst slope of an operator on the way, and whether one saturates.
+/// Worst slope of an operator on the way, and whether one saturates.
 type Found = (Slope, bool);
 
-/// The slopes of all variables of a function, for one differentiated body at a time.
+/// Slopes of all variables of a function, for one differentiated body at a time.
 #[derive(Default)]
 pub(crate) struct Slopes {
     of: Vec<Found>,
 }
 
-/// A body that is gone through.
+/// Pass over a body.
 struct Pass<'a> {
     out: &'a Emitter,
     activities: &'a Activities,
     of: &'a mut [Found],
-    /// The numbers that variables of the body are known to be.
+    /// Known values of variables of the body.
     literals: FxHashMap<VarId, f64>,
 }
 
 impl Slopes {
-    /// What the tangent, or the cotangent, of `var` is as a factor.
+    /// Returns the tangent, or the cotangent, of `var` as a factor.
     pub(crate) fn get(&self, var: VarId) -> Factor {
         let (slope, saturates) = self.of.get(var.index()).copied().unwrap_or_default();
         Factor::direction(slope, saturates)
@@ -57,7 +57,7 @@ impl Slopes {
         }
     }
 
-    /// Forgets what an earlier differentiation found.
+    /// Clears the results of an earlier differentiation.
     fn pass<'a>(
         &'a mut self,
         out: &'a Emitter,
@@ -102,7 +102,7 @@ impl Pass<'_> {
         })
     }
 
-    /// What an operator does to the tangent, or the cotangent, of argument `idx` that goes through it.
+    /// Returns the effect of an operator on the tangent, or the cotangent, of argument `idx`.
     fn op(&self, op: Op, args: &[VarId], idx: usize) -> Found {
         let partial = self.partial(op, args, idx);
         (if partial.slope == Slope::Pole { Slope::Finite } else { partial.slope }, partial.saturates)
@@ -159,7 +159,7 @@ impl Pass<'_> {
         vars.iter().map(|var| self.of[var.index()]).fold(Found::default(), join)
     }
 
-    /// What a block uses.
+    /// Returns the worst slope of the variables that a block uses.
     fn captured(&self, block: &Block) -> Found {
         let mut worst = self.of[block.result.index()];
         for stmt in &block.stmts {
