@@ -300,7 +300,7 @@ fn factor(graph: &Graph, arg: NodeId, function: NodeId) -> Factor {
 /// Returns the edge with the kind of its label and the origin of `of`; `None` if the label is zero.
 fn edge(graph: &Graph, source: usize, target: usize, label: (NodeId, Factor), of: NodeId) -> Option<Edge> {
     let (node, mut factor) = label;
-    if matches!(graph.node(node), Node::Apply(Op::Binade, _)) {
+    if matches!(graph.node(node), Node::Apply(Op::Binade | Op::Exp | Op::Cosh, _)) {
         factor.zero = Zero::Never;
     }
     let (label, factor) = match graph.as_const(node) {

@@ -7,13 +7,13 @@
 //! Holds: slopes are at least what the operators are, closed under the flow of values. What a loop carries from step to
 //! step has the worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero behind an
 //! operator that saturates. One that is infinite at a border is hidden from the slope of the function that it meets
-//! first, and from all factors of products: behind `cos (sqrt x)` nothing is hidden any more.
+//! first, and from all factors of products before: behind `cos (sqrt x)` nothing is hidden any more.
 
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, VarId};
-use chainrule_ops::{Factor, Op, Slope, Zero};
+use chainrule_ops::{Factor, Op, Slope};
 use rustc_hash::FxHashMap;
 
 /// Worst slope of an operator on the way, and whether one saturates.
@@ -105,7 +105,7 @@ impl Pass<'_> {
     /// Returns the effect of an operator on the tangent, or the cotangent, of argument `idx`.
     fn op(&self, op: Op, args: &[VarId], idx: usize) -> Found {
         let partial = self.partial(op, args, idx);
-        (if partial.slope == Slope::Pole { Slope::Finite } else { partial.slope }, partial.saturates)
+        (without_poles(partial.slope), partial.saturates)
     }
 
     /// Returns the worst of the active operators of `block`.
@@ -129,13 +129,9 @@ impl Pass<'_> {
             match &stmt.expr {
                 Expr::Op(op, args) if self.is_active(stmt.var) => {
                     let through = |(idx, arg): (usize, &VarId)| {
-                        let (own, saturates) = self.op(*op, args, idx);
-                        let is_hidden = match self.of[arg.index()].0 {
-                            Slope::Overflow => saturates,
-                            Slope::Border => !is_product(*op) && self.partial(*op, args, idx).zero > Zero::Never,
-                            Slope::Finite | Slope::Pole => true,
-                        };
-                        (if is_hidden { own } else { own.max(self.of[arg.index()].0) }, false)
+                        let (own, _) = self.op(*op, args, idx);
+                        let tangent = Factor::direction(self.of[arg.index()].0, false);
+                        (own.max(without_poles(tangent.slope_behind(self.partial(*op, args, idx)))), false)
                     };
                     found = args.iter().enumerate().map(through).fold(Found::default(), join);
                 }
@@ -200,8 +196,9 @@ impl Pass<'_> {
     }
 }
 
-fn is_product(op: Op) -> bool {
-    matches!(op, Op::Mul | Op::MaskedMul | Op::StrongMul)
+/// Directions hide poles where they meet them first.
+fn without_poles(slope: Slope) -> Slope {
+    if slope == Slope::Pole { Slope::Finite } else { slope }
 }
 
 fn join((slope, saturates): Found, by: Found) -> Found {

@@ -28,6 +28,9 @@ pub enum Zero {
     Never,
     /// At some arguments.
     Somewhere,
+    /// At some arguments, among them often those where a function behind it is at the border of its domain: the factor of a
+    /// product, the slope of a power.
+    Often,
     /// Anywhere: it contains a direction or a cotangent, which the caller chooses.
     Direction,
 }
@@ -69,8 +72,13 @@ impl Factor {
             _ => row.slope,
         };
         let is_zero = !row.partials.get(idx).is_some_and(is_never_zero);
+        let zero = match op {
+            _ if !is_zero => Zero::Never,
+            Op::Mul | Op::MaskedMul | Op::StrongMul | Op::Pow | Op::Hypot => Zero::Often,
+            _ => Zero::Somewhere,
+        };
         let saturates = is_zero && (row.saturates || exponent.is_some_and(|b| b < 0.0));
-        Self { slope, zero: if is_zero { Zero::Somewhere } else { Zero::Never }, saturates }
+        Self { slope, zero, saturates }
     }
 
     /// Returns whether a zero of this factor has to hide what `other` is there.
@@ -83,19 +91,23 @@ impl Factor {
         }
     }
 
-    /// Their product. An infinity that the zeros of a partial derivative hide is hidden once: what is multiplied with
-    /// the product is taken not to meet it.
+    /// Returns their product. Once the slope of a function has hidden an infinity at a border, only directions hide it.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
-        let left = |of: Self, by: Self| match of.slope {
-            Slope::Finite | Slope::Pole => Slope::Finite,
-            _ if by.hides(of) && by.zero == Zero::Somewhere => Slope::Finite,
-            slope => slope,
-        };
         Self {
-            slope: left(self, other).max(left(other, self)),
+            slope: self.slope_behind(other).max(other.slope_behind(self)),
             zero: self.zero.max(other.zero),
             saturates: self.saturates || other.saturates,
+        }
+    }
+
+    /// Where this factor is infinite after `by` has hidden it.
+    #[must_use]
+    pub fn slope_behind(self, by: Self) -> Slope {
+        match self.slope {
+            Slope::Border if by.zero == Zero::Somewhere => Slope::Pole,
+            Slope::Overflow if by.saturates => Slope::Pole,
+            slope => slope,
         }
     }
 
