@@ -360,7 +360,12 @@ impl Function {
         rewrite.check()?;
         let kernel = guard(|| lower_array(body, rewrite))?;
         let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
-        let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
+        let mut sizes: Vec<i64> = Vec::with_capacity(kernel.sizes.len());
+        for size in &kernel.sizes {
+            let before = |r| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |k| sizes[k]);
+            let natural = size.natural().and_then(|of| of.eval(before)).map(|value| value.max(0));
+            sizes.push(natural.unwrap_or_else(|| value(&size.name)));
+        }
         Ok(chainrule_kernel::counts(&kernel, &sizes))
     }
 

@@ -185,7 +185,7 @@ impl<'k> Unit<'k> {
         formula(self.kernel, &self.sizes, poly)
     }
 
-    /// The sizes in `poly` that are arguments: those of which others are made in place of these.
+    /// Returns the sizes that are arguments on which `poly` depends.
     #[must_use]
     pub fn given(&self, poly: &Poly<Reg>) -> Vec<usize> {
         let mut given = Vec::new();
@@ -202,7 +202,7 @@ impl<'k> Unit<'k> {
         given
     }
 
-    /// As [`naturals`](Self::naturals), those in `poly`.
+    /// Returns the polynomials of the sizes in `poly` that are the larger of a polynomial and 0.
     #[must_use]
     pub fn naturals_in(&self, poly: &Poly<Reg>) -> Vec<&'k Poly<Reg>> {
         let vars = poly.vars();
@@ -210,7 +210,7 @@ impl<'k> Unit<'k> {
         sizes.filter_map(|size| size.natural()).collect()
     }
 
-    /// The polynomials in the sizes that are the larger of one and 0.
+    /// Returns the polynomials of all sizes that are the larger of a polynomial and 0.
     pub fn naturals(&self) -> impl Iterator<Item = &'k Poly<Reg>> {
         self.kernel.sizes.iter().filter_map(SizeParam::natural)
     }
@@ -271,7 +271,7 @@ impl<'k> Unit<'k> {
     }
 }
 
-/// Returns `poly` over the sizes of `kernel`, with these names.
+/// Returns `poly` over the sizes of `kernel` as text, with these names.
 fn formula(kernel: &Kernel, names: &[String], poly: &Poly<Reg>) -> String {
     let name = |r: Reg| kernel.sizes.iter().position(|s| s.reg == r).map_or("?", |i| names[i].as_str());
     poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
