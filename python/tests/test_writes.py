@@ -105,6 +105,16 @@ def ping_pong(u, n):
     return u, v
 
 
+def rebound_to_a_part(v, n):
+    c = v * 2
+    b = c
+    a = v.copy()
+    for _ in range(n):
+        c = b[::-1]
+        a[:2] = 1.5
+    return a, b, c
+
+
 def first_above(v, bound):
     for i in range(len(v)):
         for j in range(i):
@@ -137,7 +147,7 @@ def part(v):
 PROGRAMS = [
     (by_name, V), (by_helper, V), (by_helper_in_a_tuple, V), (by_inner_function, V), (on_one_side, V), (on_one_side, -V),
     (in_a_choice, V), (in_a_choice, -V), (in_place, V), (in_place_and_returned, M, V), (through_a_loop, M, V, 0),
-    (through_a_loop, M, V, 3), (other_name, V), (ping_pong, V, 3), (first_above, V, 0.1), (first_above, V, 50.0),
+    (through_a_loop, M, V, 3), (other_name, V), (ping_pong, V, 3), (rebound_to_a_part, V, 0), (rebound_to_a_part, V, 1), (rebound_to_a_part, V, 2), (first_above, V, 0.1), (first_above, V, 50.0),
     (first_above, V - 3, 50.0), (part, V), (part, V * 0), (root, 2.0),
 ]
 

@@ -260,7 +260,7 @@ class Repetition:
             frame, name = slot
             self.next_shapes[slot] = self.wider(name, shape, frame.env[name])
             value = frame.env[name]
-            if isinstance(value, Num) and value.rank and slot not in plan.moved and value.storage is not shape[3]:
+            if isinstance(value, Num) and value.rank and slot not in plan.moved and is_another(value, shape):
                 plan.moved.add(slot)
                 _, kind, dims, storage, is_list, _ = self.next_shapes[slot]
                 self.next_shapes[slot] = ("num", kind, dims, Storage(storage.roots, storage.constant), is_list, True)
@@ -288,7 +288,7 @@ class Repetition:
         if not dims or not isinstance(value, Num):
             return shape
         roots = storage.roots | value.storage.roots & plan.known
-        if value.storage is storage or (slot, storage) in plan.moved and roots == storage.roots:
+        if not is_another(value, shape) or (slot, storage) in plan.moved and roots == storage.roots:
             return shape
         fresh = Storage(roots, storage.constant)
         plan.moved.add((slot, fresh))
@@ -371,3 +371,8 @@ class Repetition:
         if number.kind == kind or kind == "f":
             return shape
         return ("num", self.w.common(number, Num(None, kind)), dims, storage, is_list, is_view)
+
+
+def is_another(value, shape):
+    """Whether an array is not the one of this shape, or only a part of it."""
+    return value.storage is not shape[3] or value.is_view and not shape[5]
