@@ -110,6 +110,9 @@ def run(seed):
     want = effects(f, *POINT)
     if not all(np.all(np.isfinite(w)) and np.max(np.abs(w)) < 1e6 for w in want):
         return None
+    if jumps(f):
+        # A comparison of equal numbers: another order of a sum decides it.
+        return None
     try:
         got = effects(cr.function(f), *POINT)
         slopes = cr.gradient(names["total"], argnums=(0, 1))(*POINT)
@@ -122,16 +125,25 @@ def run(seed):
     return True
 
 
+def jumps(f):
+    """Whether a program is at a jump: changes of the arguments by rounding change its results by more."""
+    rng = np.random.default_rng(1)
+    middle = weighted(f, *POINT)
+    for _ in range(4):
+        d, e = 1e-10 * rng.normal(size=4), 1e-10 * rng.normal(size=4)
+        if abs(weighted(f, POINT[0] + d, POINT[1] + e) - middle) > 1e-6 * max(1.0, abs(middle)):
+            return True
+    return False
+
+
 def check_slope(f, slopes, text):
-    """The gradient along two directions against differences of NumPy, on one side where the program has a kink; none at a jump."""
+    """The gradient along two directions against differences of NumPy, on one side where the program has a kink."""
     rng = np.random.default_rng(0)
     for _ in range(2):
         d, e = rng.normal(size=4), rng.normal(size=4)
         got = float(slopes[0] @ d + slopes[1] @ e)
         at = lambda h: weighted(f, POINT[0] + h * d, POINT[1] + h * e)
         middle = at(0.0)
-        if max(abs(at(h) - middle) for h in (1e-10, -1e-10)) > 1e-6 * max(1.0, abs(middle)):
-            continue
         steps = {1e-4: 1e-5, 1e-6: 1e-3}
         found = [((8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h), tolerance) for h, tolerance in steps.items()]
         found += [((at(h) - middle) / h, 1e-3) for h in (1e-6, -1e-6)]
