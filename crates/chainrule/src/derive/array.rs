@@ -2,7 +2,7 @@
 
 use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
-use crate::leaves::leaves;
+use crate::leaves::{Leaf, leaves};
 use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
 use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, derive_told};
@@ -38,7 +38,7 @@ fn mode(strategy: &str) -> Option<Mode> {
 
 /// Returns the number of doubles of the entries that `names` select; an element counts 1, judged by its brackets.
 fn n_doubles(entries: &[(Name, Type)], names: Option<&[String]>) -> f64 {
-    let of = |ty: &Type| leaves(ty, "").iter().map(|leaf| leaf.n_elements()).sum::<f64>();
+    let of = |ty: &Type| leaves(ty, "").iter().map(Leaf::n_elements).sum::<f64>();
     match names {
         None => entries.iter().map(|(_, ty)| of(ty)).sum(),
         Some(names) => {
