@@ -27,6 +27,9 @@ const SETTINGS: [Unroll; 3] = [Unroll::Auto, Unroll::Always, Unroll::Never];
 /// Number of times that a function is derived and compiled; the minimum time counts.
 const DERIVED: usize = 3;
 
+/// Derivation of a function.
+type Request = fn(&Function) -> Derivation;
+
 /// Derivative with a setting.
 struct Engine {
     compiled: Compiled,
