@@ -1,10 +1,10 @@
-//! `roofline`: array problems beside the bound that memory and arithmetic of this machine set, and beside NumPy and JAX where
-//! they are installed.
+//! `roofline`: array problems compared with the bound that memory and arithmetic of this machine set, and with NumPy
+//! and JAX if installed.
 //!
-//! A bound is the larger of two times: for the bytes that must move, at the bandwidth of the cache level that the working set fits
-//! into, and for the operations, at the peak of fused multiply-adds, with elementary functions at their measured times in
-//! lanes. The work is the least that the mathematics asks for, not what the code does. Value, gradient, and both in one call
-//! run in turn, round by round; medians count.
+//! A bound is the larger of two times: of the bytes that must move, at the bandwidth of the cache level of the working
+//! set, and of the operations, at the peak of fused multiply-adds, with elementary functions at their measured times in
+//! lanes. The work is the mathematical minimum, not that of the code. Value, gradient, and both in one call run in
+//! turn, round by round; medians count.
 
 mod peaks;
 mod problems;
@@ -21,7 +21,7 @@ use std::process::Command;
 const PROGRAMS: &str = include_str!("roofline/problems.ft");
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/roofline.py");
 
-/// What to measure.
+/// Selection of measurements.
 #[derive(Args)]
 pub struct Options {
     /// Problems by name or the beginning of one: linear, heat, ...
@@ -30,15 +30,15 @@ pub struct Options {
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Python with NumPy, JAX, or both, for the peers; `none` leaves them out.
+    /// Python with NumPy, JAX, or both, for the peers; `none` disables them.
     #[arg(long, default_value = "python3")]
     python: String,
-    /// One JSON object a line.
+    /// One JSON object per line.
     #[arg(long)]
     json: bool,
 }
 
-/// A part of a problem: its work, and the code.
+/// Part of a problem: its work, and the code.
 struct Part {
     name: &'static str,
     work: Work,
@@ -48,7 +48,7 @@ struct Part {
 /// Prints the table.
 ///
 /// # Errors
-/// When a program is wrong.
+/// Fails if a program is wrong.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let peaks = Peaks::measure()?;
     print_peaks(&peaks, options.json);
@@ -82,7 +82,7 @@ fn print_peaks(peaks: &Peaks, as_json: bool) {
     calls.for_each(|(name, ns)| println!("{name}: {ns:.2} ns a number"));
 }
 
-/// Seconds that `work` takes at least, and whether memory or arithmetic decides.
+/// Returns the minimum time of `work` in seconds, and whether memory or arithmetic bounds it.
 fn bound(peaks: &Peaks, problem: &Problem, work: &Work) -> (f64, &'static str) {
     let memory = work.bytes / peaks.bandwidth(8.0 * problem.working_set);
     let calls: f64 = work.calls.iter().map(|(call, n)| n * peaks.call(*call)).sum();
@@ -153,7 +153,7 @@ fn one(
     Ok(())
 }
 
-/// Times of the peers in microseconds, by problem and engine; none where there is no Python or neither is installed.
+/// Returns times of the peers in microseconds, by problem and engine; none without Python or if neither is installed.
 fn peers(options: &Options) -> BTreeMap<(String, String), Json> {
     let mut all = BTreeMap::new();
     if options.python == "none" {

@@ -3,7 +3,7 @@
 use crate::measure::Runner;
 use chainrule::{Module, Value};
 
-/// Elementary functions that are told apart.
+/// Measured elementary functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     /// `exp`.
@@ -21,7 +21,7 @@ impl Call {
         [(Self::Exp, "exp"), (Self::Log, "log1p"), (Self::Tanh, "tanh"), (Self::Sqrt, "sqrt")];
 }
 
-/// Cache levels by the largest working set, in bytes, that is measured for each.
+/// Cache levels by the largest measured working set, in bytes.
 const LEVELS: [(&str, usize); 4] = [("L1", 24 << 10), ("L2", 768 << 10), ("L3", 16 << 20), ("memory", 256 << 20)];
 
 /// Rounds of each measurement; the best counts.
@@ -41,7 +41,7 @@ impl Peaks {
     /// Measures them, in some seconds.
     ///
     /// # Errors
-    /// When a program does not compile.
+    /// Fails if a program does not compile.
     pub fn measure() -> Result<Self, Box<dyn std::error::Error>> {
         let operations = fused_operations();
         let levels = LEVELS.map(|(name, bytes)| (name, bytes, bandwidth(bytes))).to_vec();
@@ -53,13 +53,13 @@ impl Peaks {
         Ok(Self { operations, levels, calls })
     }
 
-    /// Bytes a second of the level that `bytes` fit into.
+    /// Returns the bytes per second of the smallest level with room for `bytes`.
     pub fn bandwidth(&self, bytes: f64) -> f64 {
         let level = self.levels.iter().find(|(_, most, _)| bytes <= *most as f64).or(self.levels.last());
         level.map_or(f64::NAN, |(.., bandwidth)| *bandwidth)
     }
 
-    /// Seconds of a call for one number.
+    /// Returns the seconds of a call for one number.
     pub fn call(&self, call: Call) -> f64 {
         self.calls.iter().find(|(other, ..)| *other == call).map_or(0.0, |(.., seconds)| *seconds)
     }
@@ -70,7 +70,7 @@ fn best(runner: &mut Runner<'_>) -> f64 {
     runner.samples.iter().copied().fold(f64::INFINITY, f64::min) * 1e-9
 }
 
-/// Seconds for one number of an array of 1000.
+/// Returns the seconds for one number of an array of 1000.
 fn elementwise(term: &str) -> Result<f64, Box<dyn std::error::Error>> {
     let text = format!("let f = fun (x : [n]Double) -> build n (fun i -> {term})");
     let compiled = Module::from_text("peaks.ft", &text)?.function("f")?.compile()?;
@@ -82,7 +82,7 @@ fn elementwise(term: &str) -> Result<f64, Box<dyn std::error::Error>> {
     Ok(best(&mut runner))
 }
 
-/// Independent sums that a core computes at once: latency times throughput of a fused multiply-add, and more.
+/// Number of independent sums that a core computes at once: at least latency times throughput of a fused multiply-add.
 const SUMS: usize = 16;
 
 /// Multiply-adds of vectors in a call of [`multiply_adds`].
@@ -155,7 +155,7 @@ mod vectors {
     }
 }
 
-/// The widest vectors of this processor, in doubles; 1 where none are known.
+/// Returns the width of the widest vectors of this processor, in doubles; 1 if none are known.
 fn width() -> usize {
     #[cfg(target_arch = "x86_64")]
     {

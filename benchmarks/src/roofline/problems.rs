@@ -1,10 +1,10 @@
-//! The problems of `roofline`, with the work that each must do at least.
+//! Problems of `roofline`, with their minimum work.
 
 use super::peaks::Call;
 use crate::random::Random;
 use chainrule::Value;
 
-/// Least work of an evaluation: fused operations, bytes of arguments and results, and elementary functions.
+/// Minimum work of an evaluation: fused operations, bytes of arguments and results, and elementary functions.
 #[derive(Clone, Copy)]
 pub struct Work {
     /// Bytes that are read or written at least once, in all passes.
@@ -15,17 +15,17 @@ pub struct Work {
     pub calls: [(Call, f64); 2],
 }
 
-/// A problem.
+/// Problem.
 pub struct Problem {
-    /// The name of its row.
+    /// Name of its row.
     pub name: String,
-    /// The function of `problems.ft`.
+    /// Function in `problems.ft`.
     pub function: &'static str,
-    /// Arguments that the gradient is by.
+    /// Differentiated arguments.
     pub by: &'static [&'static str],
     /// Arguments.
     pub args: Vec<Value<f64>>,
-    /// Doubles that are in use at once, which decides the cache level.
+    /// Number of doubles in use at once, which determines the cache level.
     pub working_set: f64,
     /// Work of the value.
     pub value: Work,
@@ -36,7 +36,7 @@ pub struct Problem {
 struct Numbers(Random);
 
 impl Numbers {
-    /// A number in (-1, 1).
+    /// Returns a number in (-1, 1).
     fn number(&mut self) -> f64 {
         self.0.below(1 << 40) as f64 / (1u64 << 39) as f64 - 1.0
     }
@@ -59,12 +59,12 @@ fn work(doubles: f64, operations: f64, calls: [(Call, f64); 2]) -> Work {
     Work { bytes: 8.0 * doubles, operations, calls }
 }
 
-/// All problems.
+/// Returns all problems.
 #[must_use]
 pub fn all() -> Vec<Problem> {
     let mut all = Vec::new();
     let mut r = Numbers(Random::new());
-    // Regressions: a row is read once, for the dot and for the gradient.
+    // Regressions: a row is read once, for the dot product and for the gradient.
     let (n, d) = (5000.0, 12.0);
     for (name, calls) in
         [("linear", [NONE, NONE]), ("logistic", [(Call::Exp, n), (Call::Log, n)]), ("poisson", [(Call::Exp, n), NONE])]
@@ -105,7 +105,7 @@ pub fn all() -> Vec<Problem> {
         let (n, steps) = (1000.0, 500.0);
         let step = work(2.0 * n * steps, 4.0 * n * steps, [NONE, NONE]);
         let args = vec![r.array(&[1000], 1.0), Value::Int(500)];
-        // A linear function: its derivative asks for no state, but for the last one.
+        // A linear function: its derivative needs no state except the last one.
         let gradient = work(4.0 * n * steps, 8.0 * n * steps, [NONE, NONE]);
         all.push(Problem {
             name: name.to_owned(),

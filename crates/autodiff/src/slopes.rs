@@ -1,13 +1,13 @@
-//! Where tangents and cotangents are infinite: which products of the chain rule have to hide an infinity from a zero.
+//! Infinite tangents and cotangents: selects the products of the chain rule in which a zero must mask an infinity.
 //!
-//! In: a body and its activities. Out: for each of its variables the worst [`Slope`] of an operator on the way from a
+//! In: a body and its activities. Out: for each of its variables the worst [`Slope`] of an operator on the path from a
 //! parameter to it, by which its tangent is multiplied, or from it to the result, by which its cotangent is; and for
-//! cotangents whether there is an operator on that way that saturates.
+//! cotangents whether an operator on that path saturates.
 //!
-//! Holds: slopes are at least what the operators are, closed under the flow of values. What a loop carries from step to
-//! step has the worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero behind an
-//! operator that saturates. One that is infinite at a border is hidden from the slope of the function that it meets
-//! first, and from all factors of products before: behind `cos (sqrt x)` nothing is hidden any more.
+//! Holds: slopes are upper bounds of the operators', closed under the flow of values. Loop-carried values have the
+//! worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero after an operator that
+//! saturates. A tangent that is infinite at a border is masked by the slope of the next function, and by all factors of
+//! products before it: after `cos (sqrt x)` nothing is masked any more.
 
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};

@@ -1,7 +1,8 @@
 //! Array programs in Graphviz's language.
 //!
-//! A statement is a vertex, a block a cluster. Edges lead from operands to what uses them, numbered where there are several, as in
-//! the graph of straight-line code ([`chainrule_graph::Graph::dot`]); from the result of a block an edge leads to its statement.
+//! A statement is a vertex, a block a cluster. Edges lead from operands to what uses them, numbered where there are
+//! several, as in the graph of straight-line code ([`chainrule_graph::Graph::dot`]); from the result of a block an edge
+//! leads to its statement.
 
 use chainrule_ir::value::named;
 use chainrule_ir::{Block, Expr, Function, Size, VarId};

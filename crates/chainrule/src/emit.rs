@@ -143,8 +143,8 @@ impl Function {
         emit_rust(self.name(), &[self], &RustOptions::default())
     }
 
-    /// Returns the graph in Graphviz's language: the operations of straight-line code, or the statements of a function that
-    /// keeps its loops, with a cluster for each loop and branch.
+    /// Returns the graph in Graphviz's language: the operations of straight-line code, or the statements of a function
+    /// that keeps its loops, with a cluster for each loop and branch.
     #[must_use]
     pub fn dot(&self) -> String {
         match &self.decided_or_self().body {

@@ -1,12 +1,12 @@
-//! Tests of zeros that meet infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in
-//! every mode, by every strategy, strict or not, and what partial derivatives multiply to zero is zero.
+//! Zeros multiplied by infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in every
+//! mode, by every strategy, strict or not, and zero products of partial derivatives stay zero.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use chainrule::{Backend, CompileOptions, Function, Module, STRATEGIES, Semantics, Sparse};
 
 const INF: f64 = f64::INFINITY;
 
-/// A function of x and y, with its derivatives at a point.
+/// Function of x and y, with its derivatives at a point.
 struct Row {
     body: &'static str,
     at: [f64; 2],
@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     first("sqrt (vectorNorm2 [x, y]) + y", [0.0, 0.0], [0.0, 1.0]),
 ];
 
-/// Returns the function in either semantics, with loops and without where it has a form without.
+/// Returns the function in either semantics, with loops and, if it can be unrolled, without.
 fn functions(text: &str) -> Vec<(String, Function)> {
     let mut all = Vec::new();
     for semantics in [Semantics::Algebraic, Semantics::Strict] {
@@ -137,7 +137,7 @@ fn a_zero_hides_an_infinity_in_every_mode() {
     assert!(n > 3000, "{n} comparisons");
 }
 
-/// A direction and a cotangent in memory that are zero at the singular points of an array's elements.
+/// Tests a direction and a cotangent in memory that are zero at the singular points of an array's elements.
 #[test]
 fn zeros_in_memory_hide_infinities() {
     let text = "let roots = fun (x : [n]Double) -> build n (fun i -> sqrt x[i])\n\
@@ -195,12 +195,12 @@ impl Random {
     }
 }
 
-/// Returns the product in which a zero hides an infinity.
+/// Returns the product in which a zero masks an infinity.
 fn strong(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
 }
 
-/// An operator as text, its value, its partial derivatives.
+/// Operator as text, its value, its partial derivatives.
 type Operator = (&'static str, fn(f64, f64) -> f64, fn(f64, f64) -> [f64; 2]);
 
 const OPERATORS: &[Operator] = &[
@@ -220,11 +220,11 @@ const OPERATORS: &[Operator] = &[
     ("hypot A B", f64::hypot, |a, b| [a / a.hypot(b), b / a.hypot(b)]),
 ];
 
-/// A program: for each line its operator and its arguments.
+/// Program: for each line its operator and its arguments.
 type Lines = Vec<(usize, [usize; 2])>;
 
-/// Its gradient by the chain rule in forward and in reverse mode, with strong products; `None` if a value is not
-/// finite.
+/// Returns its gradient by the chain rule in forward and in reverse mode, with strong products; `None` if a value is
+/// not finite.
 fn gradients(lines: &Lines, at: [f64; 2]) -> Option<[[f64; 2]; 2]> {
     let mut values = at.to_vec();
     for (op, [a, b]) in lines {
@@ -264,11 +264,11 @@ fn random_programs_hide_infinities_as_strong_products_do() {
             .collect();
         let at = [0, 1].map(|_| [0.0, 0.0, 1.0, -1.0, 0.5][random.below(5)]);
         let Some([expected, reverse]) = gradients(&lines, at) else { continue };
-        // Next to a border rounding decides.
+        // Near a border, rounding decides.
         if expected.iter().any(|slope| slope.is_finite() && slope.abs() > 1e6) {
             continue;
         }
-        // Paths that cancel: no number, or another one in each mode.
+        // Paths that cancel: NaN, or different values in the modes.
         if expected.iter().zip(reverse).any(|(a, b)| a.is_nan() || !(*a == b || (a - b).abs() <= 1e-12 * a.abs())) {
             continue;
         }
@@ -284,7 +284,7 @@ fn random_programs_hide_infinities_as_strong_products_do() {
         let at = [[at[0]], [at[1]]];
         let close = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-12 * (1.0 + b.abs());
         let mut expect = |way: &str, found: &[f64], expected: &[f64]| {
-            // Forward mode takes an infinity for hidden behind the first function.
+            // Forward mode assumes that the first function masks an infinity.
             let is_left = |(a, b): (&f64, &f64)| a.is_nan() && *b == 0.0;
             if (way == "forward" || way == "along") && found.iter().zip(expected).any(is_left) {
                 left += 1;
@@ -312,7 +312,7 @@ fn random_programs_hide_infinities_as_strong_products_do() {
     assert!(singular > 100, "{singular} of {compared} are singular");
 }
 
-/// The root cancels in straight-line code, so that the second derivative is right, too.
+/// Checks that the root cancels in straight-line code, so that the second derivative is correct, too.
 #[test]
 fn the_square_of_a_norm_has_its_hessian_where_the_root_cancels() {
     let module = Module::from_text("f.ft", "let f = fun (x : [n]Double) -> vectorNorm x ** 2").unwrap();
@@ -320,7 +320,7 @@ fn the_square_of_a_norm_has_its_hessian_where_the_root_cancels() {
     let hessian = |strategy: &str| {
         straight.hessian().strategy(strategy).compile().unwrap().eval(&[&[0.0, 0.0]]).unwrap().concat()
     };
-    // These multiply the slope of the root with that of the squares before they meet the norm.
+    // These multiply the slope of the root by that of the squares before the norm's.
     let masked = ["forward", "relative-markowitz", "edge-back", "edge-mixed", "oracle"];
     for strategy in STRATEGIES.iter().filter(|strategy| !masked.contains(&strategy.name)) {
         assert_eq!(hessian(strategy.name), [2.0, 0.0, 0.0, 2.0], "{}", strategy.name);

@@ -1,48 +1,48 @@
-//! Products of the chain rule in which a zero meets an infinity.
+//! Products of the chain rule in which a zero is multiplied by an infinity.
 //!
-//! A direction that is zero contributes zero, whatever it is multiplied with: 0 times infinity would be no number.
-//! Hardly any product needs a test for that. A [`Factor`] says where a partial derivative is infinite and where it is
-//! zero, [`multiply`] chooses the product from those of its factors.
+//! A zero direction contributes zero for any cofactor, although 0 times infinity is NaN. Few products need a test for
+//! that. A [`Factor`] states where a partial derivative is infinite and where it is zero; [`multiply`] selects the
+//! product from those of its factors.
 
 use crate::{Algebra, Formula, Op};
 
-/// Where a partial derivative is infinite or no number.
+/// Arguments at which a partial derivative is infinite or NaN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Slope {
-    /// Nowhere, as long as all numbers are finite; or only where a division is by zero.
+    /// None, as long as all numbers are finite; or only those of a division by zero.
     #[default]
     Finite,
-    /// Where the value is infinite or no number too: a zero direction hides it.
+    /// Those at which the value is infinite or NaN too: a zero direction masks it.
     Pole,
-    /// Where the value has overflowed. A function that saturates makes a finite number of it again, and has the slope 0
-    /// there, which hides it.
+    /// Those at which the value has overflowed. A saturating function makes it finite again, and its slope there is 0,
+    /// which masks the infinity.
     Overflow,
-    /// Where the value is finite: any zero hides it.
+    /// Those at which the value is finite: any zero masks it.
     Border,
 }
 
-/// Where a factor is zero.
+/// Arguments at which a factor is zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Zero {
-    /// Nowhere.
+    /// None.
     Never,
-    /// At some arguments.
+    /// Some arguments.
     Somewhere,
-    /// At some arguments, among them often those where a function behind it is at the border of its domain: the factor of a
-    /// product, the slope of a power.
+    /// Some arguments, often including those at which a subsequent function is at the border of its domain: the factor
+    /// of a product, the slope of a power.
     Often,
-    /// Anywhere: it contains a direction or a cotangent, which the caller chooses.
+    /// Any: it contains a direction or a cotangent, which the caller chooses.
     Direction,
 }
 
-/// A factor of a product of the chain rule.
+/// Factor of a product of the chain rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Factor {
-    /// Where it is infinite.
+    /// Arguments at which it is infinite.
     pub slope: Slope,
-    /// Where it is zero.
+    /// Arguments at which it is zero.
     pub zero: Zero,
-    /// Whether it is zero where an argument has overflowed.
+    /// Whether it is zero if an argument has overflowed.
     pub saturates: bool,
 }
 
@@ -60,8 +60,7 @@ impl Factor {
         Self { slope, zero: Zero::Direction, saturates }
     }
 
-    /// Returns the partial derivative of `op` by argument `idx`; `constant` gives the number that an argument is known
-    /// to be.
+    /// Returns the partial derivative of `op` by argument `idx`; `constant` returns the known value of an argument.
     #[must_use]
     pub fn partial(op: Op, idx: usize, constant: impl Fn(usize) -> Option<f64>) -> Self {
         let row = op.row();
@@ -81,7 +80,7 @@ impl Factor {
         Self { slope, zero, saturates }
     }
 
-    /// Returns whether a zero of this factor has to hide what `other` is there.
+    /// Returns whether a zero of this factor must mask an infinity of `other`.
     fn hides(self, other: Self) -> bool {
         match other.slope {
             Slope::Finite => false,
@@ -91,7 +90,8 @@ impl Factor {
         }
     }
 
-    /// Returns their product. Once the slope of a function has hidden an infinity at a border, only directions hide it.
+    /// Returns their product. After the slope of a function has masked an infinity at a border, only directions mask
+    /// it.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Factor {
         }
     }
 
-    /// Where this factor is infinite after `by` has hidden it.
+    /// Returns where this factor is infinite after `by` has masked it.
     #[must_use]
     pub fn slope_behind(self, by: Self) -> Slope {
         match self.slope {
@@ -111,7 +111,7 @@ impl Factor {
         }
     }
 
-    /// Their sum, which may cancel.
+    /// Returns their sum, which may cancel.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -132,7 +132,7 @@ fn is_never_zero(formula: &Formula) -> bool {
     }
 }
 
-/// Returns the product of two factors: `a * b`, or one that a zero of `a`, of `b` or of either makes zero.
+/// Returns the product of two factors: `a * b`, or one that is zero at a zero of `a`, of `b` or of either.
 pub fn multiply<A: Algebra>(algebra: &mut A, (a, of_a): (A::Value, Factor), (b, of_b): (A::Value, Factor)) -> A::Value {
     let (op, args) = match (of_a.hides(of_b), of_b.hides(of_a)) {
         (false, false) => (Op::Mul, [a, b]),

@@ -1,8 +1,8 @@
 //! Estimate of whether straight-line code of an array program pays, before it is generated.
 //!
-//! In: a function whose sizes are all known. Out: the number of operations that it has unrolled, counting equal ones each
-//! time, and the cost of its loops in operations of weight 1. Straight-line code costs the weight of its operations. Linear
-//! in the function.
+//! In: a function whose sizes are all known. Out: the number of operations that it has unrolled, counting equal ones
+//! each time, and the cost of its loops in operations of weight 1. Straight-line code costs the weight of its
+//! operations. Linear in the function.
 //!
 //! | | straight-line code | loops |
 //! | --- | --- | --- |
