@@ -109,7 +109,7 @@ fn a_zero_hides_an_infinity_in_every_mode() {
                 let derived = function.gradient().strategy(strategy).function().unwrap();
                 for backend in [Backend::Auto, Backend::Interpreter] {
                     let options = CompileOptions { backend, ..CompileOptions::default() };
-                    let run = derived.function().unwrap().compile_with(&options).unwrap();
+                    let run = derived.compile_with(&options).unwrap();
                     expect(way("gradient"), run.eval(&[&x, &y]).unwrap().concat(), gradient);
                 }
                 let Some([xx, xy, yy]) = hessian else { continue };
