@@ -67,7 +67,7 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
     let n_points = u.int_in_range(1..=13)?;
     let points = around(&inputs, n_points);
     compare(&loaded, &points).unwrap_or_else(|why| panic!("{why}"));
-    let piece_len = u.int_in_range(1..=60)?;
+    let piece_len = u.int_in_range(1..=20)?;
     ran.in_pieces = compare_in_pieces(&loaded, piece_len, &points).unwrap_or_else(|why| panic!("{why}"));
     if ran.in_parts > 0 {
         let mut fused = loaded.clone();

@@ -24,7 +24,7 @@ use crate::branch_masks;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, partial};
-use chainrule_ops::{Factor, Formula, Op, Slope, Zero};
+use chainrule_ops::{Factor, Formula, Slope, Zero};
 use rustc_hash::FxHashMap;
 
 /// A requested row.
@@ -286,23 +286,25 @@ impl<'a> Ends<'a> {
 /// Factor of a component of a direction, or of a weight of a root.
 const CHOSEN: Factor = Factor { slope: Slope::Finite, zero: Zero::Direction, saturates: false };
 
-/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`.
+/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Only
+/// chosen directions and weights mask infinities: a mask of each zero of a partial derivative would cost about as much as
+/// the products (`docs/decisions/0046`).
 fn factor(graph: &Graph, arg: NodeId, function: NodeId) -> Factor {
     let args = graph.args(function);
-    let Node::Apply(op, _) = graph.node(function) else {
-        return Factor { zero: Zero::Somewhere, ..CHOSEN };
+    let known = |k: usize| graph.as_const(args[k]);
+    let slope = match graph.node(function) {
+        Node::Apply(op, _) => {
+            let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
+            places.map(|(idx, _)| Factor::partial(op, idx, known).slope).max().unwrap_or_default()
+        }
+        _ => Slope::Finite,
     };
-    let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
-    let parts = places.map(|(idx, _)| Factor::partial(op, idx, |k| graph.as_const(args[k])));
-    parts.reduce(Factor::plus).unwrap_or(CHOSEN)
+    Factor { slope, zero: Zero::Never, saturates: false }
 }
 
 /// Returns the edge with the kind of its label and the origin of `of`; `None` if the label is zero.
 fn edge(graph: &Graph, source: usize, target: usize, label: (NodeId, Factor), of: NodeId) -> Option<Edge> {
-    let (node, mut factor) = label;
-    if matches!(graph.node(node), Node::Apply(Op::Binade | Op::Exp | Op::Cosh, _)) {
-        factor.zero = Zero::Never;
-    }
+    let (node, factor) = label;
     let (label, factor) = match graph.as_const(node) {
         Some(0.0) => return None,
         Some(1.0) => (Label::One, Factor::constant(1.0)),

@@ -111,7 +111,7 @@ impl<'a> Site<'a> {
         let factor = |scalar, otherwise| if let Scalar::Const(c) = scalar { Factor::constant(c) } else { otherwise };
         let of_partial = factor(partial, of_partial);
         let of_tangent = factor(tangent, of_tangent);
-        chainrule_ops::multiply(self.emitter, (tangent, of_tangent), (partial, of_partial))
+        chainrule_ops::multiply(self.emitter, (partial, of_partial), (tangent, of_tangent))
     }
 
     /// Returns the sum of the terms.

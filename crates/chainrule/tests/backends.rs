@@ -533,8 +533,8 @@ fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
     if !has_native() {
         return;
     }
-    let text = "let f = fun (w : [k][d][d]Double) (x : [n][d]Double) ->
-  sum n (fun p -> log (sum k (fun m -> exp (-0.1 * sum d (fun i -> sum d (fun j -> w[m][i][j] * x[p][j]) ** 2)))))";
+    let text = "let f = fun (w : [k][d][d]Double) (x : [d][n]Double) ->
+  sum n (fun p -> log (sum k (fun m -> exp (-0.1 * sum d (fun i -> sum d (fun j -> w[m][i][j] * x[j][p]) ** 2)))))";
     let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap().gradient().by(&["w"]).with_value();
     let f = f.function().unwrap();
     let interpreted = with(&f, Backend::Interpreter);
@@ -545,7 +545,9 @@ fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
     let row = |p: usize| (0..3).map(|j| (1.0 + (3 * p + j) as f64).sin()).collect::<Vec<f64>>();
     let w: Vec<Vec<Vec<f64>>> = (2..4).map(|k| (3 * k..3 * k + 3).map(row).collect()).collect();
     for n in [0, 1, 8, 63, 64, 72, 95, 96, 97, 104, 127, 128, 168, 199] {
-        let args: [Value<f64>; 2] = [w.clone().into(), (0..n).map(row).collect::<Vec<_>>().into()];
+        let rows: Vec<Vec<f64>> = (0..n).map(row).collect();
+        let columns: Vec<Vec<f64>> = (0..3).map(|j| rows.iter().map(|row| row[j]).collect()).collect();
+        let args: [Value<f64>; 2] = [w.clone().into(), columns.into()];
         let expected = interpreted.call(&args).unwrap();
         for level in [None, Some(Level::Avx2)] {
             let options = CompileOptions { backend: Backend::Native, level, ..CompileOptions::default() };

@@ -63,7 +63,9 @@ fn where_the_number_of_steps_is_computed_memory_does_not_grow() {
         assert!(numbers.iter().all(|n| *n == numbers[0] && *n < 600), "{text}: {numbers:?}");
     }
     // A disproportionate limit.
-    assert!(compared("-> vectorSum (while (fun s -> s[0] > 1.1) step x 10000000000)", &[]) < 300);
+    let numbers = compared("-> vectorSum (while (fun s -> s[0] > 1.1) step x 10000000000)", &[]);
+    // 32 states of 3 numbers, and blocks of lanes.
+    assert!(numbers < 600, "{numbers} numbers");
 }
 
 #[test]
@@ -116,5 +118,5 @@ fn memory_that_is_not_there_speaks_of_checkpoints() {
     assert!(text.contains("memory") && text.contains("--checkpoints 32"), "{text}");
     // A number of steps that may be negative in a value fails in a gradient, which keeps the states.
     let error = compiled.call(&[vec![0.5, 0.5, 0.5].into(), Value::Int(-1)]).unwrap_err();
-    assert!(error.to_string().contains("must not be negative"), "{error}");
+    assert!(error.to_string().contains("negative size"), "{error}");
 }

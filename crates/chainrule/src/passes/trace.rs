@@ -4,10 +4,11 @@ use super::Passes;
 use crate::compiled::Compiled;
 use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
-use crate::{Backend, CompileOptions, Error, Function, Result, Signature};
+use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_ir::{self as ir, Value};
 use chainrule_kernel::Kernel;
 use chainrule_ops::F64;
+use std::sync::Arc;
 
 /// Pass of the compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +60,7 @@ pub struct Snapshot<'p> {
     /// Name of the pass; `""` for the array program before all passes.
     pub pass: &'p str,
     program: Program<'p>,
-    signature: &'p Signature,
+    function: &'p Function,
 }
 
 impl Snapshot<'_> {
@@ -94,7 +95,7 @@ impl Snapshot<'_> {
                 let value = ir::evaluate(function, &mut F64, args);
                 let value = value.map_err(|failure| Error::request(failure.to_string(), "change the arguments"))?;
                 Ok(match value {
-                    Value::Tuple(items) if self.signature.results.len() > 1 => items,
+                    Value::Tuple(items) if self.function.signature().results.len() > 1 => items,
                     value => vec![value],
                 })
             }
@@ -105,7 +106,11 @@ impl Snapshot<'_> {
 
     fn interpret(&self, kernel: Kernel, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
         let options = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
-        Compiled::from_parts(kernel, self.signature.clone(), None, &options)?.call(args)
+        let body = match &self.function.body {
+            Body::Array(body) => Some(Arc::clone(body)),
+            Body::Scalar(_) => None,
+        };
+        Compiled::from_parts(kernel, self.function.signature().clone(), body, &options)?.call(args)
     }
 }
 
@@ -128,15 +133,15 @@ impl Function {
     pub fn trace(&self, options: &CompileOptions, watch: &mut dyn FnMut(&Snapshot<'_>)) -> Result<()> {
         options.rewrite.check()?;
         guard(|| {
-            let (signature, passes) = (self.signature(), Passes::from(options));
+            let passes = Passes::from(options);
             if let Body::Array(body) = &self.body {
-                watch(&Snapshot { pass: "", program: Program::Array(&body.function), signature });
+                watch(&Snapshot { pass: "", program: Program::Array(&body.function), function: self });
             }
             let form = passes.form(self)?;
             if let Body::Scalar(body) = &form.body {
-                watch(&Snapshot { pass: "unroll", program: Program::Graph(body), signature });
+                watch(&Snapshot { pass: "unroll", program: Program::Graph(body), function: self });
             }
-            let mut see = |pass: &str, program: Program<'_>| watch(&Snapshot { pass, program, signature });
+            let mut see = |pass: &str, program: Program<'_>| watch(&Snapshot { pass, program, function: self });
             passes.run(&form, &mut Watch(Some(&mut see))).map(drop)
         })
     }

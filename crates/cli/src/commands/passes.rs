@@ -197,12 +197,15 @@ fn verdict(rows: &[Row], tolerance: f64) -> Outcome {
     let is_wrong = |row: &Row| difference(first, row).is_ok_and(|d| d <= tolerance);
     match rows.iter().position(|row| !is_wrong(row)) {
         None => Ok(()),
-        Some(at) => Err(format!(
-            "error: the pass `{0}` changes the results\n  \
-             help: see the program before it with --after {1}, after it with --after {0}; compile without it by --without {0}",
-            rows[at].name,
-            rows[at.saturating_sub(1)].name
-        )),
+        Some(at) => {
+            let (name, before) = (&rows[at].name, &rows[at.saturating_sub(1)].name);
+            let is_optional = passes().iter().any(|pass| pass.name == name && pass.optional);
+            let without = if is_optional { format!("; leave it out with --without {name}") } else { String::new() };
+            Err(format!(
+                "error: the pass `{name}` changes the results\n  \
+                 help: see the program before it with --after {before}, after it with --after {name}{without}"
+            ))
+        }
     }
 }
 

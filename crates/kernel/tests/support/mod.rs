@@ -204,12 +204,21 @@ impl Machine<'_> {
         let cell = self.cell(buffer, at)?;
         match self.kernel.buffers[buffer].place {
             Place::Input(idx) => Ok(self.inputs[idx].data[cell]),
-            Place::Output(idx) => self.outputs[idx][cell].ok_or_else(|| format!("bug: {buffer}[{at}] is not written")),
+            Place::Output(idx) => self.outputs[idx][cell].map_or_else(|| self.unwritten(buffer, at), Ok),
             Place::Workspace(_) => match self.cells[self.kernel.buffers[buffer].class as usize][cell] {
                 Some((owner, value)) if owner == buffer => Ok(value),
                 Some((owner, _)) => Err(format!("bug: {buffer}[{at}] was overwritten by {owner}")),
-                None => Err(format!("bug: {buffer}[{at}] is not written")),
+                None => self.unwritten(buffer, at),
             },
+        }
+    }
+
+    /// An element that was never written. A double is NaN: a branch that became a select reads both sides and discards
+    /// one, and a NaN that is not discarded reaches the results.
+    fn unwritten(&self, buffer: BufferId, at: i64) -> Result<Scalar, String> {
+        match self.kernel.buffers[buffer].class {
+            Class::Real => Ok(Scalar::Real(f64::NAN)),
+            Class::Int => Err(format!("bug: {buffer}[{at}] is not written")),
         }
     }
 
