@@ -47,15 +47,7 @@ def sum_of(p):
     return names["sum_of_outputs"]
 
 
-#: Programs of which the library's derivative is wrong as yet.
-WRONG = {"channel_flow": "reverse mode of a `while` by a number and an array loses what the number adds to borders"}
-
-
-def marked(p):
-    return pytest.param(p, marks=pytest.mark.xfail(reason=WRONG[p.name], strict=True)) if p.name in WRONG else p
-
-
-@pytest.mark.parametrize("p", map(marked, PROGRAMS), ids=[p.name for p in PROGRAMS])
+@pytest.mark.parametrize("p", PROGRAMS, ids=[p.name for p in PROGRAMS])
 def test_program(p):
     args = p.arguments(np.random.default_rng(5), *p.test)
     if p.refused is not None:

@@ -218,6 +218,32 @@ fn a_state_is_read_at_other_places_than_it_is_written() {
 }
 
 #[test]
+fn a_state_is_not_overwritten_by_the_first_term_of_a_long_sum() {
+    // The sum is made in the memory of its first term, which is made before the state is read.
+    for n_terms in [0, 1, 2, 20, 29, 30, 31, 32, 33, 34, 40, 1000] {
+        let (mut b, n, _) = sized("sum");
+        let x = b.param("x", vector(&n));
+        let zero = b.int(0);
+        let result = b.fold(Size::constant(3), x, |b, state, k| {
+            let first = b.build(n.clone(), |b, _| b.to_real(k));
+            let reversed = b.build(n.clone(), |b, i| {
+                let last = b.size(n.sub(&Size::constant(1)));
+                let mirrored = b.op(Op::Sub, &[last, i]);
+                b.get_proved(state, mirrored)
+            });
+            let mut sum = b.plus(first, reversed);
+            for term in 0..n_terms {
+                let value = b.real(f64::from(term));
+                let hot = b.one_hot_proved(n.clone(), zero, value);
+                sum = if term % 2 == 0 { b.plus(sum, hot) } else { b.plus(hot, sum) };
+            }
+            sum
+        });
+        check(&with_unused_m(b, result), &[vec![1.0, 2.0, 4.0, 8.0].into(), numbers(2, 0.0).into()]);
+    }
+}
+
+#[test]
 fn states_that_stay_or_become_rows_of_others() {
     let (mut b, n, m) = sized("stay");
     let a = b.param("A", Type::array(n.clone(), vector(&m)));

@@ -117,6 +117,18 @@ fn in_steps(cases: u32, seed: u64) {
 }
 
 #[test]
+fn states_that_are_long_sums_keep_their_values() {
+    let compared = Cell::new(0);
+    support::random(1000, 22, 40..400, |bytes| {
+        let (function, args) = steps::long_sums(&mut Unstructured::new(bytes)).unwrap();
+        chainrule_ir::verify(&function).unwrap();
+        let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
+        compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
+    });
+    assert_eq!(compared.get(), 1000);
+}
+
+#[test]
 fn states_that_are_made_in_steps_keep_their_values() {
     in_steps(4000, 19);
 }

@@ -1,5 +1,6 @@
 //! Random functions whose loops make the next state of a matrix in several steps, each of which changes rows of the
-//! previous one at, above or below an index, or passes it on, and reads rows nearby: the form of elimination.
+//! previous one at, above or below an index, or passes it on, and reads rows nearby: the form of elimination. In
+//! [`long_sums`] the next state is a sum that contains the last of them.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
@@ -24,6 +25,18 @@ struct Generator<'a, 'u> {
 /// # Errors
 /// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
+    made(u, false)
+}
+
+/// Returns a function whose next state is a sum of up to 42 matrices, with arguments.
+///
+/// # Errors
+/// Fails if `u` runs out.
+pub fn long_sums(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
+    made(u, true)
+}
+
+fn made(u: &mut Unstructured<'_>, sums: bool) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("steps");
     let inner = Size::var(b.size_param("m"));
     let n = inner.add(&Size::constant(2));
@@ -38,12 +51,15 @@ pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     let k = Size::var(index).add(&Size::constant(1));
     let mut g = Generator { b, u, n: n.clone(), k, lag, made: vec![state], own: None };
     let weight = g.b.get_proved(v, index);
+    // The first term of a sum, made before the state is read.
+    let first = if sums { Some(g.all(weight)?) } else { None };
     for _ in 0..g.u.int_in_range(1..=4)? {
         let step = g.step(weight, 2)?;
         g.made.push(step);
     }
     let next = if g.u.ratio(3, 4)? { g.made.last().copied().unwrap_or(state) } else { g.old()? };
     let row = g.row_nearby()?;
+    let next = first.map_or(Ok(next), |first| g.long_sum(first, next, weight))?;
     let mut b = g.b;
     let result = if with_rows {
         let (element, none) = (b.tuple(&[row]), b.tuple(&[]));
@@ -111,6 +127,21 @@ impl Generator<'_, '_> {
     fn row_nearby(&mut self) -> Result<VarId> {
         let (array, at) = (self.old()?, self.place()?);
         Ok(self.b.get(array, at))
+    }
+
+    /// Returns a matrix of equal elements.
+    fn all(&mut self, element: VarId) -> Result<VarId> {
+        self.array(|g, _| g.array(|_, _| Ok(element)))
+    }
+
+    /// Returns the sum of two matrices and of many others.
+    fn long_sum(&mut self, first: VarId, second: VarId, element: VarId) -> Result<VarId> {
+        let mut sum = self.b.plus(first, second);
+        for _ in 0..self.u.int_in_range(0..=40)? {
+            let other = self.all(element)?;
+            sum = self.b.plus(sum, other);
+        }
+        Ok(sum)
     }
 
     /// Returns a matrix made from the previous ones.

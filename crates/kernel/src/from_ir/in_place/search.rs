@@ -12,7 +12,7 @@ use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum depth of nested sums that the search follows; sums of sums nest as deep as a program is long.
+/// Maximum depth of nested array literals that the search follows.
 const MAX_DEPTH: u32 = 32;
 
 /// Maximum number of saved rows, each of which costs a copy.
@@ -232,25 +232,69 @@ impl<'f> Search<'f> {
         makers: &mut BTreeSet<usize>,
         depth: u32,
     ) -> usize {
+        // Sums of sums nest as deep as a program is long, and the innermost may be the first to write.
+        let mut first = usize::MAX;
         loop {
             if let Some(path) = self.old(var, leaf) {
                 if path != at {
                     self.read_at((var, leaf), &path, None);
                 }
-                return usize::MAX;
+                return first;
             }
-            let Some((idx, expr)) = self.defs.get(&var).copied() else { return usize::MAX };
+            let Some((idx, expr)) = self.defs.get(&var).copied() else { return first };
             if block.stmts.get(idx).is_none_or(|stmt| stmt.var != var) {
-                return usize::MAX;
+                return first;
             }
-            if !matches!(expr, Expr::Tuple(_) | Expr::Component(..)) {
-                makers.insert(idx);
-                let stmt = &block.stmts[idx];
-                return self.maker(block, (idx, stmt), leaf, at, makers, depth);
+            match expr {
+                Expr::Tuple(_) | Expr::Component(..) => {
+                    let Some(next) = self.inside(var, leaf) else { return first };
+                    (var, leaf) = next;
+                }
+                Expr::Plus(a, b) => {
+                    makers.insert(idx);
+                    let (operand, second_at) = self.plus(block, (*a, *b), leaf, at, makers);
+                    first = first.min(idx).min(second_at);
+                    var = operand;
+                }
+                _ => {
+                    makers.insert(idx);
+                    return first.min(self.maker(block, (idx, &block.stmts[idx]), leaf, at, makers, depth));
+                }
             }
-            let Some(next) = self.inside(var, leaf) else { return usize::MAX };
-            (var, leaf) = next;
         }
+    }
+
+    /// Analyses the operand of a sum that is added to the other one. Returns the other one, which may be made at `at`,
+    /// and the statement that adds the first if the block makes it.
+    fn plus(
+        &mut self,
+        block: &'f Block,
+        (a, b): (VarId, VarId),
+        leaf: usize,
+        at: &[Size],
+        makers: &mut BTreeSet<usize>,
+    ) -> (VarId, usize) {
+        let bound = |this: &Self, var: VarId| {
+            let (idx, _) = this.defs.get(&var).copied()?;
+            block.stmts.get(idx).is_some_and(|stmt| stmt.var == var).then_some(idx)
+        };
+        let is_there =
+            |this: &Self, var: VarId| bound(this, var).is_none() && this.old(var, leaf).is_some_and(|path| path == at);
+        // If the block makes both, the first may be made there.
+        let (first, second) = match (is_there(self, a), is_there(self, b)) {
+            (true, _) => (a, b),
+            (_, true) => (b, a),
+            _ if bound(self, a) <= bound(self, b) => (a, b),
+            _ => (b, a),
+        };
+        let second_at = bound(self, second);
+        if let Some(idx) = second_at {
+            makers.insert(idx);
+            self.reads(&block.stmts[idx], None);
+        }
+        self.read((second, leaf), None);
+        [first, second].into_iter().for_each(|var| self.leaves_but(var, (var, leaf)));
+        (first, second_at.unwrap_or(usize::MAX))
     }
 
     fn maker(
@@ -332,35 +376,6 @@ impl<'f> Search<'f> {
                     first = first.min(self.value(block, (*arg, leaf), &row(Size::constant(k)), makers, depth + 1));
                 }
                 return first;
-            }
-            Expr::Plus(a, b) if depth < MAX_DEPTH => {
-                let bound = |this: &Self, var: VarId| {
-                    let (idx, _) = this.defs.get(&var).copied()?;
-                    block.stmts.get(idx).is_some_and(|stmt| stmt.var == var).then_some(idx)
-                };
-                let is_there = |this: &Self, var: VarId| {
-                    bound(this, var).is_none() && this.old(var, leaf).is_some_and(|path| path == at)
-                };
-                // If the block makes both, the first may be made there.
-                let (first, second) = match (is_there(self, *a), is_there(self, *b)) {
-                    (true, _) => (*a, *b),
-                    (_, true) => (*b, *a),
-                    _ if bound(self, *a) <= bound(self, *b) => (*a, *b),
-                    _ => (*b, *a),
-                };
-                let began = self.value(block, (first, leaf), at, makers, depth + 1);
-                let mut second_at = idx;
-                match self.defs.get(&second).copied() {
-                    Some((at, _)) if block.stmts.get(at).is_some_and(|stmt| stmt.var == second) => {
-                        makers.insert(at);
-                        self.reads(&block.stmts[at], None);
-                        second_at = at;
-                    }
-                    _ => {}
-                }
-                self.read((second, leaf), None);
-                [first, second].into_iter().for_each(|var| self.leaves_but(var, (var, leaf)));
-                return idx.min(began).min(second_at);
             }
             // It lies in other memory, and is copied in the end.
             Expr::Get { .. } => return usize::MAX,
