@@ -383,11 +383,14 @@ impl Builder {
     /// Returns a size that is the larger of `size` and 0, so that arrays that are never made take no memory of others.
     fn natural(&mut self, size: &Poly<Reg>) -> Poly<Reg> {
         let found = self.naturals.iter().find(|(_, of)| of == size);
-        let reg = found.map(|(reg, _)| *reg).unwrap_or_else(|| {
-            let reg = self.ranged(Range { is_size: true, non_negative: true, ..Range::default() });
-            self.naturals.push((reg, size.clone()));
-            reg
-        });
+        let reg = match found {
+            Some((reg, _)) => *reg,
+            None => {
+                let reg = self.ranged(Range { is_size: true, non_negative: true, ..Range::default() });
+                self.naturals.push((reg, size.clone()));
+                reg
+            }
+        };
         Poly::var(reg)
     }
 }
