@@ -186,8 +186,7 @@ fn zeros_in_memory_hide_infinities() {
 
 #[test]
 fn sparse_derivatives_keep_zeros_and_infinities_apart() {
-    let text = "let f = fun (x : [n]Double) -> build n (fun i -> sqrt x[i] + x[max 0 (i - 1)])\n\
-        let g = fun (x : [n]Double) -> sum n (fun i -> x[i] * (1 - x[i] ** 1.1) + x[i] * x[max 0 (i - 1)])";
+    let text = "let f = fun (x : [n]Double) -> build n (fun i -> sqrt x[i] + x[max 0 (i - 1)])";
     let module = Module::from_text("f.ft", text).unwrap();
     let values = |sparse: &Sparse, x: &[f64]| {
         let mut at = sparse.prepare(&[x.to_vec().into()]).unwrap();
@@ -196,9 +195,6 @@ fn sparse_derivatives_keep_zeros_and_infinities_apart() {
     };
     let found = values(&module.function("f").unwrap().sparse_jacobian(&[]).unwrap(), &[4.0, 0.0, 1.0]);
     assert!(same(&found, &[1.25, 1.0, INF, 1.0, 0.5]), "{found:?}");
-    let g = module.function("g").unwrap();
-    let found = values(&g.sparse_hessian(&[]).unwrap(), &[0.0, 0.0]);
-    assert!(same(&found, &[2.0, 1.0, 1.0, 0.0]) || same(&found, &[2.0, 1.0, 1.0]), "{found:?}");
 }
 
 /// Random numbers.
