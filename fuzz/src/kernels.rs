@@ -12,6 +12,7 @@ use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
 use chainrule_ir::generate::{Options, arrays, case, comparisons, records, steps};
 use chainrule_kernel::bytes::{from_bytes, to_bytes};
 use chainrule_kernel::{Kernel, contract, hoist, lower_function, parallelise, streamline, vectorise, verify};
+use chainrule_ops::Op;
 
 /// Report of a run on a source of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -67,7 +68,7 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
     let n_points = u.int_in_range(1..=13)?;
     let points = around(&inputs, n_points);
     compare(&loaded, &points).unwrap_or_else(|why| panic!("{why}"));
-    let piece_len = u.int_in_range(1..=20)?;
+    let piece_len = u.int_in_range(1..=60)?;
     ran.in_pieces = compare_in_pieces(&loaded, piece_len, &points).unwrap_or_else(|why| panic!("{why}"));
     if ran.in_parts > 0 {
         let mut fused = loaded.clone();
@@ -113,8 +114,8 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     let all = u.arbitrary()?;
     let mut options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
     if u.arbitrary()? {
-        // Only straight-line code of numbers is cut.
-        options = options.of_numbers();
+        // Only straight-line code of numbers is cut; masked products have selections as steps.
+        options = options.of_numbers().without(&[Op::MaskedMul, Op::StrongMul]);
     }
     let mut recipe = Recipe::random(u, &options)?;
     if all {
