@@ -12,7 +12,6 @@ use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
 use chainrule_ir::generate::{Options, arrays, case, comparisons, records, steps};
 use chainrule_kernel::bytes::{from_bytes, to_bytes};
 use chainrule_kernel::{Kernel, contract, hoist, lower_function, parallelise, streamline, vectorise, verify};
-use chainrule_ops::Op;
 
 /// Report of a run on a source of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -114,8 +113,8 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     let all = u.arbitrary()?;
     let mut options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
     if u.arbitrary()? {
-        // Only straight-line code of numbers is cut; masked products have selections as steps.
-        options = options.of_numbers().without(&[Op::MaskedMul, Op::StrongMul]);
+        // Only straight-line code of numbers is cut.
+        options = options.of_numbers();
     }
     let mut recipe = Recipe::random(u, &options)?;
     if all {

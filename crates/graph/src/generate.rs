@@ -93,10 +93,10 @@ impl Options {
         self
     }
 
-    /// Removes operators with truth values as arguments or results.
+    /// Removes operators with truth values as arguments or results, or in their steps.
     #[must_use]
     pub fn of_numbers(mut self) -> Self {
-        self.operators.retain(|(op, _)| op.is_numeric());
+        self.operators.retain(|(op, _)| op.is_numeric() && !matches!(op, Op::MaskedMul | Op::StrongMul));
         self
     }
 }
