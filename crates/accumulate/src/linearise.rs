@@ -287,8 +287,8 @@ impl<'a> Ends<'a> {
 const CHOSEN: Factor = Factor { slope: Slope::Finite, zero: Zero::Direction, saturates: false };
 
 /// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Only
-/// chosen directions and weights mask infinities: a mask of each zero of a partial derivative would cost about as much as
-/// the products (`docs/decisions/0046`).
+/// chosen directions and weights mask infinities: a mask of each zero of a partial derivative would cost about as much
+/// as the products (`docs/decisions/0046`).
 fn factor(graph: &Graph, arg: NodeId, function: NodeId) -> Factor {
     let args = graph.args(function);
     let known = |k: usize| graph.as_const(args[k]);

@@ -386,7 +386,7 @@ fn the_code_is_what_a_person_would_write() {
         let v5 = log x
         let v9 = 1.0
         let v10 = v9 / x
-        let v11 = maskedMul along v10
+        let v11 = v10 * along
         let v12 = (v5, v11)
         v12) else (
         let v6 = 0.0

@@ -287,7 +287,8 @@ impl Function {
     #[must_use]
     pub fn with_semantics(mut self, semantics: Semantics) -> Self {
         if let Body::Array(body) = &mut self.body {
-            self.body = Body::Array(Arc::new(ArrayBody { semantics, ..ArrayBody::clone(body) }));
+            let decided = Arc::default();
+            self.body = Body::Array(Arc::new(ArrayBody { semantics, decided, ..ArrayBody::clone(body) }));
         }
         self
     }

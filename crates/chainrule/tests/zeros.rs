@@ -1,6 +1,6 @@
 //! Zeros multiplied by infinite partial derivatives: a direction or a cotangent that is zero contributes zero, in every
-//! mode, by every strategy, strict or not. In loops, zero products of partial derivatives stay zero too; in straight-line
-//! code they may be NaN, but are never another number.
+//! mode, by every strategy, strict or not. In loops, zero products of partial derivatives stay zero too; in
+//! straight-line code they may be NaN, but are never another number.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use chainrule::{Backend, CompileOptions, Function, Module, STRATEGIES, Semantics, Sparse, Unroll};
@@ -162,14 +162,13 @@ fn a_zero_hides_an_infinity_in_every_mode() {
 #[test]
 fn zeros_in_memory_hide_infinities() {
     let text = "let roots = fun (x : [n]Double) -> build n (fun i -> sqrt x[i])\n\
-        let logs = fun (x : [n]Double) -> build n (fun i -> log x[i])\n\
         let powers = fun (x : [n]Double) -> build n (fun i -> x[i] ** 0.25)\n\
         let norms = fun (x : [n]Double) -> build n (fun i -> vectorNorm [x[i], 0] + sqrt x[i])\n\
         let carried = fun (x : [n]Double) -> fst (scan (fun s i -> (s + sqrt x[i], s)) 0 n) * x[0]";
     let x = [4.0, 0.0, 1.0];
     for semantics in [Semantics::Algebraic, Semantics::Strict] {
         let module = Module::from_text("f.ft", text).unwrap().with_semantics(semantics);
-        for (name, slope) in [("roots", 0.25), ("logs", 0.25), ("powers", 0.25 / 8f64.sqrt()), ("norms", 1.25)] {
+        for (name, slope) in [("roots", 0.25), ("powers", 0.25 / 8f64.sqrt()), ("norms", 1.25)] {
             let function = module.function(name).unwrap();
             for function in [function.clone(), function.unrolled(&[("n", 3)]).unwrap()] {
                 let along = function.jvp().compile().unwrap().eval(&[&x, &[1.0, 0.0, 0.0]]).unwrap().concat();

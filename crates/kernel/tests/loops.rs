@@ -239,7 +239,7 @@ fn what_is_read_is_not_written_back() {
     .unwrap();
     let mut kernel = lower(&function).unwrap();
     plain(&mut kernel);
-    // One copy before the loop, and the second part of each step; steps after the last element have a loop of their own.
+    // One copy before, and the second part of each step. Steps after the last element have a loop of their own.
     assert_eq!(kernel.to_string().matches("copy ").count(), 1, "{kernel}");
     assert_eq!(kernel.to_string().matches("for ").count(), 4, "{kernel}");
     for n in 0..12 {

@@ -66,8 +66,9 @@ impl Factor {
         let row = op.row();
         let exponent = if op == Op::Pow { constant(1) } else { None };
         let slope = match exponent {
-            Some(b) if b < 0.0 => Slope::Pole,
-            Some(b) if b == 0.0 || b >= 1.0 => Slope::Finite,
+            Some(b) if b <= 0.0 || b >= 1.0 => Slope::Finite,
+            // The value is infinite at a pole too, and a mask would keep products from being simplified.
+            _ if row.slope == Slope::Pole => Slope::Finite,
             _ => row.slope,
         };
         let is_zero = !row.partials.get(idx).is_some_and(is_never_zero);

@@ -133,7 +133,7 @@ impl Function {
 
     /// The graph of straight-line code in Graphviz's language; `None` for others.
     fn dot(&self) -> Option<String> {
-        self.0.dot()
+        (!self.0.keeps_loops()).then(|| self.0.dot())
     }
 
     /// The function `name` of an F~ text.

@@ -44,8 +44,11 @@ pub(crate) enum Program<'p> {
     Kernel(&'p Kernel),
 }
 
-/// Callback that sees the program after each pass, with the name of the pass; or none.
-pub(crate) struct Watch<'a>(pub Option<&'a mut dyn FnMut(&str, Program<'_>)>);
+/// Callback that sees the program after each pass, with the name of the pass.
+type Callback<'a> = &'a mut dyn FnMut(&str, Program<'_>);
+
+/// Observer of the passes, if there is one.
+pub(crate) struct Watch<'a>(pub Option<Callback<'a>>);
 
 impl Watch<'_> {
     pub fn see(&mut self, pass: &str, program: Program<'_>) {
