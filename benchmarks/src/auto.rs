@@ -83,7 +83,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         }
         n_functions += 1;
         let is_scalar = function.outputs().iter().all(|output| output.extents.is_empty());
-        let mut requests: Vec<(&str, fn(&Function) -> Derivation)> = vec![("value", Function::value)];
+        let mut requests: Vec<(&str, Request)> = vec![("value", Function::value)];
         if is_scalar {
             requests.extend([
                 ("gradient", Function::gradient as fn(&Function) -> Derivation),

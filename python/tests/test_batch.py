@@ -179,7 +179,8 @@ def run(text, **options):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_batch(tmp_path, threads):
     process = run(f"""
-        import time, sys
+        import signal, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
         print("ready", flush=True)
         try:
             f.batch(np.ones(20_000_000), 2000, threads={threads})

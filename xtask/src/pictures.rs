@@ -1,7 +1,7 @@
 //! Pictures of the README: a chart of operation counts from the recorded benchmark, and the pattern of a Hessian.
 //!
 //! The chart reads [`COUNTS`] and nothing else; a test compares the checked-in picture with a new one. The pattern
-//! comes from a run of the command line on [`NET`].
+//! comes from a run of the command line on `examples/net.ft`.
 
 use std::fmt::Write;
 use std::path::Path;
