@@ -10,7 +10,8 @@ mod cursor;
 mod header;
 
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Signs, Stmt};
-use chainrule_base::{Id, Poly};
+use crate::rebuild::Open;
+use chainrule_base::Id;
 use chainrule_ops::{Op, Type};
 use cursor::Cursor;
 use std::fmt;
@@ -71,15 +72,6 @@ struct Parser {
     /// Class of each register that is defined so far, by index.
     classes: Vec<Option<Class>>,
     n_failures: usize,
-}
-
-/// A loop or a branch whose end is not reached.
-enum Open {
-    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, order: Order },
-    Condition { limit: Poly<Reg>, carried: Vec<Carried> },
-    While { limit: Poly<Reg>, carried: Vec<Carried>, condition: Vec<Stmt>, holds: Reg, failure: usize },
-    Then { condition: Reg },
-    Else { condition: Reg, then: Vec<Stmt> },
 }
 
 /// Nested blocks whose ends are not reached, outermost first, with the statements so far.

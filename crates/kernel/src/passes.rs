@@ -4,7 +4,7 @@
 //! passes of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them
 //! can be left out; builds with debug assertions verify the kernel after each.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Stmt};
 use crate::{contract, lanes, loops, parts, verify};
 
 /// A pass.
@@ -77,14 +77,14 @@ pub static PASSES: &[Pass] = &[
         does: "nests that go through memory in one row become one loop",
         stage: Stage::Loops,
         rounding: Rounding::Exact,
-        run: |kernel, _| loops::collapse(kernel),
+        run: |kernel, _| loops::join(kernel),
     },
     Pass {
         name: "sink-comparisons",
         does: "comparisons move next to the branches that use them",
         stage: Stage::Loops,
         rounding: Rounding::Exact,
-        run: |kernel, _| loops::sink_comparisons(kernel),
+        run: |kernel, _| loops::move_comparisons(kernel),
     },
     Pass {
         name: "parallelise",
@@ -107,7 +107,7 @@ pub static PASSES: &[Pass] = &[
         does: "nests over rows of unknown length are written twice, for short rows and for long ones",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
-        run: lanes::version_rows,
+        run: lanes::version,
     },
     Pass {
         name: "pack",
@@ -128,14 +128,14 @@ pub static PASSES: &[Pass] = &[
         does: "loops along rows in lane loops do four iterations at once",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
-        run: |kernel, _| lanes::unroll_rows(kernel),
+        run: |kernel, _| lanes::unroll(kernel),
     },
     Pass {
         name: "hoist-integers",
         does: "invariant integers and trip counts move out of loops",
         stage: Stage::Hoisting,
         rounding: Rounding::Exact,
-        run: |kernel, _| loops::hoist(kernel),
+        run: |kernel, _| loops::hoist_integers(kernel),
     },
     Pass {
         name: "contract",
@@ -155,9 +155,12 @@ impl Pass {
         PASSES.iter().find(|pass| pass.name == name)
     }
 
-    /// Runs the pass alone. `reorder` allows sums in another order.
+    /// Runs the pass alone. `reorder` allows sums in another order. Only fusion changes straight-line code.
     pub fn apply(&self, kernel: &mut Kernel, reorder: bool) {
-        (self.run)(kernel, reorder);
+        let has_control = kernel.body.iter().any(|stmt| !matches!(stmt, Stmt::Straight(_) | Stmt::Copy { .. }));
+        if has_control || self.stage == Stage::Fusion {
+            (self.run)(kernel, reorder);
+        }
     }
 }
 

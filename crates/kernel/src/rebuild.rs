@@ -36,6 +36,15 @@ pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferI
     });
 }
 
+/// A loop or a branch that is being read, whose end is not reached.
+pub(crate) enum Open {
+    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, order: Order },
+    Condition { limit: Poly<Reg>, carried: Vec<Carried> },
+    While { limit: Poly<Reg>, carried: Vec<Carried>, condition: Vec<Stmt>, holds: Reg, failure: usize },
+    Then { condition: Reg },
+    Else { condition: Reg, then: Vec<Stmt> },
+}
+
 /// Returns whether a statement is a block without instructions.
 pub(crate) fn is_nothing(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Straight(code) if code.is_empty())

@@ -9,6 +9,7 @@ use crate::kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Order, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,
 };
+use crate::rebuild::Open;
 use crate::zeros::Zeros;
 use chainrule_base::{Arena, Diagnostic, FileId, Id, Name, Poly, Span, count};
 use chainrule_ops::{Op, ROWS};
@@ -74,15 +75,6 @@ struct Decoder<'r, 'a> {
     ops: Vec<Op>,
     /// Number of operators used so far; the table lists operators in the order of their first use.
     n_ops_met: usize,
-}
-
-/// A statement whose blocks are being read.
-enum Open {
-    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, order: Order },
-    Condition { limit: Poly<Reg>, carried: Vec<Carried> },
-    While { limit: Poly<Reg>, carried: Vec<Carried>, condition: Vec<Stmt>, holds: Reg, failure: usize },
-    Then { condition: Reg },
-    Else { condition: Reg, then: Vec<Stmt> },
 }
 
 impl Decoder<'_, '_> {

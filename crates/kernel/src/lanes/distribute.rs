@@ -53,7 +53,7 @@ use crate::rebuild::each_statement;
 use std::collections::BTreeSet;
 
 /// Distributes loops of `kernel` where that pays. `O(n d)` for loops that nest `d` deep.
-pub(super) fn distribute(kernel: &mut Kernel) {
+pub(crate) fn distribute(kernel: &mut Kernel) {
     let flat = events(&kernel.body);
     let index = |begin: usize| if let Event::For { index, .. } = &flat[begin] { Some(*index) } else { None };
     let loops: BTreeSet<Reg> = Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect();

@@ -68,6 +68,10 @@ use crate::passes::{Stage, run_stage};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use distribute::distribute;
+pub(crate) use unroll::unroll;
+pub(crate) use version::version;
+
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;
 
@@ -83,29 +87,8 @@ fn n_lane_loops(kernel: &Kernel) -> usize {
     events(&kernel.body).iter().filter(|event| matches!(event, Event::For { order: Order::Lanes, .. })).count()
 }
 
-fn has_loops(kernel: &Kernel) -> bool {
-    kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }))
-}
-
-/// Distributes loops that add to several arrays with different indices. Sums are reordered.
-pub(crate) fn distribute(kernel: &mut Kernel) {
-    if has_loops(kernel) {
-        distribute::distribute(kernel);
-    }
-}
-
-/// Writes nests over rows twice, for short rows and for long ones.
-pub(crate) fn version_rows(kernel: &mut Kernel, reorder: bool) {
-    if has_loops(kernel) {
-        version::version(kernel, reorder);
-    }
-}
-
 /// Packs rows that loops to be vectorised access repeatedly.
 pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
-    if !has_loops(kernel) {
-        return;
-    }
     let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
     if read.is_empty() && written.is_empty() {
         return;
@@ -122,17 +105,8 @@ pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
 
 /// Cuts loops for lanes.
 pub(crate) fn cut(kernel: &mut Kernel, reorder: bool) {
-    if has_loops(kernel) {
-        let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
-        rewrite::rewrite(kernel, chosen, tiles, &choosable);
-    }
-}
-
-/// Unrolls loops along rows in lane loops.
-pub(crate) fn unroll_rows(kernel: &mut Kernel) {
-    if has_loops(kernel) {
-        unroll::unroll(kernel);
-    }
+    let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
+    rewrite::rewrite(kernel, chosen, tiles, &choosable);
 }
 
 /// Vectorisation plan of a kernel.

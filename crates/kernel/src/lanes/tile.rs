@@ -79,22 +79,7 @@ impl Cutter<'_> {
     fn tiled(&mut self, tile: &Tile, the: &Loop, plans: &mut BTreeMap<Reg, Plan>, out: &mut Vec<Stmt>) {
         let of = tile.of;
         let added = Plan { accumulators: tile.added.iter().copied().collect(), ..Plan::default() };
-        let mut before = Vec::new();
-        let (groups, done) = self.blocks(&the.count, of, &mut before);
-        let left = the.count.sub(&done);
-        let first = match left.as_constant() {
-            Some(left) => Poly::constant(left),
-            None => Poly::var(self.int_of(&mut before, left.clone())),
-        };
-        out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
-        let mut carried = the.carried.clone();
-        if first.as_constant() != Some(0) {
-            // The remainder comes first, with its original indices.
-            for c in &mut carried {
-                c.init = self.real();
-            }
-            out.push(self.alone_first(the, left, &carried));
-        }
+        let (groups, first, mut carried) = self.remainder_first(the, of, out);
         let group = self.int();
         let by: Vec<Poly<Reg>> =
             (0..of).map(|t| first.add(&Poly::var(group).scale(of)).add(&Poly::constant(t))).collect();
@@ -126,8 +111,34 @@ impl Cutter<'_> {
         out.push(Stmt::For { index: group, count: groups, carried, order: Order::InOrder, body });
     }
 
+    /// Emits the iterations that groups of `of` leave over to `out`, with their original indices. Returns the number of
+    /// groups, the first iteration of the first group, and the carried values of the loop over groups.
+    pub(super) fn remainder_first(
+        &mut self,
+        the: &Loop,
+        of: i64,
+        out: &mut Vec<Stmt>,
+    ) -> (Poly<Reg>, Poly<Reg>, Vec<Carried>) {
+        let mut before = Vec::new();
+        let (groups, done) = self.blocks(&the.count, of, &mut before);
+        let left = the.count.sub(&done);
+        let first = match left.as_constant() {
+            Some(left) => Poly::constant(left),
+            None => Poly::var(self.int_of(&mut before, left.clone())),
+        };
+        out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
+        let mut carried = the.carried.clone();
+        if first.as_constant() != Some(0) {
+            for c in &mut carried {
+                c.init = self.real();
+            }
+            out.push(self.alone_first(the, left, &carried));
+        }
+        (groups, first, carried)
+    }
+
     /// Returns the first `count` iterations unchanged; their carried values are the initial values of `then`.
-    pub(super) fn alone_first(&mut self, the: &Loop, count: Poly<Reg>, then: &[Carried]) -> Stmt {
+    fn alone_first(&mut self, the: &Loop, count: Poly<Reg>, then: &[Carried]) -> Stmt {
         let map = the.carried.iter().zip(then).map(|(c, then)| (c.var, then.init)).collect();
         let (regs, buffers, by) = (&mut self.kernel.regs, BTreeMap::new(), Poly::var(the.index));
         let mut copier = Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers };

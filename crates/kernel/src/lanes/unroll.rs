@@ -30,7 +30,7 @@ const TIMES: i64 = 4;
 const MAX_BODY: usize = 24;
 
 /// Unrolls loops along rows in the lane loops of `kernel`. Linear in its size.
-pub(super) fn unroll(kernel: &mut Kernel) {
+pub(crate) fn unroll(kernel: &mut Kernel) {
     let along = along_rows(kernel);
     if along.is_empty() {
         return;
@@ -110,21 +110,7 @@ pub(super) fn is_adjacent(at: &Poly<Reg>, index: Reg) -> bool {
 impl Cutter<'_> {
     /// Emits a loop unrolled to `out`.
     fn unrolled(&mut self, the: &Loop, out: &mut Vec<Stmt>) {
-        let mut before = Vec::new();
-        let (groups, done) = self.blocks(&the.count, TIMES, &mut before);
-        let left = the.count.sub(&done);
-        let first = match left.as_constant() {
-            Some(left) => Poly::constant(left),
-            None => Poly::var(self.int_of(&mut before, left.clone())),
-        };
-        out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
-        let mut carried = the.carried.clone();
-        if first.as_constant() != Some(0) {
-            for c in &mut carried {
-                c.init = self.real();
-            }
-            out.push(self.alone_first(the, left, &carried));
-        }
+        let (groups, first, mut carried) = self.remainder_first(the, TIMES, out);
         let group = self.int();
         let mut code = Vec::new();
         let mut now: Vec<Reg> = carried.iter().map(|c| c.var).collect();

@@ -35,7 +35,7 @@ const MAX_NEST: usize = 80;
 
 /// Versions nests over rows in `kernel` that run other loops in lanes if rows are short than if they are long. Linear
 /// in its size for each level of loops.
-pub(super) fn version(kernel: &mut Kernel, reorder: bool) {
+pub(crate) fn version(kernel: &mut Kernel, reorder: bool) {
     let mut rows = nests_over_rows(kernel, reorder);
     if rows.is_empty() {
         return;

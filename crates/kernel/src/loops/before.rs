@@ -6,7 +6,7 @@ use crate::rebuild::each_statement;
 use chainrule_ops::Op;
 
 /// Moves the comparisons of `kernel` down. Linear in its size.
-pub(super) fn move_comparisons(kernel: &mut Kernel) {
+pub(crate) fn move_comparisons(kernel: &mut Kernel) {
     each_statement(&mut kernel.body, |stmt, done| {
         if let (Stmt::If { condition, .. }, Some(Stmt::Straight(code))) = (&stmt, done.last_mut()) {
             move_down(code, *condition);

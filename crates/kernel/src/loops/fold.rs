@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const MAX_TERMS: usize = 6;
 
 /// Folds `kernel`. Linear in its size, except for the proofs of [`Ranges`].
-pub(super) fn fold(kernel: &mut Kernel) {
+pub(crate) fn fold(kernel: &mut Kernel) {
     fold_where(kernel, Aliases::default(), false);
 }
 

@@ -15,10 +15,7 @@ const EXTENT: Range = (0, i64::MAX as i128);
 
 /// Moves integers of `kernel` out of the counted loops in which they are invariant, and computes each once. Linear in
 /// its size times the depth of loops and branches.
-pub fn hoist(kernel: &mut Kernel) {
-    if !super::has_control(kernel) {
-        return;
-    }
+pub(crate) fn hoist_integers(kernel: &mut Kernel) {
     let n = kernel.regs.len();
     let mut known = vec![Known::default(); n];
     for size in kernel.sizes.iter().filter(|s| matches!(s.source, SizeSource::Extent { .. })) {

@@ -18,7 +18,7 @@ use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
 /// Collapses nested loops of `kernel` where possible. `O(n d)` for loops nested `d` deep.
-pub(super) fn join(kernel: &mut Kernel) {
+pub(crate) fn join(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |mut stmt, done| {
         while let Some((constants, joined)) = joined(kernel, &stmt) {

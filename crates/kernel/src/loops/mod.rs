@@ -32,10 +32,13 @@ mod join;
 mod same;
 mod split;
 
-use crate::kernel::{Kernel, Stmt};
+use crate::kernel::Kernel;
 use crate::passes::{Stage, run_stage};
 
-pub use hoist::hoist;
+pub(crate) use before::move_comparisons;
+pub(crate) use fold::fold;
+pub(crate) use hoist::hoist_integers;
+pub(crate) use join::join;
 
 /// Maximum number of rounds of index set splitting.
 const ROUNDS: usize = 12;
@@ -49,25 +52,21 @@ pub fn streamline(kernel: &mut Kernel) {
     run_stage(kernel, Stage::Loops, false);
 }
 
-/// Folds integers, comparisons and checks, and unrolls loops of one iteration.
-pub(crate) fn fold(kernel: &mut Kernel) {
-    if has_control(kernel) {
-        fold::fold(kernel);
-    }
+/// Moves integers out of the counted loops in which they are invariant, and computes each once. Linear in the size of
+/// `kernel` times the depth of loops and branches.
+pub fn hoist(kernel: &mut Kernel) {
+    run_stage(kernel, Stage::Hoisting, false);
 }
 
 /// Replaces loop-carried values by congruent ones.
 pub(crate) fn merge_congruent(kernel: &mut Kernel) {
-    if let Some(aliases) = has_control(kernel).then(|| same::same(kernel)).flatten() {
+    if let Some(aliases) = same::same(kernel) {
         fold::fold_aliases(kernel, aliases);
     }
 }
 
 /// Cuts loops where comparisons of their indices change, and folds what then is known, until nothing changes.
 pub(crate) fn split_index_sets(kernel: &mut Kernel) {
-    if !has_control(kernel) {
-        return;
-    }
     let mut room = split::room(kernel);
     for _ in 0..ROUNDS {
         if !split::split(kernel, &mut room) {
@@ -75,22 +74,4 @@ pub(crate) fn split_index_sets(kernel: &mut Kernel) {
         }
         fold::fold(kernel);
     }
-}
-
-/// Collapses nests of loops that go through memory in one row.
-pub(crate) fn collapse(kernel: &mut Kernel) {
-    if has_control(kernel) {
-        join::join(kernel);
-    }
-}
-
-/// Moves comparisons next to their branches.
-pub(crate) fn sink_comparisons(kernel: &mut Kernel) {
-    if has_control(kernel) {
-        before::move_comparisons(kernel);
-    }
-}
-
-fn has_control(kernel: &Kernel) -> bool {
-    kernel.body.iter().any(|s| !matches!(s, Stmt::Straight(_) | Stmt::Copy { .. }))
 }
