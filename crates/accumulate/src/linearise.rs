@@ -256,7 +256,7 @@ impl<'a> Ends<'a> {
             };
             for (x, weight) in terms {
                 if let Some(v) = vertex_of(x).filter(|v| v != source) {
-                    edges.extend(edge(graph, *source, v, (weight, CHOSEN), x));
+                    edges.extend(edge(graph, *source, v, (weight, chosen()), x));
                 }
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Ends<'a> {
             };
             for (root, weight) in terms {
                 if let Some(v) = vertex_of(root).filter(|v| *v != first_sink + sink) {
-                    edges.extend(edge(graph, v, first_sink + sink, (weight, CHOSEN), root));
+                    edges.extend(edge(graph, v, first_sink + sink, (weight, chosen()), root));
                 }
             }
         }
@@ -283,8 +283,10 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Factor of a component of a direction, or of a weight of a root.
-const CHOSEN: Factor = Factor { slope: Slope::Finite, zero: Zero::Direction, saturates: false };
+/// Returns the factor of a component of a direction, or of a weight of a root.
+fn chosen() -> Factor {
+    Factor::direction(Slope::Finite, false)
+}
 
 /// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Only
 /// chosen directions and weights mask infinities: a mask of each zero of a partial derivative would cost about as much

@@ -105,7 +105,7 @@ impl Pass<'_> {
     /// Returns the effect of an operator on the tangent, or the cotangent, of argument `idx`.
     fn op(&self, op: Op, args: &[VarId], idx: usize) -> Found {
         let partial = self.partial(op, args, idx);
-        (without_poles(partial.slope), partial.saturates)
+        (partial.slope, partial.saturates)
     }
 
     /// Returns the worst of the active operators of `block`.
@@ -131,7 +131,7 @@ impl Pass<'_> {
                     let through = |(idx, arg): (usize, &VarId)| {
                         let (own, _) = self.op(*op, args, idx);
                         let tangent = Factor::direction(self.of[arg.index()].0, false);
-                        (own.max(without_poles(tangent.slope_behind(self.partial(*op, args, idx)))), false)
+                        (own.max(tangent.slope_behind(self.partial(*op, args, idx))), false)
                     };
                     found = args.iter().enumerate().map(through).fold(Found::default(), join);
                 }
@@ -194,11 +194,6 @@ impl Pass<'_> {
             }
         }
     }
-}
-
-/// Directions hide poles where they meet them first.
-fn without_poles(slope: Slope) -> Slope {
-    if slope == Slope::Pole { Slope::Finite } else { slope }
 }
 
 fn join((slope, saturates): Found, by: Found) -> Found {

@@ -9,11 +9,10 @@ use crate::{Algebra, Formula, Op};
 /// Arguments at which a partial derivative is infinite or NaN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Slope {
-    /// None, as long as all numbers are finite; or only those of a division by zero.
+    /// None, as long as all numbers are finite; or only those of a division by zero, or those at which the value is
+    /// infinite too (a pole), where a mask would keep products from being simplified.
     #[default]
     Finite,
-    /// Those at which the value is infinite or NaN too: a zero direction masks it.
-    Pole,
     /// Those at which the value has overflowed. A saturating function makes it finite again, and its slope there is 0,
     /// which masks the infinity.
     Overflow,
@@ -67,8 +66,6 @@ impl Factor {
         let exponent = if op == Op::Pow { constant(1) } else { None };
         let slope = match exponent {
             Some(b) if b <= 0.0 || b >= 1.0 => Slope::Finite,
-            // The value is infinite at a pole too, and a mask would keep products from being simplified.
-            _ if row.slope == Slope::Pole => Slope::Finite,
             _ => row.slope,
         };
         let is_zero = !row.partials.get(idx).is_some_and(is_never_zero);
@@ -85,14 +82,12 @@ impl Factor {
     fn hides(self, other: Self) -> bool {
         match other.slope {
             Slope::Finite => false,
-            Slope::Pole => self.zero == Zero::Direction,
             Slope::Overflow => self.saturates,
             Slope::Border => self.zero >= Zero::Somewhere,
         }
     }
 
-    /// Returns their product. After the slope of a function has masked an infinity at a border, only directions mask
-    /// it.
+    /// Returns their product.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         Self {
@@ -106,8 +101,8 @@ impl Factor {
     #[must_use]
     pub fn slope_behind(self, by: Self) -> Slope {
         match self.slope {
-            Slope::Border if by.zero == Zero::Somewhere => Slope::Pole,
-            Slope::Overflow if by.saturates => Slope::Pole,
+            Slope::Border if by.zero == Zero::Somewhere => Slope::Finite,
+            Slope::Overflow if by.saturates => Slope::Finite,
             slope => slope,
         }
     }

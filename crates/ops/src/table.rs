@@ -72,7 +72,7 @@ pub struct Row {
     pub precise: fn(&mut Precise, &[Big]) -> Big,
     /// Partial derivatives, one per argument.
     pub partials: &'static [Formula],
-    /// Arguments at which partial derivatives are infinite or NaN.
+    /// Arguments at which partial derivatives are infinite or NaN although the value is finite or has overflowed.
     pub slope: Slope,
     /// Whether its value may be finite at an infinite argument, with a partial derivative of 0.
     pub saturates: bool,
@@ -382,7 +382,6 @@ operators! {
     Log {
         name: "log",
         value: |a| mathfun::log(a[0]), elementary: Some(Function::Log), precise: |p, a| p.ln(&a[0]),
-        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("log({0})"), rust: plain("{0}.ln()")
@@ -391,7 +390,6 @@ operators! {
     Log1p {
         name: "log1p",
         value: |a| mathfun::log1p(a[0]), elementary: Some(Function::Log1p), precise: |p, a| p.log1p(&a[0]),
-        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[A0, Const(1.0)])])],
         domain: Domain { text: "x > -1", contains: |a| a[0] > -1.0 },
         c: plain("log1p({0})"), rust: plain("{0}.ln_1p()")
@@ -504,7 +502,6 @@ operators! {
     Atanh {
         name: "atanh",
         value: |a| libm::atanh(a[0]), precise: |p, a| p.atanh(&a[0]),
-        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(OneMinusSquare, &[A0])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("atanh({0})"), rust: plain("{0}.atanh()")
@@ -607,7 +604,6 @@ operators! {
     Lgamma {
         name: "lgamma",
         value: |a| libm::lgamma(a[0]), precise: |p, a| special::lgamma_precise(p, &a[0]),
-        slope: Slope::Pole,
         partials: &[Apply(Digamma, &[A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("lgamma({0})"), rust: plain("libm::lgamma({0})")
@@ -617,7 +613,6 @@ operators! {
         name: "digamma",
         value: |a| special::polygamma(0.0, a[0]),
         precise: |p, a| { let zero = p.from_f64(0.0); special::polygamma_precise(p, &zero, &a[0]) },
-        slope: Slope::Pole,
         partials: &[Apply(Polygamma, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         weight: 60,
@@ -627,7 +622,6 @@ operators! {
     Polygamma {
         name: "polygamma", args: &[N, N],
         value: |a| special::polygamma(a[0], a[1]), precise: |p, a| special::polygamma_precise(p, &a[0], &a[1]),
-        slope: Slope::Pole,
         partials: &[Formula::ZERO, Apply(Polygamma, &[Apply(Add, &[A0, Const(1.0)]), A1])],
         domain: Domain { text: "a natural order and x > 0", contains: |a| a[0] >= 0.0 && a[0] < 8.0 && a[0].fract() == 0.0 && a[1] > 0.0 },
         weight: 100,
@@ -705,7 +699,6 @@ operators! {
         name: "angleRate", args: &[N, N],
         value: |a| steps::value(&steps::ANGLE_RATE, a), steps: Some(steps::ANGLE_RATE),
         precise: |p, a| { let s = p.sum_of_squares(&a[0], &a[1]); p.div(&a[1], &s) },
-        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(AngleRate, &[A1, A0])])]),
             Apply(AngleBend, &[A0, A1]),
@@ -725,7 +718,6 @@ operators! {
             p.div(&product, &square)
         },
         // With r = AngleRate: its slope by y is -2 r(x, y) (this - 2 r(y, x)^2), by x -2 r(y, x) (this + 2 r(x, y)^2).
-        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Apply(AngleRate, &[A1, A0]), Apply(Sub, &[
                 Value,
@@ -744,7 +736,6 @@ operators! {
         name: "directionCosine", args: &[N, N],
         value: |a| steps::value(&steps::DIRECTION_COSINE, a), steps: Some(steps::DIRECTION_COSINE),
         precise: |p, a| { let h = p.hypot(&a[0], &a[1]); p.div(&a[0], &h) },
-        slope: Slope::Pole,
         partials: &[Apply(HypotBend, &[A0, A1]), Apply(Neg, &[Apply(HypotTwist, &[A0, A1])])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 26
@@ -759,7 +750,6 @@ operators! {
             p.div(&square, &cube)
         },
         // With c = DirectionCosine: -3 (this / h) c(x, y), and (2 c(x, y)^2 - c(y, x)^2) c(y, x) / h / h.
-        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-3.0), Apply(Mul, &[
                 Apply(Div, &[Value, Apply(Op::Hypot, &[A0, A1])]),
@@ -786,7 +776,6 @@ operators! {
             p.div(&product, &cube)
         },
         // With c = DirectionCosine: (c(y, x)^2 - 2 c(x, y)^2) c(y, x) / h / h, and the same with x and y swapped.
-        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[
                 Apply(Sub, &[
