@@ -199,7 +199,6 @@ class Function(Evaluator):
         self._entries = {}
         self._lock = threading.RLock()
         self._n_captures = 0
-        self._latest = None
         self._takes(self._parameters)
 
     def __repr__(self):
@@ -236,7 +235,6 @@ class Function(Evaluator):
                 if entry is None or not entry.holds():
                     entry = self._capture(specs, leaves, values)
                     self._entries[key] = entry
-        self._latest = entry
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)
         return entry, leaves, specs
@@ -418,7 +416,6 @@ class ModuleFunction(Function):
         self._parameters = list(self.__signature__.parameters.values())
         self._setup()
         self._single = Entry(core, names, None, Nothing())
-        self._latest = self._single
         n = len(core.outputs)
         self._single.structure = None if n == 1 else (tuple([None] * n), False)
 

@@ -89,7 +89,7 @@ class SavedFunction(Function):
         self.static, self.sizes, self.strict = tuple(parts["static"]), parts["sizes"], False
         self._setup()
         for key, entry in parts["entries"]:
-            self._entries[specs(key)] = self._latest = SavedEntry(entry)
+            self._entries[specs(key)] = SavedEntry(entry)
 
     def _capture(self, key, leaves, values):
         raise Error(f"`{self.__name__}` was saved for other kinds of arguments",

@@ -6,7 +6,7 @@ import numpy as np
 
 from .operators import binary, scalar
 from .shaping import axis_of
-from .values import Dim, Known, Num, Row, describe
+from .values import Dim, Known, Num, Row
 
 FLOATS = (float, np.float64, "float64", "float", "d")
 INTS = (int, np.int64, "int64", "int")
