@@ -148,17 +148,46 @@ impl Graph {
     }
 
     /// Simplifies `a * b` if a root or a division of one cancels the other.
-    fn cancelled(&self, a: NodeId, b: NodeId) -> Option<NodeId> {
+    fn cancelled(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
         if !self.is_algebraic() {
             return None;
         }
+        let root = |x| self.as_unary(Op::Sqrt, x);
         if a == b
-            && let Some(x) = self.as_unary(Op::Sqrt, a)
+            && let Some(x) = root(a)
         {
             return Some(x);
         }
-        let over = |a, b| self.as_pair(Op::Div, a).filter(|(_, y)| *y == b).map(|(x, _)| x);
-        over(a, b).or_else(|| over(b, a))
+        let (p, q) = (self.as_pair(Op::Div, a), self.as_pair(Op::Div, b));
+        for (quotient, other) in [(p, b), (q, a)] {
+            let Some((p, r)) = quotient else { continue };
+            if r == other {
+                return Some(p);
+            }
+            if root(r) == Some(other) {
+                return Some(self.product_of_numerators(p, r));
+            }
+        }
+        // The reciprocal of the radicand costs a division unless the graph has it.
+        if let (Some((p, r)), Some((q, s))) = (p, q)
+            && r == s
+            && let Some(x) = root(r)
+        {
+            let one = self.constant(1.0);
+            let reciprocal = self.existing(Op::Div, &[one, x])?;
+            let numerator = self.product_of_numerators(p, q);
+            return Some(self.product_of_numerators(numerator, reciprocal));
+        }
+        None
+    }
+
+    /// Returns `a * b`, with no rule but that for 1.
+    fn product_of_numerators(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        match (self.as_const(a), self.as_const(b)) {
+            (Some(1.0), _) => b,
+            (_, Some(1.0)) => a,
+            _ => self.raw(Op::Mul, &[a, b]),
+        }
     }
 
     /// Returns the strong product of cores. A division that a factor of the other core undoes leaves nothing to hide.
@@ -231,6 +260,13 @@ impl Graph {
         }
         if a == b {
             return self.constant(1.0);
+        }
+        if self.as_unary(Op::Sqrt, b) == Some(a) {
+            return b;
+        }
+        if self.as_unary(Op::Sqrt, a) == Some(b) {
+            let one = self.constant(1.0);
+            return self.raw(Op::Div, &[one, a]);
         }
         if let Some(x) = self.other_arg(Op::Mul, a, b) {
             return x;

@@ -193,6 +193,8 @@ fn products() {
     algebraic((lit(2.0) * X) * (lit(3.0) * Y), lit(6.0) * (X * Y));
     algebraic((lit(2.0) * X) * Y, lit(2.0) * (X * Y));
     algebraic(f(Op::Sqrt, [X]) * f(Op::Sqrt, [X]), X);
+    algebraic((X / f(Op::Sqrt, [Y])) * Y, X * f(Op::Sqrt, [Y]));
+    algebraic((lit(1.0) / f(Op::Sqrt, [X])) * X, f(Op::Sqrt, [X]));
     algebraic((X / Y) * Y, X);
     both(X * lit(f64::NAN), X * lit(f64::NAN));
     // Combining would overflow.
@@ -219,6 +221,8 @@ fn quotients() {
     algebraic((lit(6.0) * X) / (lit(2.0) * Y), lit(3.0) * (X / Y));
     algebraic((X * Y) / Y, X);
     algebraic(X / (X * Y), lit(1.0) / Y);
+    algebraic(X / f(Op::Sqrt, [X]), f(Op::Sqrt, [X]));
+    algebraic(f(Op::Sqrt, [X]) / X, lit(1.0) / f(Op::Sqrt, [X]));
     algebraic(lit(1.0) / (X / Y), Y / X);
     algebraic(X / (lit(1.0) / Y), X * Y);
     algebraic(lit(1.0) / (lit(1.0) / X), X);
