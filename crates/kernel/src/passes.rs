@@ -131,6 +131,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::unroll(kernel),
     },
     Pass {
+        name: "promote",
+        does: "array elements that a loop reads and writes at constant indices stay in registers",
+        stage: Stage::Hoisting,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::promote(kernel),
+    },
+    Pass {
         name: "hoist-integers",
         does: "invariant integers and trip counts move out of loops",
         stage: Stage::Hoisting,

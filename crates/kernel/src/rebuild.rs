@@ -107,7 +107,7 @@ pub(crate) trait Pass {
     fn test(&mut self, _holds: &mut Reg, _failure: usize) {}
 
     /// Leaves a conditional loop.
-    fn close_while(&mut self, _carried: &mut [Carried]) {}
+    fn close_while(&mut self, _carried: &mut Vec<Carried>) {}
 
     /// Enters a branch; returns the value of the condition, if it is known.
     fn open_if(&mut self, _condition: &mut Reg) -> Option<bool> {

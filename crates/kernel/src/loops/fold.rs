@@ -413,7 +413,7 @@ impl Pass for Fold<'_> {
         self.ranges.event(&Event::Test { holds: *holds, failure });
     }
 
-    fn close_while(&mut self, carried: &mut [Carried]) {
+    fn close_while(&mut self, carried: &mut Vec<Carried>) {
         self.carried(carried, |c| &mut c.next);
         self.seen.close();
         self.ranges.event(&Event::EndWhile { carried });

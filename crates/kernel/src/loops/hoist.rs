@@ -229,7 +229,7 @@ impl Pass for Hoist<'_> {
         self.define(carried);
     }
 
-    fn close_while(&mut self, carried: &mut [Carried]) {
+    fn close_while(&mut self, carried: &mut Vec<Carried>) {
         self.conditional.pop();
         self.depth -= 1;
         self.define(carried);

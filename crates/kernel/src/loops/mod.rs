@@ -23,12 +23,14 @@
 //! | `choose` | if-conversion of short branches |
 //! | `before` | placement of comparisons before their branches |
 //! | `hoist` | invariant hoisting of integers |
+//! | `promote` | promotion of array elements to registers |
 
 mod before;
 mod choose;
 mod fold;
 mod hoist;
 mod join;
+mod promote;
 mod same;
 mod split;
 
@@ -39,6 +41,7 @@ pub(crate) use before::move_comparisons;
 pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;
 pub(crate) use join::join;
+pub(crate) use promote::promote;
 
 /// Maximum number of rounds of index set splitting.
 const ROUNDS: usize = 12;
