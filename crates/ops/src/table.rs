@@ -318,15 +318,19 @@ operators! {
         value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
         slope: Slope::Border,
         partials: &[
-            // b - 1 is exact from 1/2 on, and for multiples of 1/2. Otherwise its rounding error would be multiplied by
-            // the logarithm of the base; there a ** b is neither too large nor too small to be divided by the base.
+            // b - 1 is exact from 1/2 to 2^53, and for smaller multiples of 1/2. Otherwise its rounding error would be
+            // multiplied by the logarithm of the base; there a ** b is neither too large nor too small to be divided by
+            // the base.
             Apply(Select, &[
                 Apply(Op::Eq, &[A1, Const(0.0)]),
                 Const(0.0),
                 Apply(Select, &[
-                    Apply(And, &[
-                        Apply(Lt, &[A1, Const(0.5)]),
-                        Apply(Not, &[Apply(Op::Eq, &[Apply(Floor, &[TWICE_A1]), TWICE_A1])]),
+                    Apply(Op::Or, &[
+                        Apply(And, &[
+                            Apply(Lt, &[A1, Const(0.5)]),
+                            Apply(Not, &[Apply(Op::Eq, &[Apply(Floor, &[TWICE_A1]), TWICE_A1])]),
+                        ]),
+                        Apply(Lt, &[Const(9_007_199_254_740_992.0), Apply(Op::Abs, &[A1])]),
                     ]),
                     Apply(Select, &[
                         Apply(Op::Eq, &[A0, Const(0.0)]),

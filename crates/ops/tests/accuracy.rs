@@ -54,5 +54,9 @@ fn slopes_at_awkward_points() {
     near(slope(Op::Hypot, Of::First(0), &[1.5e308, 1.5e308]), std::f64::consts::FRAC_1_SQRT_2);
     near(slope(Op::Polygamma, Of::Value, &[4.0, -20.5]), -3.079_320_597_340_276e-5);
     near(slope(Op::Pow, Of::First(0), &[1e300, 0.1]), 1.000_000_000_000_003_8e-271);
+    near(
+        slope(Op::Pow, Of::First(0), &[1.000_000_000_000_038_6, -1.633_199_025_803_631_2e16]),
+        -1.491_794_419_777_764_8e-258,
+    );
     assert_eq!(slope(Op::Pow, Of::First(0), &[0.0, 0.5]), f64::INFINITY);
 }
