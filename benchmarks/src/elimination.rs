@@ -1,9 +1,10 @@
 //! `elimination`: counts of every method on the graphs of a folder, compared with the best known counts.
 
 use crate::elimination_targets::known;
-use chainrule::accumulate::exchange::{self, Document};
 use chainrule::accumulate::{Budget, Counting, LinearGraph, Program, VertexId};
-use chainrule::accumulate::{annealing, edge, edge_annealing, edge_exact, exact, face, vertex};
+use chainrule::accumulate::{edge, vertex};
+use chainrule::search::exchange::{self, Document};
+use chainrule::search::{annealing, edge_annealing, edge_exact, exact, face_exact};
 use chainrule::{STRATEGIES, eliminate};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -237,7 +238,7 @@ impl Work<'_> {
         let plain = self.countings().any(|(counting, _)| counting == Counting::Plain);
         if self.begins("exact-face") && plain && graph.n_edges() <= SMALL {
             let start = Instant::now();
-            if let Ok(found) = face::exact::search(graph, &budget, &face::exact::Options::default()) {
+            if let Ok(found) = face_exact::search(graph, &budget, &face_exact::Options::default()) {
                 eliminate::accept("exact-face", graph, &found.program)?;
                 let seconds = start.elapsed().as_secs_f64();
                 self.push("exact-face", Counting::Plain, Some(&found.program), seconds, Some(found.lower_bound));

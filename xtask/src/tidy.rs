@@ -16,6 +16,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-rewrite", &["chainrule-base", "chainrule-ops", "chainrule-ir"]),
     ("chainrule-graph", &["chainrule-base", "chainrule-ops"]),
     ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
+    ("chainrule-search", &["chainrule-base", "chainrule-ops", "chainrule-accumulate"]),
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
     ("chainrule-runtime", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     (
@@ -59,6 +60,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-rewrite",
             "chainrule-graph",
             "chainrule-accumulate",
+            "chainrule-search",
             "chainrule-kernel",
             "chainrule-runtime",
             "chainrule-native",

@@ -28,6 +28,7 @@ pub const CHECKED: &[&str] = &[
     "crates/rewrite",
     "crates/runtime",
     "crates/rust",
+    "crates/search",
     "crates/syntax",
     "crates/text",
     "examples/adbench",

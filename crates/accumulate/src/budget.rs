@@ -94,7 +94,7 @@ impl Outcome {
     /// Returns the outcome of least weight with free arithmetic on constants, cleaned up for the comparison; the first
     /// one on ties. Without any program, returns the last outcome.
     #[must_use]
-    pub(crate) fn cheapest(outcomes: impl IntoIterator<Item = Self>) -> Self {
+    pub fn cheapest(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let mut best: Option<(u64, Program)> = None;
         let mut stop = StopReason::ProductBudget;
         for outcome in outcomes {
@@ -112,7 +112,7 @@ impl Outcome {
 
     /// Returns the outcome with the stop reason of the search that found it.
     #[must_use]
-    pub(crate) fn found_by(self, search: StopReason) -> Self {
+    pub fn found_by(self, search: StopReason) -> Self {
         match self.stop {
             StopReason::Done => Self { stop: search, ..self },
             _ => self,

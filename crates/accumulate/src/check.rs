@@ -188,6 +188,6 @@ impl Algebra for Field {
 impl Random {
     /// Returns a nonzero element of the field.
     fn element(&mut self) -> u64 {
-        1 + self.next() % (PRIME - 1)
+        1 + self.bits() % (PRIME - 1)
     }
 }

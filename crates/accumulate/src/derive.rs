@@ -21,12 +21,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns options with the strategy `name` and the default budget.
-    ///
-    /// # Errors
-    /// Fails if there is no such strategy.
-    pub fn named(name: &str) -> Result<Self, Diagnostic> {
-        Ok(Self { strategy: Strategy::named(name)?, ..Self::default() })
+    /// Returns options with this strategy and the default budget.
+    #[must_use]
+    pub fn new(strategy: &'static Strategy) -> Self {
+        Self { strategy, ..Self::default() }
     }
 }
 

@@ -38,13 +38,13 @@ mod factor;
 mod figures;
 mod isolate;
 mod parts;
-mod pictures;
 mod queue;
 mod separate;
+mod stages;
 mod subproducts;
 mod value;
 
-pub use pictures::pictures;
+pub use stages::{NamedEdge, Role, Stage, stages};
 
 use crate::{Budget, LinearGraph, Outcome, StopReason};
 

@@ -227,7 +227,7 @@ impl<'a> EdgeElimination<'a> {
     }
 
     /// Returns whether an edge from `i` to `k` would be kept.
-    pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
+    pub fn serves(&self, i: VertexId, k: VertexId) -> bool {
         self.reachability.as_ref().is_none_or(|reachability| reachability.serves(i, k))
     }
 

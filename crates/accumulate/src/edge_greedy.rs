@@ -82,7 +82,7 @@ pub fn history(linear: &LinearGraph, budget: &Budget, options: &Options) -> Resu
 type Key = (u64, u64, u32, u32);
 
 /// Eliminates remaining edges in greedy order; returns the elimination and the history.
-pub(crate) fn eliminate<'a>(
+pub fn eliminate<'a>(
     mut elimination: EdgeElimination<'a>,
     budget: &Budget,
     options: &Options,

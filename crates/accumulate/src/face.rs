@@ -14,14 +14,9 @@
 //! | `requested` | requested pairs that a line serves |
 //! | `labels` | labels of a program, or only their kinds |
 //! | [`greedy`] | greedy orders |
-//! | [`exact`] | exact search |
-//! | `bound`, `canonical` | its lower bound, and a canonical key of states |
 //!
 //! In: a linearised graph. Out: a program, or the reason for its absence.
 
-mod bound;
-mod canonical;
-pub mod exact;
 pub mod greedy;
 mod labels;
 pub mod line_graph;
@@ -29,7 +24,7 @@ mod requested;
 
 pub use greedy::{Absorbed, Free, Options, Order};
 pub use labels::{Kinds, Labels, Recorder, is_free};
-pub use line_graph::{LineGraph, LineId, Rules};
+pub use line_graph::{Line, LineGraph, LineId, Rules};
 
 use crate::greedy::Ties;
 use crate::{Budget, LinearGraph, Outcome};

@@ -81,7 +81,7 @@ pub fn order(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result
 }
 
 /// Eliminates remaining vertices in greedy order; returns the elimination and the order.
-pub(crate) fn eliminate<'a>(
+pub fn eliminate<'a>(
     elimination: Elimination<'a>,
     budget: &Budget,
     options: &Options,
@@ -93,7 +93,7 @@ pub(crate) fn eliminate<'a>(
 const WORK_OF_SCORE: u64 = 32;
 
 /// As [`eliminate`]; adds to `work` in the unit of [`Budget::work`].
-pub(crate) fn eliminate_counted<'a>(
+pub fn eliminate_counted<'a>(
     mut elimination: Elimination<'a>,
     budget: &Budget,
     options: &Options,
@@ -178,7 +178,7 @@ impl Scores {
 }
 
 /// Returns the tie-breaking rank of each vertex.
-pub(crate) fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
+pub fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
     let n = linear.n_vertices();
     let mut vertices: Vec<VertexId> = (0..n).map(VertexId::new).collect();
     match ties {

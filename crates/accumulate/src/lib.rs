@@ -18,12 +18,7 @@
 //! | [`vertex`] | vertex elimination in a given order |
 //! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: queue, heuristics, lowest Markowitz degree |
 //! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy histories |
-//! | [`metagraph`] | all stages of edge elimination, and the shortest path through them |
-//! | [`edge_exact`] | minimum multiplications of edge elimination, with proof |
-//! | [`annealing`], `order_cost`, `bit_rows` | simulated annealing of vertex orders, on bit sets |
-//! | [`edge_annealing`], `edge_cost` | simulated annealing of edge histories |
-//! | [`vector`] | graphs whose vertices have sizes |
-//! | `reachability` | reachability of requested pairs |
+//! | [`reachability`] | reachability of requested pairs |
 //! | [`chain`] | simple chains and blocks first, then local Jacobians by levels |
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
@@ -33,14 +28,9 @@
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | `post_optimisation` | optimisation before, between and after differentiations: [`Optimise`] |
 //! | [`check`] | the checkers |
-//! | [`exact`] | minimum multiplications of vertex elimination, with proof |
-//! | [`draw`] | pictures of small graphs |
-//! | [`exchange`] | linearised graphs as JSON text |
 //! | `budget` | budgets and stop reasons |
-//! | `random` | seeded random numbers |
+//! | [`random`] | seeded random numbers |
 
-pub mod annealing;
-mod bit_rows;
 mod branch_masks;
 mod budget;
 pub mod chain;
@@ -49,15 +39,9 @@ mod cleanup;
 pub mod colouring;
 mod count;
 pub mod derive;
-pub mod draw;
 pub mod dstar;
 pub mod edge;
-pub mod edge_annealing;
-mod edge_cost;
-pub mod edge_exact;
 pub mod edge_greedy;
-pub mod exact;
-pub mod exchange;
 pub mod face;
 pub mod forward;
 pub mod greedy;
@@ -65,22 +49,19 @@ mod linear;
 mod linearise;
 mod listing;
 pub mod markowitz;
-pub mod metagraph;
 pub mod oracle;
-mod order_cost;
 mod origin;
 mod pattern;
 mod portfolio;
 mod post_optimisation;
 mod program;
 mod queue;
-mod random;
-mod reachability;
+pub mod random;
+pub mod reachability;
 mod report;
 pub mod reverse;
 mod score;
 pub mod strategy;
-pub mod vector;
 pub mod vertex;
 
 pub use chainrule_base::Id;
@@ -89,9 +70,8 @@ pub use budget::{Budget, Outcome, StopReason};
 pub use count::Counting;
 pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
-pub use order_cost::Objective;
 pub use pattern::{Compressed, Pattern};
 pub use post_optimisation::{Effort, Improvement, Optimise};
-pub use program::{Builder, Entry, LabelId, Product, Program};
+pub use program::{Builder, Entry, LabelId, Product, Program, is_unit};
 pub use score::Score;
 pub use strategy::{STRATEGIES, Strategy};

@@ -106,7 +106,10 @@ impl LinearGraph {
     }
 
     /// As [`Self::from_edges`], with the new id of each given vertex; `None` for dropped vertices.
-    pub(crate) fn from_edges_numbered(
+    ///
+    /// # Errors
+    /// As [`Self::from_edges`].
+    pub fn from_edges_numbered(
         n_inputs: usize,
         n_intermediates: usize,
         n_outputs: usize,

@@ -289,8 +289,9 @@ impl<A: Algebra<Value = NodeId>> Algebra for Hiding<'_, A> {
     }
 }
 
-/// Whether a label is 1 or -1.
-pub(crate) fn is_unit(kind: Label) -> bool {
+/// Returns whether a label is 1 or -1.
+#[must_use]
+pub fn is_unit(kind: Label) -> bool {
     matches!(kind, Label::One | Label::MinusOne)
 }
 
@@ -329,7 +330,9 @@ impl Builder {
         LabelId::new(e.index())
     }
 
-    pub(crate) fn kind(&self, label: LabelId) -> Label {
+    /// Returns the kind of a label.
+    #[must_use]
+    pub fn kind(&self, label: LabelId) -> Label {
         self.program.kind(label)
     }
 

@@ -15,7 +15,7 @@ const MAX_BITS: usize = 1 << 32;
 
 /// Bit sets of sinks for each vertex.
 #[derive(Clone, Debug)]
-pub(crate) struct Reachability {
+pub struct Reachability {
     /// For each vertex, the sinks requested with a source that it depends on or is.
     requested: Vec<FixedBitSet>,
     /// For each vertex, the sinks that depend on it or that it is.
@@ -24,7 +24,7 @@ pub(crate) struct Reachability {
 
 impl Reachability {
     /// Returns the bit sets; `None` if all pairs are requested. O(edges times sinks / 64).
-    pub(crate) fn new(linear: &LinearGraph) -> Option<Self> {
+    pub fn new(linear: &LinearGraph) -> Option<Self> {
         let wanted = linear.wanted().sinks_by_source(linear.sources().len())?;
         let (n, n_sinks) = (linear.n_vertices(), linear.sinks().len());
         if n.checked_mul(2 * n_sinks).is_none_or(|bits| bits > MAX_BITS) {
@@ -51,7 +51,7 @@ impl Reachability {
     }
 
     /// Returns whether an edge from `i` to `k` would serve a requested pair.
-    pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
+    pub fn serves(&self, i: VertexId, k: VertexId) -> bool {
         !self.requested[i.index()].is_disjoint(&self.below[k.index()])
     }
 }

@@ -6,7 +6,7 @@
 use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score};
-use crate::{annealing, chain, dstar, edge_annealing, face, forward, greedy, oracle, portfolio, reverse};
+use crate::{chain, dstar, face, forward, greedy, oracle, portfolio, reverse};
 use chainrule_base::Diagnostic;
 
 pub use crate::report::{Attempt, Report};
@@ -34,7 +34,7 @@ pub enum Method {
     Portfolio,
 }
 
-/// All strategies.
+/// Strategies of the compiler; `chainrule-search` adds searches.
 pub static STRATEGIES: &[Strategy] = &[
     Strategy {
         name: "auto",
@@ -123,16 +123,6 @@ pub static STRATEGIES: &[Strategy] = &[
         method: Method::One(|linear, budget| edge_greedy::run(linear, budget, &edges(Ways::Mixed))),
     },
     Strategy {
-        name: "annealing",
-        description: "vertex elimination in the best order that simulated annealing finds",
-        method: Method::One(|linear, budget| annealing::run(linear, budget, &annealing::Options::default())),
-    },
-    Strategy {
-        name: "edge-annealing",
-        description: "edge elimination along the best history that simulated annealing finds",
-        method: Method::One(|linear, budget| edge_annealing::run(linear, budget, &annealing::Options::default())),
-    },
-    Strategy {
         name: "oracle",
         description: "the sum over all paths, for small graphs",
         method: Method::One(oracle::run),
@@ -154,13 +144,13 @@ const FALLBACKS: &[(&str, Algorithm)] =
     &[("reverse", reverse::run), ("forward", forward::run), ("oracle", oracle::run)];
 
 impl Strategy {
-    /// Returns the strategy of this name.
+    /// Returns the strategy `name` of a table.
     ///
     /// # Errors
     /// Fails if there is no such strategy.
-    pub fn named(name: &str) -> Result<&'static Self, Diagnostic> {
-        STRATEGIES.iter().find(|s| s.name == name).ok_or_else(|| {
-            let names: Vec<&str> = STRATEGIES.iter().map(|s| s.name).collect();
+    pub fn find(table: &'static [Self], name: &str) -> Result<&'static Self, Diagnostic> {
+        table.iter().find(|s| s.name == name).ok_or_else(|| {
+            let names: Vec<&str> = table.iter().map(|s| s.name).collect();
             Diagnostic::error(format!("there is no strategy `{name}`"))
                 .with_help(format!("choose one of {}", names.join(", ")))
         })

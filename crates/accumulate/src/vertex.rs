@@ -17,7 +17,6 @@
 //! its product to the single edge i -> k. Edges are merged by their ends here because every edge serves every pair of a
 //! source before it and a sink behind it.
 
-use crate::draw::{Arrow, Mark, Picture, Tone};
 use crate::reachability::Reachability;
 use crate::{Budget, Builder, Counting, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
 use chainrule_base::Id;
@@ -106,7 +105,7 @@ impl Sub for Degree {
 }
 
 /// Returns the kind of a product of two labels.
-pub(crate) fn product_label(a: Label, b: Label) -> Label {
+pub fn product_label(a: Label, b: Label) -> Label {
     match (a, b) {
         (Label::Var, _) | (_, Label::Var) => Label::Var,
         (Label::Const, _) | (_, Label::Const) => Label::Const,
@@ -121,7 +120,7 @@ pub(crate) fn product_label(a: Label, b: Label) -> Label {
 }
 
 /// Returns the kind of a sum of two labels; the sum of two units may be any number.
-pub(crate) fn sum_label(a: Label, b: Label) -> Label {
+pub fn sum_label(a: Label, b: Label) -> Label {
     if a == Label::Var || b == Label::Var { Label::Var } else { Label::Const }
 }
 
@@ -233,7 +232,7 @@ impl<'a> Elimination<'a> {
     }
 
     /// Returns whether an edge from `i` to `k` would be kept.
-    pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
+    pub fn serves(&self, i: VertexId, k: VertexId) -> bool {
         self.reachability.as_ref().is_none_or(|reachability| reachability.serves(i, k))
     }
 
@@ -250,12 +249,12 @@ impl<'a> Elimination<'a> {
     }
 
     /// Returns the in-degree of `v`.
-    pub(crate) fn in_degree(&self, v: VertexId) -> Degree {
+    pub fn in_degree(&self, v: VertexId) -> Degree {
         self.predecessors[v.index()].degree
     }
 
     /// Returns the out-degree of `v`.
-    pub(crate) fn out_degree(&self, v: VertexId) -> Degree {
+    pub fn out_degree(&self, v: VertexId) -> Degree {
         self.successors[v.index()].degree
     }
 
@@ -289,24 +288,10 @@ impl<'a> Elimination<'a> {
         self.successors[v.index()].list.iter().copied().filter(|u| !self.gone[u.index()])
     }
 
-    /// Returns a picture of the current graph, with faded eliminated vertices.
+    /// Returns whether `v` has been eliminated.
     #[must_use]
-    pub fn picture(&self) -> Picture {
-        let vertices = || (0..self.linear.n_vertices()).map(VertexId::new);
-        let tone = |v: VertexId| if self.gone[v.index()] { Tone::Faded } else { Tone::Plain };
-        let marks = vertices().map(|v| Mark { label: v.index().to_string(), tone: tone(v) }).collect();
-        let mut arrows = Vec::new();
-        for v in vertices() {
-            let mut behind: Vec<VertexId> = self.successors(v).collect();
-            behind.sort_unstable();
-            arrows.extend(behind.into_iter().map(|k| Arrow {
-                from: v.index(),
-                to: k.index(),
-                label: String::new(),
-                tone: Tone::Plain,
-            }));
-        }
-        Picture { title: String::new(), marks, arrows }
+    pub fn is_eliminated(&self, v: VertexId) -> bool {
+        self.gone[v.index()]
     }
 
     /// Returns the number of products so far.

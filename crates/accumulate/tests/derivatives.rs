@@ -6,14 +6,15 @@ mod support;
 use arbitrary::Unstructured;
 use chainrule_accumulate::check::{self, Verdict};
 use chainrule_accumulate::derive::{self, Options, gradient, hessian, hessian_vector, higher, jacobian, resolve};
-use chainrule_accumulate::{Column, Row, STRATEGIES};
+use chainrule_accumulate::{Column, Row};
 use chainrule_graph::generate::{Options as Programs, Recipe};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ops::Op;
+use chainrule_search::{STRATEGIES, strategy};
 use proptest::prelude::*;
 
 fn all_options() -> impl Iterator<Item = Options> {
-    STRATEGIES.iter().map(|s| Options::named(s.name).unwrap())
+    STRATEGIES.iter().map(Options::new)
 }
 
 fn rows(roots: &[NodeId]) -> Vec<Row> {
@@ -93,7 +94,7 @@ proptest! {
         let recipe = Recipe::random(&mut Unstructured::new(&bytes), &Programs::new(12)).unwrap();
         let (mut g, roots) = recipe.simplified(Semantics::Algebraic);
         let inputs: Vec<NodeId> = g.inputs().iter().map(|(_, x)| *x).collect();
-        let first = gradient(&mut g, roots[0], &inputs, &Options::named("reverse").unwrap()).unwrap();
+        let first = gradient(&mut g, roots[0], &inputs, &Options::new(strategy("reverse").unwrap())).unwrap();
         let first = first.dense(&mut g).swap_remove(0);
         let needed: Vec<NodeId> = first.iter().copied().chain([roots[0]]).collect();
         prop_assume!(check::in_domain(&g, &needed, &recipe.point).unwrap());

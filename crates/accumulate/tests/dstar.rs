@@ -6,7 +6,9 @@ mod support;
 use arbitrary::Unstructured;
 use chainrule_accumulate::derive::{Options, jacobian};
 use chainrule_accumulate::dstar::{Ties, Units};
-use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, Program, StopReason, check, dstar, oracle};
+use chainrule_accumulate::{
+    Budget, Counting, Label, LinearGraph, Program, STRATEGIES, StopReason, Strategy, check, dstar, oracle,
+};
 use chainrule_graph::generate::{chain, layered};
 use chainrule_graph::{NodeId, Semantics};
 use proptest::prelude::*;
@@ -130,7 +132,9 @@ fn jacobian_of_layers(n: usize, n_inputs: usize, n_roots: usize, seed: u64) {
     let (mut graph, roots) = layered(Semantics::Algebraic, n, n_inputs, n_roots, seed);
     let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, x)| *x).collect();
     let start = Instant::now();
-    let derived = jacobian(&mut graph, &roots, &inputs, None, &Options::named("dstar").unwrap()).unwrap();
+    let derived =
+        jacobian(&mut graph, &roots, &inputs, None, &Options::new(Strategy::find(STRATEGIES, "dstar").unwrap()))
+            .unwrap();
     println!("{n} nodes, {n_roots} by {n_inputs}: {:.3} s\n{}", start.elapsed().as_secs_f64(), derived.report);
     assert_eq!(derived.report.rejected().count(), 0);
     assert_eq!(derived.report.attempts[0].stop, StopReason::Done);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use chainrule_accumulate::derive::{Options, gradient, jacobian};
-use chainrule_accumulate::{Budget, LinearGraph, check, markowitz};
+use chainrule_accumulate::{Budget, LinearGraph, STRATEGIES, Strategy, check, markowitz};
 use chainrule_graph::generate::{chain, layered};
 use chainrule_graph::{NodeId, Semantics};
 use std::time::Instant;
@@ -12,7 +12,7 @@ fn a_chain_of_a_million_nodes() {
     let (mut g, root) = chain(Semantics::Algebraic, 1_000_000);
     let x = g.inputs()[0].1;
     let start = Instant::now();
-    let d = gradient(&mut g, root, &[x], &Options::named("reverse").unwrap()).unwrap();
+    let d = gradient(&mut g, root, &[x], &Options::new(Strategy::find(STRATEGIES, "reverse").unwrap())).unwrap();
     println!("chain: gradient in {:.2} s, {} nodes", start.elapsed().as_secs_f64(), g.len());
     let (value, slope) = (g.f64_at(&[0.3], &[root]).unwrap()[0], g.f64_at(&[0.3], &d.nodes).unwrap()[0]);
     let near = g.f64_at(&[0.3 + 1e-6], &[root]).unwrap()[0];
@@ -24,7 +24,7 @@ fn a_random_graph_of_a_million_nodes() {
     let (mut g, roots) = layered(Semantics::Algebraic, 1_000_000, 20, 1, 3);
     let inputs: Vec<NodeId> = g.inputs().iter().map(|(_, x)| *x).collect();
     let start = Instant::now();
-    let d = gradient(&mut g, roots[0], &inputs, &Options::named("reverse").unwrap()).unwrap();
+    let d = gradient(&mut g, roots[0], &inputs, &Options::new(Strategy::find(STRATEGIES, "reverse").unwrap())).unwrap();
     println!("layered: gradient in {:.2} s, {} nodes", start.elapsed().as_secs_f64(), g.len());
     assert!(g.f64_at(&[0.5; 20], &d.nodes).unwrap().iter().all(|x| !x.is_nan()));
 }

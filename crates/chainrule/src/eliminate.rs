@@ -1,15 +1,14 @@
 //! Accumulation on linearised graphs without a scalar graph, such as those of the literature: the implementation of
 //! `chainrule eliminate` and the benchmarks.
 //!
-//! In: a graph ([`crate::accumulate::exchange`]), a strategy by name or a search. Out: the program of the strategy,
+//! In: a graph ([`crate::search::exchange`]), a strategy by name or a search. Out: the program of the strategy,
 //! without cleanup, so that counts follow the literature; the checker has accepted it.
 
 use chainrule_accumulate::dstar::{self, Units};
 use chainrule_accumulate::strategy::Method;
-use chainrule_accumulate::{
-    Budget, Counting, LinearGraph, Objective, Program, StopReason, Strategy, VertexId, annealing, check, exact,
-};
+use chainrule_accumulate::{Budget, Counting, LinearGraph, Program, StopReason, Strategy, VertexId, check};
 use chainrule_base::Diagnostic;
+use chainrule_search::{Objective, annealing, exact, strategy as named};
 
 /// Result of a strategy.
 #[derive(Clone, Debug)]
@@ -32,9 +31,10 @@ const SEED: u64 = 1;
 /// Fails if the checker rejects the program, which is a bug; or with the errors of [`Strategy::run`] for portfolios.
 ///
 /// ```
-/// use chainrule::accumulate::{Budget, Counting, Strategy, exchange};
+/// use chainrule::accumulate::{Budget, Counting};
+/// use chainrule::search::exchange;
 /// let text = r#"{"n_inputs": 1, "n_intermediates": 1, "n_outputs": 1, "edges": [[0, 1], [1, 2]]}"#;
-/// let (graph, reverse) = (exchange::from_json(text)?.graph, Strategy::named("reverse")?);
+/// let (graph, reverse) = (exchange::from_json(text)?.graph, chainrule::strategy("reverse")?);
 /// let made = chainrule::eliminate::run(reverse, &graph, &Budget::default(), Counting::Plain)?;
 /// assert_eq!(made.program.map(|program| program.count(Counting::Plain).mul), Some(1));
 /// # Ok::<(), chainrule::Diagnostic>(())
@@ -69,10 +69,10 @@ fn best_of(
     counting: Counting,
 ) -> Result<Elimination, Diagnostic> {
     let (_, report) = portfolio.run_by(graph, budget, |program| program.count(counting).mul)?;
-    let mut best = run(Strategy::named(report.chosen().name)?, graph, budget, counting)?;
+    let mut best = run(named(report.chosen().name)?, graph, budget, counting)?;
     let least = |made: &Elimination| made.program.as_ref().map_or(u64::MAX, |program| program.count(counting).mul);
     for attempt in report.attempts.iter().filter(|attempt| attempt.has_program) {
-        let made = run(Strategy::named(attempt.name)?, graph, budget, counting)?;
+        let made = run(named(attempt.name)?, graph, budget, counting)?;
         if least(&made) < least(&best) {
             best = made;
         }

@@ -81,7 +81,7 @@ pub use build::{
 };
 pub use chainrule_accumulate as accumulate;
 pub use chainrule_accumulate::Pattern;
-pub use chainrule_accumulate::strategy::{Report, STRATEGIES, Strategy};
+pub use chainrule_accumulate::strategy::{Report, Strategy};
 pub use chainrule_autodiff::sparse::DenseBlock;
 pub use chainrule_base::{Diagnostic, Diagnostics, Kind, Name, Sources};
 pub use chainrule_graph::Semantics;
@@ -89,6 +89,8 @@ pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
 pub use chainrule_rewrite::{Measure, StopReason};
 pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
+pub use chainrule_search as search;
+pub use chainrule_search::{STRATEGIES, strategy};
 pub use coloured::{Coloured, PreparedColoured};
 pub use compiled::{Compiled, Workspace};
 pub use derive::{Derivation, Derived};

@@ -28,7 +28,7 @@ impl Value {
             (_, None) => 2 * e.index() as u64 + 1,
         };
         let mut random = Random::new(seed ^ 0xd57a_2007_0000_0000);
-        Self([0, 1].map(|_| random.next() % PRIME))
+        Self([0, 1].map(|_| random.bits() % PRIME))
     }
 
     pub(super) fn negated(self) -> Self {

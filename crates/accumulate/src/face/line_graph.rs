@@ -28,7 +28,6 @@
 
 use super::labels::Labels;
 use super::requested::Requested;
-use crate::draw::{Arrow, Mark, Picture, Tone};
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Id, define_id};
 use rustc_hash::FxHashMap;
@@ -52,15 +51,18 @@ pub enum Rules {
 
 /// A line.
 #[derive(Clone, Debug)]
-pub(super) struct Line<V> {
+pub struct Line<V> {
+    /// Value of the labels.
     pub value: V,
-    /// Start and end vertex.
+    /// Start vertex.
     pub source: VertexId,
+    /// End vertex.
     pub target: VertexId,
-    /// Ascending.
+    /// Lines with a face to this one, ascending.
     pub before: Vec<LineId>,
-    /// Ascending.
+    /// Lines with a face from this one, ascending.
     pub behind: Vec<LineId>,
+    /// Whether the line has not been removed.
     pub live: bool,
 }
 
@@ -174,42 +176,20 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         live.flat_map(|(i, line)| line.behind.iter().map(move |j| (LineId::new(i), *j)))
     }
 
-    /// Returns a picture of the current line graph: a vertex for each live line, named by its ends, and an arrow for
-    /// each face.
-    #[must_use]
-    pub fn picture(&self) -> Picture {
-        // Lines in the order of their ends; faces follow that order.
-        let mut live: Vec<usize> = (0..self.lines.len()).filter(|l| self.lines[*l].live).collect();
-        live.sort_by_key(|l| (self.lines[*l].source, self.lines[*l].target, *l));
-        let mut place = vec![usize::MAX; self.lines.len()];
-        for (idx, line) in live.iter().enumerate() {
-            place[*line] = idx;
-        }
-        let mark = |l: &usize| {
-            let line = &self.lines[*l];
-            Mark { label: format!("{}{}", line.source.index(), line.target.index()), tone: Tone::Plain }
-        };
-        let arrows = self.faces().map(|(i, j)| Arrow {
-            from: place[i.index()],
-            to: place[j.index()],
-            label: String::new(),
-            tone: Tone::Plain,
-        });
-        Picture { title: String::new(), marks: live.iter().map(mark).collect(), arrows: arrows.collect() }
-    }
-
     /// Returns whether there is a face (i, j).
     #[must_use]
     pub fn is_face(&self, i: LineId, j: LineId) -> bool {
         self.lines.get(i.index()).is_some_and(|line| line.live && line.behind.binary_search(&j).is_ok())
     }
 
-    pub(super) fn line(&self, line: LineId) -> &Line<L::Value> {
+    /// Returns a line, live or removed.
+    #[must_use]
+    pub fn line(&self, line: LineId) -> &Line<L::Value> {
         &self.lines[line.index()]
     }
 
-    /// The live lines, ascending.
-    pub(super) fn live(&self) -> impl Iterator<Item = (LineId, &Line<L::Value>)> {
+    /// Returns the live lines, ascending.
+    pub fn live(&self) -> impl Iterator<Item = (LineId, &Line<L::Value>)> {
         let lines = self.lines.iter().enumerate().map(|(idx, line)| (LineId::new(idx), line));
         lines.filter(|(_, line)| line.live)
     }
@@ -233,6 +213,11 @@ impl<'a, L: Labels> LineGraph<'a, L> {
             let line = &self.lines[k.index()];
             line.live && line.before == first.before && line.behind == second.behind
         })
+    }
+
+    /// Forgets which lines changed.
+    pub fn forget_touched(&mut self) {
+        self.touched.clear();
     }
 
     /// Returns the lines whose sets changed since the last call, with the sizes of their sets at that time. Ascending.

@@ -1,6 +1,7 @@
 //! The literature's graphs, which are stored outside the repository.
 
-use chainrule_accumulate::{LinearGraph, exchange};
+use chainrule_accumulate::LinearGraph;
+use chainrule_search::exchange;
 use std::path::Path;
 
 /// Returns the graph of this name; `None`, with a message, if there are no data.

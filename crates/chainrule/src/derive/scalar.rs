@@ -45,7 +45,10 @@ impl Derivation {
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
         let mut work = Work {
             request: self,
-            options: Options { optimise: self.optimise, ..Options::named(&self.strategy).map_err(Error::lone)? },
+            options: Options {
+                optimise: self.optimise,
+                ..Options::new(chainrule_search::strategy(&self.strategy).map_err(Error::lone)?)
+            },
             graph: body.graph.clone(),
             inputs: body.inputs.clone(),
             outputs: Vec::new(),

@@ -2,11 +2,12 @@
 
 use crate::data;
 use crate::{Outcome, print, progress};
-use chainrule::accumulate::draw::Picture;
-use chainrule::accumulate::exchange::{self, Document};
-use chainrule::accumulate::vector::{self, VectorGraph};
-use chainrule::accumulate::{Budget, Counting, Id, LinearGraph, Objective, Program, Score, StopReason, VertexId};
-use chainrule::accumulate::{annealing, exact, greedy, vertex};
+use chainrule::accumulate::{Budget, Counting, Id, LinearGraph, Program, Score, StopReason, VertexId};
+use chainrule::accumulate::{greedy, vertex};
+use chainrule::search::draw::Picture;
+use chainrule::search::exchange::{self, Document};
+use chainrule::search::vector::{self, VectorGraph};
+use chainrule::search::{Objective, annealing, exact};
 use chainrule::{Counts, Diagnostic, STRATEGIES, Sources, Strategy, eliminate, report};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -201,7 +202,7 @@ fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
                 let help = error.help.as_deref().map_or(String::new(), |help| format!("{help}, annealed, all"));
                 explain(error.clone().with_help(help))
             };
-            Ok(vec![by_strategy(Strategy::named(name).map_err(unknown)?)?])
+            Ok(vec![by_strategy(chainrule::strategy(name).map_err(unknown)?)?])
         }
     }
 }

@@ -15,7 +15,7 @@
 //! Invariant: [`from_json`] reads the output of [`to_json`] as the same graph.
 
 use crate::vector::MAX_SIZE;
-use crate::{Label, LinearGraph, VertexId};
+use chainrule_accumulate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,7 @@ const EXAMPLE: &str = r#"{"n_inputs": 1, "n_intermediates": 1, "n_outputs": 1, "
 /// [`MAX_VERTICES`] vertices or [`MAX_SIZE`] scalars are a limitation.
 ///
 /// ```
-/// use chainrule_accumulate::exchange;
+/// use chainrule_search::exchange;
 /// let text = r#"{"n_inputs": 1, "n_intermediates": 1, "n_outputs": 1, "edges": [[0, 1], [1, 2]]}"#;
 /// let document = exchange::from_json(text)?;
 /// assert_eq!(document.graph.n_edges(), 2);

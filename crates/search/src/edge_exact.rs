@@ -10,7 +10,7 @@
 //! product that makes the edge between them. A product serves one pair, so the bound decreases by at most the cost of a
 //! step, and a stage is final when it is expanded.
 
-use crate::{Budget, LinearGraph};
+use chainrule_accumulate::{Budget, LinearGraph};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -27,7 +27,8 @@ type Stage = [u16; MAX_VERTICES];
 /// stages. Exponential.
 ///
 /// ```
-/// use chainrule_accumulate::{Budget, Label::Var, LinearGraph, edge_exact};
+/// use chainrule_accumulate::{Budget, Label::Var, LinearGraph};
+/// use chainrule_search::edge_exact;
 /// // Naumann's figure 5: 13 multiplications, and no history takes fewer.
 /// let edges = [(0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6), (3, 7), (3, 8)];
 /// let lion = LinearGraph::from_edges(2, 2, 5, &edges.map(|(i, k)| (i, k, Var)))?;

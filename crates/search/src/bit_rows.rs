@@ -1,7 +1,7 @@
 //! Rows of bits: the neighbours of a vertex on one side, 64 in a word, with the kinds of labels. Used by
 //! `order_cost.rs` and `edge_cost.rs`.
 
-use crate::VertexId;
+use chainrule_accumulate::VertexId;
 
 /// One side of a vertex: all neighbours; for F > 1, the neighbours by labels other than 1 and -1; for F > 2, the
 /// neighbours by labels that depend on the point.

@@ -2,13 +2,15 @@
 //! best known counts of the literature's graphs.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::annealing::{self, Options};
-use chainrule_accumulate::metagraph::{Metagraph, Restriction};
-use chainrule_accumulate::{Budget, Counting, LinearGraph, Objective, StopReason, VertexId, check, vertex};
-use chainrule_accumulate::{edge, edge_annealing};
+use chainrule_accumulate::edge;
+use chainrule_accumulate::{Budget, Counting, LinearGraph, StopReason, VertexId, check, vertex};
+use chainrule_search::annealing::{self, Options};
+use chainrule_search::metagraph::{Metagraph, Restriction};
+use chainrule_search::{Objective, edge_annealing};
 use proptest::prelude::*;
 use std::time::Instant;
 use support::graphs::load;

@@ -1,16 +1,17 @@
 //! Edge elimination: correct for any history, the metagraph of the paper, and counts of the literature.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
 use chainrule_accumulate::edge::{self, Direction, EdgeElimination, Step};
 use chainrule_accumulate::edge_greedy::{self, Options, Score, Ways};
 use chainrule_accumulate::greedy::Ties;
-use chainrule_accumulate::metagraph::{Metagraph, Restriction};
 use chainrule_accumulate::{Budget, Counting, Label::Var, LinearGraph, VertexId, check, vertex};
-use chainrule_accumulate::{annealing, edge_annealing, edge_exact};
 use chainrule_base::Id;
+use chainrule_search::metagraph::{Metagraph, Restriction};
+use chainrule_search::{annealing, edge_annealing, edge_exact};
 use proptest::prelude::*;
 use support::graphs::load;
 

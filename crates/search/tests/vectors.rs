@@ -1,19 +1,21 @@
 //! Vector graphs: the costs of section 2.5, and programs on matrices against the equivalent scalar graph.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::annealing;
 use chainrule_accumulate::edge::{Direction, EdgeElimination, Step};
 use chainrule_accumulate::edge_greedy::{self, Ways};
 use chainrule_accumulate::greedy::{self, Ties};
-use chainrule_accumulate::vector::{self, VectorGraph};
 use chainrule_accumulate::vertex::Elimination;
-use chainrule_accumulate::{Budget, Counting, Label, Label::Var, LinearGraph, Objective, Program, Score, VertexId};
+use chainrule_accumulate::{Budget, Counting, Label, Label::Var, LinearGraph, Program, Score, VertexId};
 use chainrule_accumulate::{oracle, vertex};
 use chainrule_base::Id;
 use chainrule_ops::{Algebra, Op};
+use chainrule_search::Objective;
+use chainrule_search::annealing;
+use chainrule_search::vector::{self, VectorGraph};
 use proptest::prelude::*;
 
 const PRIME: u64 = 1_000_003;

@@ -9,12 +9,12 @@
 //!
 //! In: a linearised graph. Out: the best program found, the best lower bound, and whether they are equal.
 
-use super::greedy;
-use super::labels::{Kinds, Recorder};
-use super::line_graph::{LineGraph, LineId, Rules};
-use super::{Absorbed, Order, bound, canonical};
-use crate::greedy::Ties;
-use crate::{Budget, Counting, LinearGraph, Program, StopReason};
+mod bound;
+mod canonical;
+
+use chainrule_accumulate::face::{Absorbed, Kinds, LineGraph, LineId, Order, Recorder, Rules, greedy};
+use chainrule_accumulate::greedy::Ties;
+use chainrule_accumulate::{Budget, Counting, LinearGraph, Program, StopReason};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -147,7 +147,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(mut start: LineGraph<'a, Kinds>, upper: u64) -> Self {
-        start.take_touched();
+        start.forget_touched();
         let all_pairs = start.linear().pairs().is_none();
         let total = bound::lower(&start, all_pairs);
         let root = State { parent: 0, face: (LineId::new(0), LineId::new(0)), done: 0, stale: false };
@@ -232,7 +232,7 @@ impl<'a> Search<'a> {
         for (i, j) in self.path(at) {
             graph.eliminate(i, j);
         }
-        graph.take_touched();
+        graph.forget_touched();
         graph
     }
 }

@@ -9,7 +9,7 @@
 //! Inputs are on the left. A sweep is linear in the arrows and the layers that they cross; meant for hundreds of
 //! vertices.
 
-use crate::LinearGraph;
+use chainrule_accumulate::LinearGraph;
 use chainrule_base::Id;
 use std::fmt::Write;
 
@@ -344,7 +344,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Label;
+    use chainrule_accumulate::Label;
 
     fn diamond() -> Picture {
         let v = Label::Var;

@@ -7,10 +7,10 @@
 //! of the old one ([`EdgeCost::is_stored`]).
 
 use crate::bit_rows::{Row, absorb, bits, contains, insert, mask, products, restrict, single, weight, weights};
-use crate::edge::{Direction, Step};
 use crate::order_cost::Objective;
-use crate::reachability::Reachability;
-use crate::{Counting, Label, LinearGraph, VertexId};
+use chainrule_accumulate::edge::{Direction, Step};
+use chainrule_accumulate::reachability::Reachability;
+use chainrule_accumulate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
 use smallvec::SmallVec;
 

@@ -1,12 +1,13 @@
 //! Graphs as JSON text: written graphs are read back, and any fault gets an explanation.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::exchange::{Document, from_json, to_json};
 use chainrule_accumulate::{Edge, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id, Kind};
+use chainrule_search::exchange::{Document, from_json, to_json};
 use proptest::prelude::*;
 
 const CHAIN: &str = r#"{"name": "chain", "n_inputs": 1, "n_intermediates": 1, "n_outputs": 1,

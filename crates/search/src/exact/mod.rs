@@ -13,7 +13,7 @@ mod patterns;
 mod reduce;
 mod state;
 
-use crate::{Budget, Counting, LinearGraph, StopReason, VertexId};
+use chainrule_accumulate::{Budget, Counting, LinearGraph, StopReason, VertexId};
 use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use last::Search;
@@ -79,7 +79,8 @@ impl Optimum {
 /// Exponential in the number of intermediates at worst.
 ///
 /// ```
-/// use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, exact};
+/// use chainrule_accumulate::{Budget, Counting, Label, LinearGraph};
+/// use chainrule_search::exact;
 /// // The lion: two intermediates in a row, the second with four results behind it.
 /// let edges = [(0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6), (3, 7)];
 /// let edges = edges.map(|(i, k)| (i, k, Label::Var));

@@ -15,11 +15,14 @@
 //! the matrix b times a. A label of 1 or -1 is that multiple of the identity. These programs must not be cleaned up,
 //! because [`Program::tidied`] treats products as commutative.
 
-use crate::edge::{EdgeElimination, Step};
-use crate::program::is_unit;
-use crate::vertex::Elimination;
-use crate::{Budget, Counting, Edge, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
-use crate::{annealing, edge_greedy, greedy};
+use crate::annealing;
+use chainrule_accumulate::edge::{EdgeElimination, Step};
+use chainrule_accumulate::is_unit;
+use chainrule_accumulate::vertex::Elimination;
+use chainrule_accumulate::{
+    Budget, Counting, Edge, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId,
+};
+use chainrule_accumulate::{edge_greedy, greedy};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_ops::{Counts, Op};
 
@@ -42,7 +45,7 @@ impl VectorGraph {
     /// -1 joins vertices of different sizes.
     ///
     /// ```
-    /// use chainrule_accumulate::vector::{self, VectorGraph};
+    /// use chainrule_search::vector::{self, VectorGraph};
     /// use chainrule_accumulate::{Budget, Counting, Label::Var, LinearGraph};
     /// // A 2 by 3 matrix times a 3 by 4 matrix.
     /// let chain = LinearGraph::from_edges(1, 1, 1, &[(0, 1, Var), (1, 2, Var)])?;
@@ -173,7 +176,7 @@ impl VectorGraph {
             } else {
                 shape = Some((from, to));
             }
-            kind = crate::vertex::product_label(kind, factor_kind);
+            kind = chainrule_accumulate::vertex::product_label(kind, factor_kind);
         }
         (shape.unwrap_or((1, 1)), counting == Counting::Folded && kind != Label::Var)
     }

@@ -12,8 +12,7 @@
 //!
 //! The second bound requires that paths are not dropped, so it is used only if all pairs are requested.
 
-use super::labels::Labels;
-use super::line_graph::{LineGraph, LineId};
+use chainrule_accumulate::face::{Labels, LineGraph, LineId};
 use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! The graph during elimination as bit rows: small, quick to copy, without labels of a program.
 
-use crate::program::is_unit;
-use crate::{Counting, Label, LinearGraph};
+use chainrule_accumulate::is_unit;
+use chainrule_accumulate::{Counting, Label, LinearGraph};
 use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 

@@ -1,12 +1,13 @@
-//! The pictures of the guide, made from the methods' own data. `UPDATE_GUIDE=1 cargo test -p chainrule-accumulate
+//! The pictures of the guide, made from the methods' own data. `UPDATE_GUIDE=1 cargo test -p chainrule-search
 //! --test pictures` draws them again.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use chainrule_accumulate::draw::{Picture, Tone};
 use chainrule_accumulate::face::{Kinds, LineGraph, LineId, Rules};
 use chainrule_accumulate::vertex::Elimination;
-use chainrule_accumulate::{Label, LinearGraph, VertexId, dstar};
+use chainrule_accumulate::{Label, LinearGraph, VertexId};
 use chainrule_base::Id;
+use chainrule_search::draw::{Picture, Tone};
+use chainrule_search::pictures;
 use std::path::Path;
 
 fn graph(n_inputs: usize, n_intermediates: usize, n_outputs: usize, edges: &[(usize, usize)]) -> LinearGraph {
@@ -35,13 +36,13 @@ fn in_the_guide(name: &str, picture: &Picture) {
 #[test]
 fn a_factorisation_of_dstar() {
     let nested = graph(1, 5, 1, &[(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (1, 4), (4, 5), (4, 6), (5, 6)]);
-    let pictures = dstar::pictures(&nested);
-    assert_eq!(pictures.len(), 3);
-    let edges: Vec<usize> = pictures.iter().map(|p| p.arrows.len()).collect();
+    let drawn = pictures::factorisation(&nested);
+    assert_eq!(drawn.len(), 3);
+    let edges: Vec<usize> = drawn.iter().map(|p| p.arrows.len()).collect();
     // Five edges between 1 and 4 become one, and three between 4 and 6.
     assert_eq!(edges, [9, 5, 3]);
-    assert!(pictures[2].arrows.iter().all(|arrow| arrow.tone != Tone::Active));
-    for (idx, picture) in pictures.iter().enumerate() {
+    assert!(drawn[2].arrows.iter().all(|arrow| arrow.tone != Tone::Active));
+    for (idx, picture) in drawn.iter().enumerate() {
         in_the_guide(&format!("dstar-{idx}"), picture);
     }
 }
@@ -53,7 +54,7 @@ fn an_order_of_vertices() {
     let mut elimination = Elimination::new(&lion);
     for (step, v) in [3, 2].into_iter().enumerate() {
         elimination.eliminate(VertexId::new(v));
-        let mut picture = elimination.picture();
+        let mut picture = pictures::vertices(&elimination);
         picture.title = format!("after vertex {v}: {} multiplications", multiplications(&lion, &[3, 2][..=step]));
         in_the_guide(&format!("lion-vertex-{}", step + 1), &picture);
     }
@@ -84,7 +85,7 @@ fn a_face_elimination() {
     };
     let (i, j) = (find(2, 3), find(3, 4));
     assert!(lines.is_face(i, j));
-    let mut before = lines.picture();
+    let mut before = pictures::faces(&lines);
     let mark = |label: &str| before.marks.iter().position(|m| m.label == label);
     let ends = (mark("23").unwrap(), mark("34").unwrap());
     for arrow in before.arrows.iter_mut().filter(|a| (a.from, a.to) == ends) {
@@ -96,7 +97,7 @@ fn a_face_elimination() {
     assert_eq!(lines.n_faces(), n_faces - 1);
     before.title = "the line graph of the lion: an arrow is a face".into();
     in_the_guide("lion-face-0", &before);
-    let mut after = lines.picture();
+    let mut after = pictures::faces(&lines);
     after.title = "after the red face: its product is absorbed by the line 24".into();
     in_the_guide("lion-face-1", &after);
 }

@@ -1,12 +1,14 @@
 //! Exact vertex elimination against all orders of small graphs, and on the literature's graphs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::exact::{Optimum, Options, vertex_order};
-use chainrule_accumulate::{Budget, Counting, LinearGraph, Objective, VertexId, annealing, vertex};
+use chainrule_accumulate::{Budget, Counting, LinearGraph, VertexId, vertex};
 use chainrule_base::Id;
+use chainrule_search::exact::{Optimum, Options, vertex_order};
+use chainrule_search::{Objective, annealing};
 use proptest::prelude::*;
 use support::{config, graphs, linear};
 
@@ -140,7 +142,7 @@ fn a_graph_too_large_for_a_search_has_a_bound() {
 }
 
 /// The annealed orders of these graphs are optimal; the larger one takes 2,100,000 sets. `cargo test --release -p
-/// chainrule-accumulate --test exact -- --ignored --nocapture`.
+/// chainrule-search --test exact -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes in release mode"]
 fn annealed_orders_that_are_proved() {

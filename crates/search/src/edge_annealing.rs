@@ -8,12 +8,12 @@
 //! step, inserts an edge that exists at that stage, or removes one. Schedule and acceptance are those of vertex orders.
 
 use crate::annealing::{self, ENOUGH, Options, temperature};
-use crate::edge::{self, Direction, Step};
 use crate::edge_cost::{EdgeCost, STRIDE, edge_cost};
-use crate::edge_greedy::{self, Ways};
-use crate::greedy::Ties;
-use crate::random::Random;
-use crate::{Budget, LinearGraph, Outcome, StopReason, VertexId};
+use chainrule_accumulate::edge::{self, Direction, Step};
+use chainrule_accumulate::edge_greedy::{self, Ways};
+use chainrule_accumulate::greedy::Ties;
+use chainrule_accumulate::random::Random;
+use chainrule_accumulate::{Budget, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
 /// Result of a search.
@@ -42,8 +42,9 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
 /// Returns the best history found.
 ///
 /// ```
-/// use chainrule_accumulate::annealing::Options;
-/// use chainrule_accumulate::{Budget, Label::Var, LinearGraph, edge_annealing};
+/// use chainrule_search::annealing::Options;
+/// use chainrule_accumulate::{Budget, Label::Var, LinearGraph};
+/// use chainrule_search::edge_annealing;
 /// // Naumann's figure 5: 14 multiplications by vertices, 13 by edges.
 /// let edges = [(0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6), (3, 7), (3, 8)];
 /// let lion = LinearGraph::from_edges(2, 2, 5, &edges.map(|(i, k)| (i, k, Var)))?;

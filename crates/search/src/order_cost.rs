@@ -10,8 +10,8 @@
 //! with the same prefix.
 
 use crate::bit_rows::{Row, absorb, bits, insert, mask, products, restrict, single, size, weight, weights};
-use crate::reachability::Reachability;
-use crate::{Counting, Label, LinearGraph, VertexId};
+use chainrule_accumulate::reachability::Reachability;
+use chainrule_accumulate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
 
 /// Objective of a search.

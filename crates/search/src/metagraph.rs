@@ -12,8 +12,8 @@
 //! stage is a set of edges: all multiplications count, whatever the labels, and all pairs of a row and a column are
 //! requested.
 
-use crate::edge::{Direction, Step};
-use crate::{Budget, LinearGraph, VertexId};
+use chainrule_accumulate::edge::{Direction, Step};
+use chainrule_accumulate::{Budget, LinearGraph, VertexId};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -59,7 +59,7 @@ impl Metagraph {
     /// Returns all reachable stages; `None` if there are more than [`Budget::evaluations`]. Parallel edges are merged.
     ///
     /// ```
-    /// use chainrule_accumulate::metagraph::{Metagraph, Restriction};
+    /// use chainrule_search::metagraph::{Metagraph, Restriction};
     /// use chainrule_accumulate::{Budget, Label::Var, LinearGraph};
     /// let chain = LinearGraph::from_edges(1, 2, 1, &[(0, 1, Var), (1, 2, Var), (2, 3, Var)])?;
     /// let vertices = Metagraph::new(&chain, &Budget::default(), Restriction::Vertices).map(|m| m.stages.len());

@@ -7,8 +7,7 @@
 //! Equal keys are equal graphs, whatever the colours, because the key contains the whole graph. Isomorphic graphs may
 //! still get different keys if nodes of equal colours are not images of one another; that costs only search time.
 
-use super::labels::Labels;
-use super::line_graph::LineGraph;
+use chainrule_accumulate::face::{Labels, LineGraph};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 

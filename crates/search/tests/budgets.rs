@@ -1,6 +1,7 @@
 //! Searches on graphs that are too hard stop when their work is used up, and report it.
 
-use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason, annealing, exact};
+use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason};
+use chainrule_search::{annealing, exact};
 
 /// Returns a graph in which about every other pair of vertices has an edge, by a rule without pattern.
 fn dense(n: usize) -> LinearGraph {

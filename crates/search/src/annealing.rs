@@ -8,11 +8,11 @@
 //! falls geometrically in each of several rounds, and each round starts from the best order so far. Effort is counted
 //! in evaluated moves and their work, never in time.
 
-use crate::greedy::{self, Ties};
 use crate::order_cost::{Objective, OrderCost, order_cost};
-use crate::random::Random;
-use crate::vertex::Elimination;
-use crate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId, vertex};
+use chainrule_accumulate::greedy::{self, Ties};
+use chainrule_accumulate::random::Random;
+use chainrule_accumulate::vertex::Elimination;
+use chainrule_accumulate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId, vertex};
 use chainrule_base::Id;
 
 /// Options of the search.
@@ -83,7 +83,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
 /// Returns the best order found.
 ///
 /// ```
-/// use chainrule_accumulate::annealing::{self, Options};
+/// use chainrule_search::annealing::{self, Options};
 /// use chainrule_accumulate::{Budget, Label::Var, LinearGraph};
 /// // One way round a diamond takes 3 multiplications, the other 4.
 /// let edges = [(0, 1, Var), (1, 2, Var), (1, 3, Var), (2, 4, Var), (3, 4, Var)];

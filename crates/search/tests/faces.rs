@@ -1,14 +1,16 @@
 //! Face elimination: correct on random graphs, and the counts of the papers.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../accumulate/tests/support/mod.rs"]
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::face::{self, Absorbed, Free, Kinds, LineGraph, Options, Order, Rules, exact};
+use chainrule_accumulate::face::{self, Absorbed, Free, Kinds, LineGraph, Options, Order, Rules};
 use chainrule_accumulate::markowitz::Ties;
 use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason, check, oracle};
 use chainrule_graph::generate::layered;
 use chainrule_graph::{NodeId, Semantics};
+use chainrule_search::face_exact as exact;
 use proptest::prelude::*;
 
 fn all_options() -> Vec<Options> {
