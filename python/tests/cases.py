@@ -87,6 +87,9 @@ CASES = [
     ("tuple list", lambda v: (tuple((v[0], 1.0))[0], list((v[0], v[1]))[1]), (V,)),
     ("divmod pow", lambda v, k: (divmod(k[0], 3), pow(v[0], 3), divmod(v[0], 0.3)[1]), (V, K)),
     ("np.float64 np.int64", lambda v, k: (np.float64(k[0]) * v[0], np.int64(k[1]) + 1), (V, K)),
+    ("math.floor math.ceil math.trunc round int .astype np.int64", lambda v, k: (
+        math.floor(3 * v[0]), math.ceil(3 * v[0]), math.trunc(-2.5 * v[1]), round(10 * v[2]), round(2.5), int(-3 * v[3]), (5 * v).astype(int),
+        np.floor(v).astype(np.int64), int(1e15 + v[0]), np.int64(7.9 * v[4]), math.floor(k[0]), round(k[1])), (V, K)),
     (".item", lambda v: v[0].item(), (V,)),
     (".clip", lambda v: v.clip(-0.5, 0.5), (V,)),
     ("scipy.special.logsumexp", lambda v, a: (scipy.special.logsumexp(v), scipy.special.logsumexp(a, axis=1), scipy.special.logsumexp(a), scipy.special.logsumexp(a, axis=0, keepdims=True)), (V, A)),

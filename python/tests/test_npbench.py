@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 from npbench import programs
+from npbench.sums import outputs, sum_of
 from support import leaves
 
 import chainrule as cr
@@ -19,32 +20,12 @@ def effects(f, args):
     return [np.asarray(x) for x in [*([] if result is None else leaves(result)), *(a for a in args if isinstance(a, np.ndarray))]]
 
 
-def total(f, args):
-    """The sum of all outputs: what is returned, and the arrays, which may be written."""
-    return sum(float(np.sum(x)) for x in effects(f, args) if x.dtype.kind == "f")
-
-
-def sum_of(p):
-    """The same sum as a function to differentiate: `f` writes to copies."""
-    n = len(p.arguments(np.random.default_rng(0), *p.test))
-    names = ", ".join(f"a{k}" for k in range(n))
-    arrays = [k for k, a in enumerate(p.arguments(np.random.default_rng(0), *p.test)) if isinstance(a, np.ndarray)]
-    floats = [k for k in arrays if p.arguments(np.random.default_rng(0), *p.test)[k].dtype.kind == "f"]
-    result = p.function(*p.arguments(np.random.default_rng(0), *p.test))
-    text = f"def sum_of_outputs({names}):\n"
-    text += "".join(f"    a{k} = a{k}.copy()\n" for k in arrays)
-    text += f"    result = f({names})\n    total = 0.0\n"
-    if result is not None:
-        for k, leaf in enumerate(leaves(result)):
-            if np.asarray(leaf).dtype.kind == "f":
-                text += f"    total += np.sum(result{f'[{k}]' if isinstance(result, tuple) else ''})\n"
-    text += "".join(f"    total += np.sum(a{k})\n" for k in floats) + "    return total\n"
-    import linecache
-    name = f"<sum of {p.name}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    names = {"np": np, "f": p.function}
-    exec(compile(text, name, "exec"), names)
-    return names["sum_of_outputs"]
+def total(f, args, written):
+    """The sum of what is returned, and of the arrays of these numbers."""
+    args = copy.deepcopy(args)
+    result = f(*args)
+    found = [*([] if result is None else leaves(result)), *(args[k] for k in written)]
+    return sum(float(np.sum(x)) for x in found if np.asarray(x).dtype.kind == "f")
 
 
 @pytest.mark.parametrize("p", PROGRAMS, ids=[p.name for p in PROGRAMS])
@@ -62,11 +43,12 @@ def test_program(p):
     if not by:
         return
     gradients = cr.gradient(sum_of(p), argnums=tuple(by))(*args)
+    _, written, _ = outputs(p.function, args)
     rng = np.random.default_rng(6)
     for k, gradient in zip(by, gradients):
         for _ in range(2):
             d = rng.normal(size=np.shape(args[k])) * np.maximum(np.abs(args[k]), 0.1)
-            at = lambda h: total(p.function, [*args[:k], args[k] + h * d, *args[k + 1:]])
+            at = lambda h: total(p.function, [*args[:k], args[k] + h * d, *args[k + 1:]], written)
             # A program in pieces has a difference of its own piece with small steps only.
             steps = {2e-4: 3e-7, 1e-5: 3e-6}
             got = float(np.sum(gradient * d))

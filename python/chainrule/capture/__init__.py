@@ -11,6 +11,8 @@
 | `shapes`, `syntax` | packing variables; what statements assign and how they end |
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
 | `indexing`, `reductions`, `arrays`, `loops` | NumPy by what it does |
+| `whole` | floats made integers, bits of integers |
+| `folding` | calls with known arguments, `functools.reduce` |
 | `calls` | the tables of what may be called |
 | `derivatives` | derivatives of functions inside of functions |
 """

@@ -7,6 +7,7 @@ import numpy as np
 from .operators import binary, scalar
 from .shaping import axis_of
 from .values import Dim, Known, Num, Row
+from .whole import to_int
 
 FLOATS = (float, np.float64, "float64", "float", "d")
 INTS = (int, np.int64, "int64", "int")
@@ -133,7 +134,10 @@ def asarray(w, a, dtype=None):
 
 def astype(w, a, dtype):
     a = w.num(a)
-    return array(w, a, Known(kind_name(kind_of(w, dtype, a.kind))))
+    kind = kind_of(w, dtype, a.kind)
+    if a.kind == "f" and kind == "i":
+        return w.map(lambda x: to_int(w, x), a)
+    return array(w, a, Known(kind_name(kind)))
 
 
 def kind_name(kind):

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from . import arrays, loops, products, reductions, shaping
+from . import arrays, loops, products, reductions, shaping, whole
 from .operators import binary, call, named, scalar
-from .ufuncs import BY_OBJECT, ROWS, special
+from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from .values import Known, Masked, Num, Row, describe, is_number
 
 
@@ -22,7 +22,7 @@ def _len(w, obj):
     if isinstance(obj, Known):
         return Known(len(obj.value))
     if isinstance(obj, Masked):
-        return _masked_size(w, obj)
+        return reductions.sum_(w, obj.mask)
     if isinstance(obj, Num) and obj.rank:
         return size_value(w, obj.dims[0])
     return w.fail(f"{describe(obj)} has no len()")
@@ -54,8 +54,17 @@ def _float(w, x=Known(0.0)):
 def _int(w, x=Known(0)):
     if isinstance(x, Known) and is_number(x.value):
         return Known(int(x.value))
-    x = w.scalar(x)
-    return w.fail("a float is made an int", "compute indices and sizes with integers") if x.kind == "f" else w.cast(x, "i")
+    return whole.as_int(w, w.scalar(x))
+
+
+def _rounded(name):
+    """`math.floor` and its relatives: an int."""
+    def compute(w, x):
+        if isinstance(x, Known) and is_number(x.value):
+            return Known(getattr(math, name)(x.value))
+        x = w.scalar(x)
+        return whole.as_int(w, x if name == "trunc" or x.kind != "f" else call(w, name, x))
+    return compute
 
 
 def _bool(w, x=Known(False)):
@@ -135,8 +144,13 @@ def _pow(w, base, exp):
     return binary(w, "**", base, exp)
 
 
-def _round(w, number):
-    return w.fail("`round` is called", "its derivative is 0: use `np.floor(x + 0.5)` if that is meant")
+def _round(w, number, ndigits=Known(None)):
+    if isinstance(number, Known) and isinstance(ndigits, Known):
+        return Known(round(number.value, ndigits.value))
+    if not isinstance(ndigits, Known) or ndigits.value is not None:
+        w.fail("`round` is called with digits", "its derivative is 0: leave it out")
+    x = w.scalar(number)
+    return whole.as_int(w, nearest(w, x) if x.kind == "f" else x)
 
 
 def _copy(w, a):
@@ -157,8 +171,11 @@ def _dtype(w, a):
     return Known(np.dtype({"f": np.float64, "i": np.int64, "b": np.bool_}[w.num(a).kind]))
 
 
-def _masked_size(w, a):
-    return reductions.sum_(w, a.mask)
+def size_of_masked(w, a):
+    total = reductions.sum_(w, a.mask)
+    for dim in a.array.dims[a.mask.rank:]:
+        total = binary(w, "*", total, size_value(w, dim))
+    return total
 
 
 def _dist(w, p, q):
@@ -219,7 +236,7 @@ def _interp(w, x, xp, fp):
 
 
 TABLE = {
-    len: _len, float: _float, int: _int, bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
+    len: _len, float: _float, int: _int, math.floor: _rounded("floor"), math.ceil: _rounded("ceil"), math.trunc: _rounded("trunc"), bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
     pow: _pow, round: _round, range: loops.range_, enumerate: loops.enumerate_, zip: loops.zip_, reversed: loops.reversed_,
     min: _extreme("min", reductions.extreme("min")), max: _extreme("max", reductions.extreme("max")), math.fsum: _fsum,
     math.prod: reductions.prod, math.dist: _dist, math.sumprod if hasattr(math, "sumprod") else None: products.matmul,

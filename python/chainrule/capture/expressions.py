@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import types
 
-from . import calls, derivatives, indexing, loops, products, records, reductions, slices
+from . import calls, derivatives, folding, indexing, loops, products, records, reductions, slices
 from .frame import Frame
 from .operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
-from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Row, describe, is_number
+from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Partial, Row, describe, is_number
 
 #: How many calls of Python functions may stand in each other.
 MAX_DEPTH = 40
@@ -220,7 +221,7 @@ class Expressions:
         if isinstance(value, Masked) and node.attr in calls.OF_MASKED:
             return Bound(value, node.attr)
         if isinstance(value, Masked) and node.attr == "size":
-            return calls.TABLE[len](self.w, value)
+            return calls.size_of_masked(self.w, value)
         if isinstance(value, Row) and isinstance(value.is_list, Form):
             found = records.attribute(self.w, value, node.attr, self.capture.lift)
             is_property = isinstance(found, Bound) and isinstance(getattr(value.is_list.cls, node.attr, None), property)
@@ -270,9 +271,19 @@ class Expressions:
             return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs)
         if isinstance(function, Local):
             return self.inline(function.node, function.frame, args, kwargs, function.name)
+        if isinstance(function, Partial):
+            return self.call(node, function.function, [*function.args, *args], function.kwargs | kwargs)
         if not isinstance(function, Known):
             self.w.fail(f"{describe(function)} is called")
         target = function.value
+        if isinstance(target, functools.partial):
+            lift = self.capture.lift
+            given = {name: lift(value) for name, value in target.keywords.items()}
+            return self.call(node, Known(target.func), [*map(lift, target.args), *args], given | kwargs)
+        if target is functools.partial and args:
+            return Partial(args[0], args[1:], kwargs)
+        if target is functools.reduce and len(args) in (2, 3) and not kwargs:
+            return folding.reduce(self.w, lambda a, b: self.call(node, args[0], [a, b], {}), *args[1:])
         if records.is_record_class(target):
             return records.construct(self.w, target, args, kwargs, self.capture.lift)
         if target is dataclasses.replace and args and isinstance(args[0], Row):
@@ -285,6 +296,9 @@ class Expressions:
         made = derivatives.call(self, node, target, args, kwargs)
         if made is not None:
             return made
+        known = folding.folded(self.w, target, args, kwargs)
+        if known is not None:
+            return self.capture.lift(known)
         target = getattr(target, "__wrapped_python__", target)
         if isinstance(target, types.MethodType) and is_python_function(target.__func__):
             return self.inline_object(target.__func__, [Known(target.__self__), *args], kwargs)

@@ -74,10 +74,13 @@ def gathered(w, array, axes):
 
 
 def masked(w, array, axes):
-    """The elements under a mask over all axes."""
-    if len(axes) != 1 or axes[0].mask.rank != array.rank:
-        w.fail("a mask is used with other indices, or for some of the axes", "use `np.where(mask, a, b)`: sizes must not depend on data")
+    """The elements under a mask over all axes, or the parts under a mask over the first one."""
     mask = axes[0].mask
+    rest = axes[1:]
+    if mask is None or len(rest) != array.rank - mask.rank or not all(axis.is_whole(dim) for axis, dim in zip(rest, array.dims[mask.rank:])):
+        w.fail("a mask is used with other indices", "use `np.where(mask, a, b)`: sizes must not depend on data")
+    if rest and mask.rank > 1:
+        w.fail("a mask of several axes is used for some of the axes", "use `np.where(mask[..., None], a, b)`: sizes must not depend on data")
     for dim, own in zip(array.dims, mask.dims):
         w.require_equal(dim, own, "an array and its mask")
     return Masked(Num(array.term, array.kind, array.dims), mask, w.node)
@@ -210,13 +213,13 @@ def put_masked(w, array, axes, value):
         source = value.array
     else:
         source = w.num(value)
-        if source.rank:
+        if source.rank > array.rank - mask.rank:
             w.fail("an array is written under a mask", "write a number, or elements under the same mask")
     if source.kind == "f" and array.kind != "f":
         w.fail(f"a float is written into {describe(array)}", "make the array of floats")
     source = w.cast(source, array.kind)
     result = w.build(array.dims, lambda i: w.choose(
-        w.element(mask, i), lambda: w.spread(source, i) if source.rank else source, lambda: w.element(array, i)))
+        w.element(mask, i[:mask.rank]), lambda: w.spread(source, i) if source.rank else source, lambda: w.element(array, i)))
     return Num(result.term, array.kind, array.dims, storage=array.storage, is_view=array.is_view)
 
 

@@ -18,6 +18,8 @@ ARITHMETIC = {
     ast.BitAnd: ("&", operator.and_),
     ast.BitOr: ("|", operator.or_),
     ast.BitXor: ("^", operator.xor),
+    ast.LShift: ("<<", operator.lshift),
+    ast.RShift: (">>", operator.rshift),
 }
 
 COMPARISONS = {
@@ -42,9 +44,13 @@ def call(w, name, *numbers):
 
 def scalar(w, sign, a, b):
     """`a sign b` of two numbers."""
-    if sign in ("&", "|", "^"):
-        if a.kind != "b" or b.kind != "b":
-            w.fail(f"`{sign}` is for truth values here", "combine comparisons: `(x > 0) & (x < 1)`")
+    if sign in ("&", "|", "^", "<<", ">>"):
+        if "f" in (a.kind, b.kind):
+            w.fail(f"`{sign}` is used with a float", "it is for ints and truth values: `(x > 0) & (x < 1)`")
+        if sign in ("<<", ">>") or a.kind != "b" or b.kind != "b":
+            from . import whole
+            a, b = w.cast(a, "i"), w.cast(b, "i")
+            return (whole.shift if sign in ("<<", ">>") else whole.bits)(w, sign, a, b)
         return Num(w.program.infix({"&": "&&", "|": "||", "^": "<>"}[sign], *both(w, sign, a, b)), "b")
     if sign in ("<", "<=", ">", ">=", "==", "<>"):
         kind = w.common(a, b)
@@ -152,11 +158,15 @@ def negative_scalar(w, x):
 
 
 def invert(w, value):
-    """`~` and `not` of truth values."""
+    """`~` of ints and truth values, and `not`."""
     value = w.num(value)
-    if value.kind != "b":
-        w.fail("`~` is used with numbers", "it is for truth values")
-    return w.map(lambda x: Num(w.program.apply("not", [x.term]), "b"), value)
+    if value.kind == "f":
+        w.fail("`~` is used with floats", "it is for ints and truth values")
+    if value.kind == "i":
+        from . import whole
+        return w.map(lambda x: whole.complement(w, x), value)
+    made = lambda: w.map(lambda x: Num(w.program.apply("not", [x.term]), "b"), value)
+    return w.mask(("~", named(value)), made) if value.rank and named(value) is not None else made()
 
 
 def truth(w, value):

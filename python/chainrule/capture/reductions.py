@@ -29,7 +29,22 @@ def whole(w, array, neutral):
     if neutral is None:
         w.fail("the largest or smallest element under a mask is taken", "use `np.where(mask, a, -np.inf).max()`")
     other = w.cast(w.constant(neutral), values.kind)
-    return w.build(values.dims, lambda i: w.choose(w.element(mask, i), lambda: w.element(values, i), lambda: other))
+    return w.build(values.dims, lambda i: w.choose(w.element(mask, i[:mask.rank]), lambda: w.element(values, i), lambda: other))
+
+
+def axis_under(w, array, axis, keepdims=None):
+    """The axis of the array itself where elements under a mask, which are one axis, are reduced by `axis`."""
+    if not isinstance(array, Masked):
+        return axis
+    if keepdims is not None and getattr(keepdims, "value", True):
+        w.fail("elements under a mask are reduced with `keepdims`", "index the result by `None`")
+    if axis is None or getattr(axis, "value", 0) is None:
+        return None
+    known = getattr(axis, "value", None)
+    is_vector = array.mask.rank == array.array.rank
+    if known != 0 and not (is_vector and known == -1):
+        w.fail("elements under a mask are reduced along another axis than the first", "use `np.where(mask, a, b)`")
+    return None if is_vector else Known(0)
 
 
 def reduced(w, array, axis, keepdims, fold):
@@ -59,7 +74,7 @@ def positive(w, value):
 
 
 def sum_(w, array, axis=None, keepdims=None):
-    array = whole(w, array, 0)
+    axis, array = axis_under(w, array, axis, keepdims), whole(w, array, 0)
     if array.kind == "b":
         array = w.cast(array, "i")
     if array.rank == 0:
@@ -81,7 +96,7 @@ def nested(w, dims, start, step, element, indices=()):
 
 
 def prod(w, array, axis=None, keepdims=None):
-    array = whole(w, array, 1)
+    axis, array = axis_under(w, array, axis, keepdims), whole(w, array, 1)
     if array.kind == "b":
         array = w.cast(array, "i")
     if array.rank == 0:
@@ -110,7 +125,7 @@ def extreme(name):
 
 def any_all(sign):
     def reduction(w, array, axis=None, keepdims=None):
-        array = w.cast(whole(w, array, sign == "&&"), "b")
+        axis, array = axis_under(w, array, axis, keepdims), w.cast(whole(w, array, sign == "&&"), "b")
         if array.rank == 0:
             return array
         step = lambda s, x: Num(w.program.infix(sign, s.term, x.term), "b")
@@ -121,24 +136,27 @@ def any_all(sign):
 
 def count(w, array, axis):
     """The number of elements that are reduced, as a float."""
+    total, counted = w.constant(1.0), 0
     if isinstance(array, Masked):
-        return w.cast(sum_(w, array.mask), "f")
-    total = w.constant(1.0)
+        axis, counted, total = axis_under(w, array, axis), array.mask.rank, w.cast(sum_(w, array.mask), "f")
+        array = array.array
     for k in axes_of(w, array, axis):
+        if k < counted:
+            continue
         total = scalar(w, "*", total, w.cast(w.size(array.dims[k]), "f"))
     return total
 
 
 def mean(w, array, axis=None, keepdims=None):
     if isinstance(array, Masked):
-        return binary(w, "/", sum_(w, array), count(w, array, axis))
+        return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis))
     array = w.cast(w.num(array), "f")
     return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis)) if array.rank else array
 
 
 def var(w, array, axis=None, ddof=None, keepdims=None):
     array = array if isinstance(array, Masked) else w.cast(w.num(array), "f")
-    centred = binary(w, "-", array, mean(w, array, axis, Known(True)))
+    centred = binary(w, "-", array, mean(w, array, axis, None if isinstance(array, Masked) else Known(True)))
     squares = sum_(w, binary(w, "*", centred, centred), axis, keepdims)
     n = count(w, array, axis)
     return binary(w, "/", squares, n if ddof is None else binary(w, "-", n, ddof))
@@ -165,7 +183,7 @@ def average(w, a, axis=None, weights=None):
 
 
 def count_nonzero(w, a, axis=None, keepdims=None):
-    return sum_(w, w.cast(whole(w, a, 0), "b"), axis, keepdims)
+    return sum_(w, w.cast(whole(w, a, 0), "b"), axis_under(w, a, axis, keepdims), keepdims)
 
 
 def covariance(w, m, rowvar=Known(True), bias=Known(False), ddof=None):

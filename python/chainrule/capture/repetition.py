@@ -113,7 +113,7 @@ class Repetition:
                 self.w.fail(f"`{name}` is {describe(value)} before the loop, and is assigned in it", "start with a number")
             if name in rebound or not any(is_same_array(value, other) for other in plan.start.values()):
                 plan.start[frame, name] = value
-        for name in stored:
+        for name in stored - rebound:
             known = frame.lookup(name)
             plan.written |= known.storage.roots if isinstance(known, Num) and known.rank else set()
         for _ in range(8 + 4 * len(names)):

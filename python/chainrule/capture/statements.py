@@ -174,15 +174,15 @@ class Statements(Memory, Branches, Repetition):
     def unpack(self, target, value):
         inner = loops.loop_of(self.w, value)
         n = len(target.elts)
-        if not isinstance(inner, list) and any(isinstance(part, ast.Starred) for part in target.elts):
-            self.w.fail("`*` in an assignment from an array cannot be compiled", "take slices")
+        starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        if not isinstance(inner, list) and starred:
+            return self.unpack_starred(target.elts, inner, starred[0])
         if not isinstance(inner, list):
             if inner.count.known is None:
                 self.w.require_equal(inner.count, Dim(n), "an array is unpacked")
             elif inner.count.known != n:
                 self.w.fail(f"{inner.count.known} values are unpacked into {n} names")
             inner = [inner.element(self.w.constant(k)) for k in range(n)]
-        starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
         if len(inner) != n and not starred or len(inner) < n - 1:
             self.w.fail(f"{len(inner)} values are unpacked into {n} names")
         parts = list(target.elts)
@@ -193,6 +193,21 @@ class Statements(Memory, Branches, Repetition):
             parts[k] = parts[k].value
         for part, item in zip(parts, inner):
             self.assign(part, item)
+
+    def unpack_starred(self, parts, inner, k):
+        """Assigns the elements before and after a `*`, and the list of those between; at least one is there."""
+        after = len(parts) - k - 1
+        length = inner.count - (len(parts) - 1)
+        if length.known is not None and length.known < 0:
+            self.w.fail(f"{inner.count.known} values are unpacked into {len(parts) - 1} names and more")
+        self.w.require_not_negative(length)
+        last = lambda j: self.w.size(inner.count - (after - j))
+        items = [inner.element(self.w.constant(j)) for j in range(k)]
+        moved = lambda i: self.w.size(i.dim + k)
+        items.append(self.w.build((length,), lambda i: self.w.num(inner.element(moved(i[0]))), is_list=True))
+        items += [inner.element(last(j)) for j in range(after)]
+        for part, item in zip(parts, items):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item)
 
     def owner(self, name, node, value):
         """The array that is written to, by this name."""

@@ -139,7 +139,7 @@ def _truncated(w, x):
     return w.choose(scalar(w, "<", x, w.constant(0.0)), lambda: call(w, "ceil", x), lambda: call(w, "floor", x))
 
 
-def _nearest(w, x):
+def nearest(w, x):
     """To the nearest whole number, to an even one in the middle."""
     x = w.cast(x, "f")
     half = w.constant(0.5)
@@ -299,7 +299,7 @@ ROWS = [
     Row("special.erf math.erf", _plain("erf"), [R]),
     Row("special.erfc math.erfc", _erfc, [R]),
     Row("np.trunc np.fix", _truncated, [R], smooth=False),
-    Row("np.rint", _nearest, [[-1.5, -0.5, 0.5, 1.7, 2.5]], smooth=False),
+    Row("np.rint", nearest, [[-1.5, -0.5, 0.5, 1.7, 2.5]], smooth=False),
     Row("np.fmod math.fmod", _fmod, PAIRS),
     Row("np.sinc", _sinc, [R]),
     Row("np.isnan math.isnan", _test("isNaN"), [R], smooth=False, is_mask=True),

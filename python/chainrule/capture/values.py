@@ -99,7 +99,10 @@ class Num:
 
 
 class Masked:
-    """The elements of an array under a mask: `array` has them where `mask` is true, and anything elsewhere."""
+    """The elements of an array under a mask: `array` has them where `mask` is true, and anything elsewhere.
+
+    The mask has all axes of the array, or the first one.
+    """
 
     __slots__ = ("array", "mask", "node")
 
@@ -157,6 +160,17 @@ class Local:
         self.node = node
         self.frame = frame
         self.name = name
+
+
+class Partial:
+    """A function with some of its arguments: `functools.partial`."""
+
+    __slots__ = ("function", "args", "kwargs")
+
+    def __init__(self, function, args, kwargs):
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
 
 
 class Bound:

@@ -186,20 +186,21 @@ class Writer(Extents):
         for array in arrays:
             if isinstance(array, Masked) and not array.is_under(mask):
                 self.fail("elements under one mask are combined with elements under another one", "give the mask a name, and use it for both")
-            if not isinstance(array, Masked) and self.num(array).rank:
+            rank = first.array.rank - mask.rank
+            if isinstance(array, Masked) and array.array.rank != first.array.rank or not isinstance(array, Masked) and self.num(array).rank > rank:
                 self.fail("elements under a mask are combined with an array", "index the array by the mask, too")
 
         def element(i):
             kinds = []
 
             def inside():
-                made = function(*(self.element(a.array, i) if isinstance(a, Masked) else self.num(a) for a in arrays))
+                made = function(*(self.element(a.array, i) if isinstance(a, Masked) else self.spread(self.num(a), i) for a in arrays))
                 kinds.append(made.kind)
                 return made
 
-            return self.choose(self.element(mask, i), inside, lambda: self.cast(self.constant(0), kinds[0]))
+            return self.choose(self.element(mask, i[:mask.rank]), inside, lambda: self.cast(self.constant(0), kinds[0]))
 
-        return Masked(self.build(mask.dims, element), mask, first.node)
+        return Masked(self.build(first.array.dims, element), mask, first.node)
 
     def broadcast_to(self, array, dims):
         """The array with more extents, its elements repeated."""
