@@ -228,10 +228,9 @@ fn what_is_held_constant_and_rules_of_functions_are_respected() {
 fn an_index_out_of_range_is_an_error() {
     let sparse = jacobian("let f = fun (x : [n]Double) (a : [m]Index) -> build m (fun i -> x[a[i]])", &[]);
     let error = sparse.prepare(&[vec![2.0, 3.0].into(), ints(&[0, 2])]).unwrap_err();
-    assert_eq!(
-        error.to_string().trim_end(),
-        "error: the index 2 is out of range in the sparse derivative: `x` has 2 elements there"
-    );
+    let error = error.to_string();
+    assert!(error.contains("an index lies outside of the array `x`"), "{error}");
+    assert!(error.contains("x[a[i]]") && error.contains("the index is 2, the length 2"), "{error}");
     let x = chainrule::vars("x", 2);
     let straight = chainrule::Function::new("g", &x, &x.norm()).unwrap();
     assert!(straight.sparse_jacobian(&[]).unwrap_err().to_string().contains("straight-line"));

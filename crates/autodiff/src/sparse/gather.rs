@@ -16,6 +16,7 @@
 use super::budget::{Budget, MAX_LEVEL};
 use super::indices::Indices;
 use super::{Step, is_small};
+use chainrule_base::Span;
 use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,6 +26,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct Gather {
     pub(crate) param: VarId,
     pub(crate) path: Vec<Step>,
+    /// Source span of the read.
+    pub(crate) span: Option<Span>,
     /// Inner loops on which the indices depend; outermost first.
     pub(crate) dims: Vec<Dim>,
     /// Conditions under which it is executed.
@@ -60,6 +63,8 @@ pub(crate) enum Guard {
 struct Alias {
     param: VarId,
     path: Vec<Step>,
+    /// Source span of the last step.
+    span: Option<Span>,
     /// Counters of the loops outside of which the indices in `path` might fail.
     needs: Vec<VarId>,
 }
@@ -125,7 +130,7 @@ impl<'a> Gathering<'a> {
         by: &[VarId],
         budget: Budget,
     ) -> Self {
-        let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new(), needs: Vec::new() });
+        let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new(), span: None, needs: Vec::new() });
         Self {
             out,
             indices,
@@ -164,7 +169,7 @@ impl<'a> Gathering<'a> {
         let used = FxHashSet::from_iter(used);
         let (mut stmts, mut renaming) = (Vec::new(), Renaming::new());
         for param in by.iter().filter(|param| used.contains(param)) {
-            let alias = Alias { param: *param, path: Vec::new(), needs: Vec::new() };
+            let alias = Alias { param: *param, path: Vec::new(), span: None, needs: Vec::new() };
             let why = why.filter(|_| !is_small(self.out.ty(*param)));
             renaming.insert(*param, self.perturbed(*param, alias, why, &mut stmts));
         }
@@ -232,8 +237,8 @@ impl<'a> Gathering<'a> {
         self.same.get(&var).copied().unwrap_or(var)
     }
 
-    fn emit(&mut self, var: VarId, expr: Expr, stmts: &mut Vec<Stmt>) {
-        let stmt = Stmt { var, expr, span: None };
+    fn emit(&mut self, var: VarId, expr: Expr, span: Option<Span>, stmts: &mut Vec<Stmt>) {
+        let stmt = Stmt { var, expr, span };
         self.indices.see(self.out, &stmt);
         stmts.push(stmt);
     }
@@ -258,13 +263,13 @@ impl<'a> Gathering<'a> {
                 };
                 if !ty.has_double() {
                     read(&mut expr);
-                    return self.emit(var, expr, stmts);
+                    return self.emit(var, expr, span, stmts);
                 }
                 if !ty.is_linear() && raw != from {
                     let part = self.out.fresh(ty);
                     let mut of_raw = expr.clone();
                     read(&mut of_raw);
-                    self.emit(part, of_raw, stmts);
+                    self.emit(part, of_raw, span, stmts);
                     self.raws.insert(var, part);
                 }
             }
@@ -276,13 +281,14 @@ impl<'a> Gathering<'a> {
                 if let Some(more) = needs {
                     let path = alias.path.iter().cloned().chain([step]).collect();
                     let needs = alias.needs.iter().copied().chain(more).collect();
-                    let alias = Alias { param: alias.param, path, needs };
+                    let alias = Alias { param: alias.param, path, span, needs };
                     expr.map_operands(&|v| self.renamed(v), &Size::clone);
                     return self.alias(var, alias, expr, stmts);
                 }
             } else if let (Some(lazy), Step::Index(index)) = (self.lazies.get(&from), &step) {
                 let (lazy, index) = (lazy.clone(), *index);
-                return self.read_through(var, from, &lazy, index, stmts);
+                let is_proved = matches!(expr, Expr::Get { proved: true, .. });
+                return self.read_through(var, from, &lazy, (index, is_proved, span), stmts);
             }
         }
         if let Expr::Build { index, body, .. } = &expr
@@ -379,17 +385,17 @@ impl<'a> Gathering<'a> {
 
     /// Records that `expr` binds `var` to a part of an argument.
     fn alias(&mut self, var: VarId, alias: Alias, expr: Expr, stmts: &mut Vec<Stmt>) {
-        let ty = self.out.ty(var).clone();
+        let (ty, span) = (self.out.ty(var).clone(), alias.span);
         if !ty.has_double() {
-            return self.emit(var, expr, stmts);
+            return self.emit(var, expr, span, stmts);
         }
         if !is_small(&ty) {
-            self.emit(var, expr, stmts);
+            self.emit(var, expr, span, stmts);
             self.aliases.insert(var, alias);
             return;
         }
         let raw = self.out.fresh(ty);
-        self.emit(raw, expr, stmts);
+        self.emit(raw, expr, span, stmts);
         let perturbed = self.perturbed(raw, alias, None, stmts);
         self.same.insert(var, perturbed);
     }
@@ -440,7 +446,38 @@ impl<'a> Gathering<'a> {
         self.budget.is_exceeded(self.gathers.len())
     }
 
-    fn read_through(&mut self, var: VarId, from: VarId, lazy: &Lazy, index: VarId, stmts: &mut Vec<Stmt>) {
+    /// Returns `index` where it is in range of `array`: if that is not known, an element of the array of the numbers in
+    /// range.
+    fn checked(&mut self, array: VarId, index: VarId, span: Option<Span>, stmts: &mut Vec<Stmt>) -> VarId {
+        let len = self.out.length(array);
+        if self.indices.is_inside(self.out, index, &len) {
+            return index;
+        }
+        self.out.push_block();
+        let numbers = self.out.build(len, |_, number| number);
+        if let Some(name) = self.out.vars[array].name.clone() {
+            self.out.name(numbers, &name);
+        }
+        let before = self.out.set_span(span);
+        let checked = self.out.get(numbers, index);
+        self.out.set_span(before);
+        for stmt in self.out.pop_block(checked).stmts {
+            self.indices.see(self.out, &stmt);
+            stmts.push(stmt);
+        }
+        checked
+    }
+
+    /// Replaces `var`, the element of `from` at an index, by the code for that element. The index may be proved to be
+    /// in range.
+    fn read_through(
+        &mut self,
+        var: VarId,
+        from: VarId,
+        lazy: &Lazy,
+        (index, is_proved, span): (VarId, bool, Option<Span>),
+        stmts: &mut Vec<Stmt>,
+    ) {
         let at = (from, self.indices.equal(index));
         if let Some(known) = self.read.iter().rev().find_map(|read| read.get(&at)) {
             let known = *known;
@@ -450,6 +487,7 @@ impl<'a> Gathering<'a> {
         if self.is_over(from) {
             return;
         }
+        let index = if is_proved { index } else { self.checked(from, index, span, stmts) };
         let mut renaming = Renaming::from_iter([(lazy.index, index)]);
         let body = self.out.copy_block(&lazy.body, &mut renaming);
         let is_whole = self.whole.contains(&var);
@@ -514,7 +552,7 @@ impl<'a> Gathering<'a> {
 
     /// Returns the gather of `alias`; creates it unless it exists.
     fn gather(&mut self, alias: Alias, ty: &Type, whole: Option<&'static str>) -> usize {
-        let Alias { param, path, needs } = alias;
+        let Alias { param, path, span, needs } = alias;
         let depends = |counter: VarId| {
             needs.contains(&counter) || path.iter().any(|step| matches!(step, Step::Index(i) if self.indices.deps(*i).is_some_and(|deps| deps.contains(&counter))))
         };
@@ -542,7 +580,7 @@ impl<'a> Gathering<'a> {
         let tangent = ty.tangent().unwrap_or(Type::Double);
         let ty_of_all = dims.iter().rev().fold(tangent, |ty, dim| Type::array(dim.extent.clone(), ty));
         let perturbation = self.out.fresh(ty_of_all);
-        self.gathers.push(Gather { param, path, dims, guards, ty: ty.clone(), perturbation, whole });
+        self.gathers.push(Gather { param, path, span, dims, guards, ty: ty.clone(), perturbation, whole });
         self.gathers.len() - 1
     }
 }

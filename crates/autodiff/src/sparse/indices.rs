@@ -152,16 +152,28 @@ impl Indices {
         self.equal.get(&var).copied().unwrap_or(var)
     }
 
+    /// Returns the loops that count the variables on which `var` depends.
+    fn loops_of(&self, var: VarId) -> Vec<Loop> {
+        let deps = self.deps(var).unwrap_or(&[]);
+        self.loops.iter().filter(|l| deps.contains(&l.index)).cloned().collect()
+    }
+
+    /// Returns whether `0 <= index < len` in all iterations of these loops.
+    fn in_range(&self, out: &Builder, loops: &[Loop], index: VarId, len: &Size) -> bool {
+        let facts = Facts { loops, natural: &self.natural, known: &self.required };
+        let at = out.size_of(index);
+        facts.holds(&at) && facts.holds(&len.sub(&at).sub(&Size::constant(1)))
+    }
+
+    /// Returns whether `0 <= index < len` inside of the loops that count the variables on which `index` depends.
+    pub(crate) fn is_inside(&self, out: &Builder, index: VarId, len: &Size) -> bool {
+        self.in_range(out, &self.loops_of(index), index, len)
+    }
+
     /// Returns whether computing `var` cannot fail inside of the loops that count the variables on which it depends. No
     /// other loop is assumed to run: an index whose proof uses one is not proved here.
     pub(crate) fn is_total(&self, out: &Builder, var: VarId) -> bool {
-        let deps = self.deps(var).unwrap_or(&[]);
-        let loops: Vec<Loop> = self.loops.iter().filter(|l| deps.contains(&l.index)).cloned().collect();
-        let facts = Facts { loops: &loops, natural: &self.natural, known: &self.required };
-        let in_range = |array: VarId, index: VarId| {
-            let (at, len) = (out.size_of(index), out.length(array));
-            facts.holds(&at) && facts.holds(&len.sub(&at).sub(&Size::constant(1)))
-        };
+        let loops = self.loops_of(var);
         let (mut open, mut seen) = (vec![var], FxHashSet::default());
         while let Some(var) = open.pop() {
             let Some(stmt) = self.defs.get(&var) else { continue };
@@ -170,7 +182,7 @@ impl Indices {
             }
             let total = match &stmt.expr {
                 Expr::Size(_) | Expr::Bool(_) | Expr::Component(..) | Expr::Tuple(_) | Expr::Array(_) => true,
-                Expr::Get { array, index, .. } => in_range(*array, *index),
+                Expr::Get { array, index, .. } => self.in_range(out, &loops, *index, &out.length(*array)),
                 Expr::Op(op, _) => op.row().result == ops::Type::Bool || matches!(op, Op::Min | Op::Max | Op::Select),
                 _ => false,
             };

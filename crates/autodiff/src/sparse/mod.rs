@@ -50,8 +50,9 @@ pub(crate) const BLOCK: i64 = 64;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sparsity {
     /// From the function's arguments to integers: first the extents with which positions are computed, then an array
-    /// for each gather that has an index: `[counters of the term] [counters of inner loops] [indices]`. A gather in a
-    /// branch that is not taken has indices far below zero.
+    /// for each gather that has an index: `[counters of the term] [counters of inner loops] [indices]`. All indices are
+    /// in range, or all are -2^40: in a branch that is not taken, or out of range under a condition on doubles. The
+    /// program fails if an index that the function reads is out of range.
     pub pattern: Function,
     /// From the function's arguments to doubles, those of each term in turn. Its derivatives, each of one term's block
     /// at one place, are not expanded.
@@ -68,7 +69,6 @@ pub struct Sparsity {
 /// Array of doubles: the numbers of the sizes that are its extents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LeafShape {
-    pub(crate) name: String,
     pub(crate) extents: Vec<usize>,
 }
 
@@ -103,8 +103,6 @@ pub(crate) struct GatherShape {
     pub(crate) n_indices: usize,
     /// Position of its indices among the pattern program's results; `None` without an index.
     pub(crate) output: Option<usize>,
-    /// Whether it is read whenever the term is computed and its indices are not negative.
-    pub(crate) certain: bool,
     /// Column leaves of its doubles, and the extents of the block there.
     pub(crate) leaves: Vec<(usize, Vec<usize>)>,
 }

@@ -2,8 +2,7 @@
 //!
 //! In: the result of the pattern program. Out: a position, or none, for each double. Linear in the number of doubles.
 //!
-//! A double has no position if its gather is in a branch that is not taken or, under a condition on doubles, at an
-//! index out of range: there it is zero.
+//! A double has no position if its gather is absent: there it is zero.
 
 use super::values::ABSENT;
 use super::{Form, GatherShape, LeafShape, Sparsity, TermShape};
@@ -63,17 +62,16 @@ pub fn ints<S>(pattern: &Value<S>) -> Vec<Vec<i64>> {
 }
 
 /// Leaf of the rows or of the columns: the number of its first double, its extents.
-struct Line<'a> {
+struct Line {
     start: usize,
     extents: Vec<usize>,
-    shape: &'a LeafShape,
 }
 
 struct Layout<'a> {
     sizes: &'a [usize],
     ints: &'a [Vec<i64>],
-    rows: Vec<Line<'a>>,
-    columns: Vec<Line<'a>>,
+    rows: Vec<Line>,
+    columns: Vec<Line>,
     at: Vec<Option<(usize, usize)>>,
     /// Blocks, if requested.
     blocks: Option<Vec<DenseBlock>>,
@@ -83,8 +81,7 @@ impl Sparsity {
     /// Returns the positions of the doubles, from the [integers](ints) of the pattern program's result.
     ///
     /// # Errors
-    /// Fails for an index out of range; integers that are not those of the pattern program, which is a bug; more
-    /// doubles than can be counted.
+    /// Fails for integers that are not those of the pattern program, which is a bug; more doubles than can be counted.
     pub fn places(&self, ints: &[Vec<i64>]) -> Result<Places, Diagnostic> {
         let (places, _) = self.layout(ints, false)?;
         Ok(places)
@@ -122,12 +119,12 @@ fn too_many() -> Diagnostic {
     Diagnostic::error("the sparse derivative has more elements than can be counted")
 }
 
-fn lines<'a>(shapes: &'a [LeafShape], sizes: &[usize]) -> Result<(Vec<Line<'a>>, usize), Diagnostic> {
+fn lines(shapes: &[LeafShape], sizes: &[usize]) -> Result<(Vec<Line>, usize), Diagnostic> {
     let (mut all, mut start) = (Vec::with_capacity(shapes.len()), 0_usize);
     for shape in shapes {
         let extents: Vec<usize> = shape.extents.iter().map(|k| sizes[*k]).collect();
         let n = product(&extents)?;
-        all.push(Line { start, extents, shape });
+        all.push(Line { start, extents });
         start = start.checked_add(n).ok_or_else(too_many)?;
     }
     Ok((all, start))
@@ -144,7 +141,7 @@ impl Layout<'_> {
 
     /// Returns the number of the block of `gather` in `line` in iteration `cell` of its loops, the inner ones included;
     /// `None` if it is not read.
-    fn number(&self, gather: &GatherShape, line: &Line<'_>, cell: usize) -> Result<Option<usize>, Diagnostic> {
+    fn number(&self, gather: &GatherShape, line: &Line, cell: usize) -> Result<Option<usize>, Diagnostic> {
         let indices = match gather.output {
             None => &[],
             Some(output) => {
@@ -157,14 +154,8 @@ impl Layout<'_> {
         for (index, extent) in indices.iter().zip(&line.extents) {
             match usize::try_from(*index).ok().filter(|index| index < extent) {
                 Some(index) => number = number * extent + index,
-                None if *index == ABSENT || !gather.certain => return Ok(None),
-                None => {
-                    let there = chainrule_base::count(*extent, "element");
-                    let title = format!("the index {index} is out of range in the sparse derivative");
-                    return Err(
-                        Diagnostic::error(title).with_reason(format!("`{}` has {there} there", line.shape.name))
-                    );
-                }
+                None if *index == ABSENT => return Ok(None),
+                None => return Err(Diagnostic::bug("the pattern program made an index that is out of range")),
             }
         }
         Ok(Some(number))

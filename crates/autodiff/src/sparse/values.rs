@@ -196,18 +196,15 @@ impl<'f> Shapes<'f> {
         let mut sizes = SizeTable::default();
         // Ensures that there is at least one size.
         sizes.number(&Size::constant(1));
-        let mut leaves = |ty: &Type, name: &str| -> Vec<(Vec<usize>, LeafShape)> {
-            let shape = |(fields, extents): (Vec<usize>, Vec<Size>)| {
-                let name = fields.iter().fold(name.to_owned(), |name, k| format!("{name}.{k}"));
-                (fields, LeafShape { name, extents: sizes.numbers(&extents) })
-            };
+        let mut leaves = |ty: &Type| -> Vec<(Vec<usize>, LeafShape)> {
+            let shape =
+                |(fields, extents): (Vec<usize>, Vec<Size>)| (fields, LeafShape { extents: sizes.numbers(&extents) });
             double_leaves(ty).into_iter().map(shape).collect()
         };
-        let rows = leaves(function.result_type(), "result");
+        let rows = leaves(function.result_type());
         let mut columns = Vec::new();
         for param in by {
-            let name = crate::request::param_name(function, *param);
-            let all = leaves(function.ty(*param), &name);
+            let all = leaves(function.ty(*param));
             columns.extend(all.into_iter().map(|(fields, leaf)| (*param, fields, leaf)));
         }
         Self { function, extents, sizes, rows, columns, notes: Vec::new() }
@@ -225,7 +222,7 @@ impl<'f> Shapes<'f> {
         for term in terms {
             let (form, value) = emit(&mut asked, term, part);
             results.push(value);
-            shapes.push(self.term(&asked.out.builder, indices, term, form));
+            shapes.push(self.term(&asked.out.builder, term, form));
         }
         let result = match results.as_slice() {
             [] => asked.out.real(0.0),
@@ -244,7 +241,8 @@ impl<'f> Shapes<'f> {
         for (term, shape) in terms.iter().zip(&mut shapes) {
             for (gather, shape) in term.gathers.iter().zip(&mut shape.gathers) {
                 if shape.n_indices > 0 {
-                    outputs.push(index_array(&mut pattern, indices, &term.loops, gather));
+                    let inside = self.inside(&mut pattern, indices, &term.loops, gather);
+                    outputs.push(index_array(&mut pattern, indices, &term.loops, gather, &inside));
                     shape.output = Some(outputs.len() - 1);
                 }
             }
@@ -265,7 +263,35 @@ impl<'f> Shapes<'f> {
         Ok(Sparsity { pattern, values, terms: shapes, rows, columns, n_sizes, notes: self.notes })
     }
 
-    fn term(&mut self, out: &Builder, indices: &Indices, term: &Prepared, form: Form) -> TermShape {
+    /// Returns the treatment of each index of `gather`. Emits the arrays of numbers that the checks read.
+    fn inside(&self, out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> Vec<Inside> {
+        let is_read = guards(out, indices, loops, gather).1;
+        let mut ty = self.function.ty(gather.param).clone();
+        let mut all = Vec::new();
+        for (k, step) in gather.path.iter().enumerate() {
+            ty = match (step, ty) {
+                (Step::Field(field), Type::Tuple(fields, _)) if *field < fields.len() => fields[*field].clone(),
+                (Step::Index(index), Type::Array(len, element)) => {
+                    all.push(if indices.is_inside(out, *index, &len) {
+                        Inside::Proved
+                    } else if is_read {
+                        let numbers = out.build(len, |_, index| index);
+                        if k == 0 {
+                            out.name(numbers, &crate::request::param_name(self.function, gather.param));
+                        }
+                        Inside::Checked(numbers)
+                    } else {
+                        Inside::Tested(len)
+                    });
+                    *element
+                }
+                (_, ty) => ty,
+            };
+        }
+        all
+    }
+
+    fn term(&mut self, out: &Builder, term: &Prepared, form: Form) -> TermShape {
         let loops: Vec<Size> = term.loops.iter().map(|(_, size)| size.clone()).collect();
         let mut rows = Vec::new();
         if form != Form::Hessian {
@@ -276,11 +302,11 @@ impl<'f> Shapes<'f> {
                 }
             }
         }
-        let gathers = term.gathers.iter().map(|gather| self.gather(out, indices, &term.loops, gather)).collect();
+        let gathers = term.gathers.iter().map(|gather| self.gather(gather)).collect();
         TermShape { loops: self.sizes.numbers(&loops), rows, gathers, form }
     }
 
-    fn gather(&mut self, out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> GatherShape {
+    fn gather(&mut self, gather: &Gather) -> GatherShape {
         if let Some(why) = gather.whole {
             let note = format!("`{}` {why}", crate::request::param_name(self.function, gather.param));
             if !self.notes.contains(&note) {
@@ -302,7 +328,6 @@ impl<'f> Shapes<'f> {
             dims: self.sizes.numbers(&dims),
             n_indices: gather.path.iter().filter(|step| matches!(step, Step::Index(_))).count(),
             output: None,
-            certain: guards(out, indices, loops, gather).1,
             leaves,
         }
     }
@@ -328,8 +353,24 @@ fn guards(out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Ga
     (kept, certain)
 }
 
+/// Treatment of an index that may be out of range.
+enum Inside {
+    /// It is in range.
+    Proved,
+    /// The pattern program fails, as the function does: it reads this array of the numbers in range.
+    Checked(VarId),
+    /// The function may not read there: the gather is absent unless the index is below this extent.
+    Tested(Size),
+}
+
 /// Emits `[loops][inner loops]` the indices of `gather`.
-fn index_array(out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> VarId {
+fn index_array(
+    out: &mut Builder,
+    indices: &Indices,
+    loops: &[(VarId, Size)],
+    gather: &Gather,
+    inside: &[Inside],
+) -> VarId {
     let mut copies = Copies::default();
     let mut open = Vec::new();
     let dims = gather.dims.iter().map(|dim| (dim.counter, dim.extent.clone()));
@@ -348,7 +389,7 @@ fn index_array(out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], ga
     }
     conditions
         .extend(guards(out, indices, loops, gather).0.into_iter().map(|(var, holds)| (Condition::Copied(var), holds)));
-    let mut result = cell(out, indices, &mut copies, &conditions, gather);
+    let mut result = cell(out, indices, &mut copies, &conditions, gather, inside);
     for (index, size) in open.into_iter().rev() {
         let body = out.pop_block(result);
         result = out.compute(Expr::Build { size, index, body });
@@ -371,25 +412,54 @@ fn cell(
     copies: &mut Copies,
     guards: &[(Condition, bool)],
     gather: &Gather,
+    inside: &[Inside],
 ) -> VarId {
     let steps = gather.path.iter().filter_map(|step| if let Step::Index(index) = step { Some(*index) } else { None });
     let Some(((condition, holds), rest)) = guards.split_first() else {
-        let all: Vec<VarId> = steps.map(|index| indices.copy(out, copies, index)).collect();
-        return out.array(&all);
+        let mut all: Vec<VarId> = steps.map(|index| indices.copy(out, copies, index)).collect();
+        let span = out.set_span(gather.span);
+        let mut tests = Vec::new();
+        for (index, inside) in all.iter_mut().zip(inside) {
+            match inside {
+                Inside::Proved => {}
+                Inside::Checked(numbers) => *index = out.get(*numbers, *index),
+                Inside::Tested(len) => {
+                    let (zero, len) = (out.int(0), out.size(len.clone()));
+                    tests.extend([out.op(Op::Le, &[zero, *index]), out.op(Op::Lt, &[*index, len])]);
+                }
+            }
+        }
+        out.set_span(span);
+        let condition = tests.into_iter().reduce(|all, test| out.op(Op::And, &[all, test]));
+        return match condition {
+            Some(condition) => {
+                out.push_block();
+                let taken = out.array(&all);
+                let taken = out.pop_block(taken);
+                let otherwise = absent(out, all.len());
+                out.compute(Expr::If { condition, then: taken, otherwise })
+            }
+            None => out.array(&all),
+        };
     };
     let condition = match condition {
         Condition::Ready(var) => *var,
         Condition::Copied(var) => indices.copy(out, copies, *var),
     };
     out.push_block();
-    let taken = cell(out, indices, &mut copies.clone(), rest, gather);
+    let taken = cell(out, indices, &mut copies.clone(), rest, gather, inside);
     let taken = out.pop_block(taken);
-    out.push_block();
-    let absent: Vec<VarId> = steps.map(|_| out.int(ABSENT)).collect();
-    let absent = out.array(&absent);
-    let absent = out.pop_block(absent);
+    let absent = absent(out, inside.len());
     let (then, otherwise) = if *holds { (taken, absent) } else { (absent, taken) };
     out.compute(Expr::If { condition, then, otherwise })
+}
+
+/// Returns the `n` indices of a gather that is not read.
+fn absent(out: &mut Builder, n: usize) -> Block {
+    out.block(|out| {
+        let indices: Vec<VarId> = (0..n).map(|_| out.int(ABSENT)).collect();
+        out.array(&indices)
+    })
 }
 
 /// Emits the derivative of a term, in loops over its counters.

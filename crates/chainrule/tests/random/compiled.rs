@@ -7,9 +7,9 @@ use chainrule::Value;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_backend_tests::c::{FLAGS, SANITIZED, compiler, sanitizing_compiler};
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::{Case, exact, exact_at_once, exact_plain, flatten, interpret};
+use chainrule_backend_tests::{Case, Data, exact, exact_at_once, exact_plain, flatten, interpret};
 use chainrule_ir::generate::{self, written};
-use chainrule_ir::{Function, bind_sizes};
+use chainrule_ir::{Function, Type, bind_sizes};
 use chainrule_kernel::{Kernel, lower_function};
 use chainrule_rewrite::{Options, optimise};
 use chainrule_runtime::RunError;
@@ -113,5 +113,72 @@ fn optimised_programs_in_c_touch_no_other_memory() {
         }
     }
     assert!(all.len() > 30, "{}", all.len());
+    assert_same(&all, &c::run_c(cc, &SANITIZED, &all, &chainrule_c::Options::default()));
+}
+
+/// Functions that read at index arrays, certainly or under conditions.
+const GATHERS: [&str; 6] = [
+    "let f = fun (at : [m]Int) (x : [n]Double) -> build m (fun i -> sin x[at[i]])",
+    "let f = fun (at : [m]Int) (x : [n]Double) -> build m (fun i -> if x[0] > 0 then sin x[at[i]] else x[at[i] - 1])",
+    "let f = fun (at : [m]Int) (x : [n][2]Double) -> build m (fun i -> x[at[i]][at[m - 1 - i]] ** 2)",
+    "let f = fun (at : [m]Int) (x : [n](Double, [k]Double)) -> sum m (fun i -> x[at[i]].0 * sum 2 (fun j -> x[j].1[at[i]]))",
+    "let f = fun (at : [m]Int) (x : [n]Double) -> build m (fun i -> if at[i] > 1 then x[at[i]] else sum at[i] (fun j -> x[at[j]]))",
+    "let f = fun (at : [m]Int) (x : [n]Double) -> let y = build m (fun i -> x[at[i]] ** 2) in build m (fun i -> y[at[i]] * x[i])",
+];
+
+/// Indices that a caller of emitted code may pass.
+const HOSTILE: [&[i64]; 10] = [
+    &[],
+    &[0],
+    &[1, 0],
+    &[2, 1, 0],
+    &[0, 3, 1],
+    &[-1],
+    &[0, i64::MIN],
+    &[i64::MAX, 0],
+    &[-(1 << 40), 0],
+    &[1 << 61, 1, 0],
+];
+
+/// Indices of absent reads.
+const ABSENT: i64 = -(1 << 40);
+
+#[test]
+fn patterns_in_c_have_no_index_out_of_range() {
+    let Some(cc) = sanitizing_compiler() else { return };
+    let mut all = Vec::new();
+    let (mut n_failed, mut n_absent, mut n_in_range) = (0, 0, 0);
+    for text in GATHERS {
+        let function = crate::values::reread(text, "f").unwrap();
+        let sparse = chainrule_autodiff::sparse::jacobian(&function, &[], Mode::Auto).unwrap();
+        let real = |k: usize| Value::Real(k as f64 - 0.5);
+        let row = || Value::Array(vec![real(0), real(1)]);
+        let Type::Array(_, element) = function.ty(function.params[1]) else { panic!("`x` is an array") };
+        let element = |k: usize| match **element {
+            Type::Tuple(..) => Value::Tuple(vec![real(k), row()]),
+            Type::Array(..) => row(),
+            _ => real(k),
+        };
+        for at in HOSTILE {
+            let at = Value::Array(at.iter().map(|k| Value::Int(*k)).collect());
+            let args = [at, Value::Array((0..3).map(element).collect())];
+            let (optimised, _) = optimise(&sparse.pattern, &Options::default());
+            let Some(case) = case(&optimised, &args, exact_plain) else { continue };
+            match interpret(&case).unwrap() {
+                Ok(results) => {
+                    for result in &results[1..] {
+                        let Data::Int(indices) = result else { panic!("a pattern has integers") };
+                        for index in indices {
+                            assert!((0..3).contains(index) || *index == ABSENT, "{index} in {text} at {args:?}");
+                            *(if *index == ABSENT { &mut n_absent } else { &mut n_in_range }) += 1;
+                        }
+                    }
+                }
+                Err(_) => n_failed += 1,
+            }
+            all.push(case);
+        }
+    }
+    assert!(n_failed >= 20 && n_absent >= 10 && n_in_range >= 40, "{n_failed} {n_absent} {n_in_range}");
     assert_same(&all, &c::run_c(cc, &SANITIZED, &all, &chainrule_c::Options::default()));
 }
