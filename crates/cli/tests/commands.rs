@@ -58,6 +58,21 @@ fn check_prints_the_types() {
 }
 
 #[test]
+fn check_stops_after_many_errors() {
+    // Calls nest too deep from some definition on, and each takes time to find out.
+    let chain = |n: usize| {
+        let step = |k: usize| format!("let f{k} = fun (x : Double) -> f{} x * 2\n", k - 1);
+        "let f0 = fun (x : Double) -> x\n".to_owned() + &(1..n).map(step).collect::<String>()
+    };
+    let place = Place::with(&[("few.ft", Content::Text(&chain(20))), ("many.ft", Content::Text(&chain(600)))]);
+    assert_eq!(prints(&place, &["check", "few.ft"]).lines().count(), 20);
+    let outcome = place.run(&["check", "many.ft"]);
+    assert_eq!((outcome.code, outcome.stdout.lines().count()), (Some(1), 600));
+    assert_eq!(outcome.stderr.matches("nest too deep").count(), 10, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("definitions of many.ft were not checked after 10 errors"), "{}", outcome.stderr);
+}
+
+#[test]
 fn fmt_checks_prints_and_writes() {
     let place = place();
     let formatted = "let f = fun x -> x * x // squared\n";

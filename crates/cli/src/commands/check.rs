@@ -2,6 +2,7 @@
 
 use crate::request::load;
 use crate::{Outcome, explain, print};
+use chainrule::report::count;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,6 +18,10 @@ pub struct Options {
     quiet: bool,
 }
 
+/// Maximum number of definitions of a file whose errors are reported. The definitions after them are not elaborated: a
+/// definition that is too large costs seconds, and so does each that calls it.
+const MAX_WRONG: usize = 10;
+
 /// Checks all files, also after an error in one.
 pub fn run(options: &Options) -> Outcome {
     let mut wrong = Vec::new();
@@ -28,16 +33,25 @@ pub fn run(options: &Options) -> Outcome {
                 continue;
             }
         };
+        let (mut n_wrong, mut n_left) = (0, 0);
         for definition in module.definitions() {
             // Sizes are found when a function is elaborated for its own parameters.
-            if definition.is_first_order
-                && let Err(error) = module.function(&definition.name)
-            {
-                wrong.push(explain(&error));
+            if definition.is_first_order {
+                if n_wrong == MAX_WRONG {
+                    n_left += 1;
+                } else if let Err(error) = module.function(&definition.name) {
+                    wrong.push(explain(&error));
+                    n_wrong += 1;
+                }
             }
             if !options.quiet {
                 print(&format!("{} : {}\n", definition.name, definition.ty))?;
             }
+        }
+        if n_left > 0 {
+            let n = count(n_left, "definition");
+            let what = format!("error: {n} of {} were not checked after {MAX_WRONG} errors", file.display());
+            wrong.push(format!("{what}\n  help: mend these errors, and check again"));
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n\n")) }
