@@ -325,7 +325,7 @@ pub fn integer_operator(op: Op) -> Kernel {
     code.push(Instr::Store { buffer, at: Poly::zero(), value: dst });
     Kernel {
         name: format!("op_{}", op.name()).into(),
-        regs,
+        regs: regs.into(),
         sizes: vec![],
         inputs,
         outputs: vec![Port { name: "y".into(), shape: vec![], buffer }],

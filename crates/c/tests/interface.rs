@@ -14,7 +14,7 @@ use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, rea
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_c::{Options, Source, emit, emit_many};
 use chainrule_graph::{Semantics, generate};
-use chainrule_kernel::{Buffer, Class, External, Instr, Kernel, Order, Place, Port, Stmt};
+use chainrule_kernel::{Buffer, Class, External, Instr, Kernel, Order, Place, Port, Registers, Stmt};
 use chainrule_ops::Op;
 use std::fmt::Write;
 use std::path::Path;
@@ -316,7 +316,7 @@ int main(void)
 fn malformed_kernels_are_bugs_not_panics() {
     let [good, _] = rotation();
     let broken: [fn(&mut Kernel); 5] = [
-        |k| k.regs = Arena::new(),
+        |k| k.regs = Registers::new(),
         |k| k.buffers = Arena::new(),
         |k| k.outputs.clear(),
         |k| {
@@ -408,7 +408,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
     );
     let kernel = Kernel {
         name: "deep".into(),
-        regs,
+        regs: regs.into(),
         sizes: vec![],
         inputs: vec![port("x", a)],
         outputs: vec![port("y", b)],

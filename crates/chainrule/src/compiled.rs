@@ -383,13 +383,16 @@ impl Compiled {
         }
     }
 
-    /// Adds a reason to `error` if an integer is too large: kernels do not report which.
+    /// Adds a remedy to `error` if an integer is too large.
     fn explained(&self, error: chainrule_runtime::RunError) -> chainrule_runtime::RunError {
         use chainrule_runtime::RunError;
         let RunError::Failure { message, reason: None, span, point } = error else { return error };
-        let is_overflow = matches!(RunError::overflow(), RunError::Failure { message: known, .. } if known == message);
+        let is_overflow = message.starts_with(chainrule_kernel::registers::OVERFLOW);
         let name = &self.engine.layout().kernel().name;
-        let why = format!("a size or an index of `{name}`, computed from its integer arguments; give smaller ones");
+        let why = match span {
+            Some(_) => format!("it is computed from the integer arguments of `{name}`; give smaller ones"),
+            None => format!("a size or an index of `{name}`, computed from its integer arguments; give smaller ones"),
+        };
         RunError::Failure { message, reason: is_overflow.then_some(why), span, point }
     }
 }

@@ -76,8 +76,8 @@ impl Compiled {
     pub fn to_bytes_with_sources(&self) -> Result<Vec<u8>> {
         let (kernel, _, body) = self.parts();
         let Some(body) = body else { return self.to_bytes() };
-        let spans = kernel.failures.iter().map(|failure| failure.1).chain(kernel.requires.iter().map(|c| c.span));
-        let mut files: Vec<FileId> = spans.flatten().map(|span| span.file).collect();
+        let spans = spans(kernel);
+        let mut files: Vec<FileId> = spans.map(|span| span.file).collect();
         files.sort_unstable();
         files.dedup();
         let texts: Vec<(&str, &str)> = files
@@ -296,8 +296,8 @@ impl Head {
                 return Err(misfit());
             }
         }
-        let spans = kernel.failures.iter().map(|failure| failure.1).chain(kernel.requires.iter().map(|c| c.span));
-        for span in spans.flatten() {
+        let spans = spans(kernel);
+        for span in spans {
             let text = self.sources.iter().nth(span.file.index()).map(|(_, file)| &file.text);
             if text.is_none_or(|text| text.get(span.range()).is_none()) {
                 return Err(damage("a place in it is beyond its texts"));
@@ -318,6 +318,12 @@ impl ArrayProgram {
         let body = Block { stmts: Vec::new(), result: VarId::new(0) };
         Function { name: name.clone(), vars, sizes: self.sizes, params: self.params, requires: self.requires, body }
     }
+}
+
+/// Iterates over the source spans of messages.
+fn spans(kernel: &Kernel) -> impl Iterator<Item = Span> + '_ {
+    let messages = kernel.failures.iter().chain(kernel.regs.messages());
+    messages.map(|(_, span)| *span).chain(kernel.requires.iter().map(|condition| condition.span)).flatten()
 }
 
 fn misfit() -> Damage {

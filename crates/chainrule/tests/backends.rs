@@ -559,3 +559,72 @@ fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
         }
     }
 }
+
+/// Programs in which an integer does not fit, with arguments, and the line that computes it.
+fn overflows() -> Vec<(&'static str, Vec<Value<f64>>, usize)> {
+    let large = Value::Int(4_000_000_000);
+    let many = || reals(&[0.5; 67]);
+    vec![
+        (
+            "let f = fun (i : Int) (x : Double) ->\n  let k = i * i * i in\n  x * real k",
+            vec![large.clone(), Value::Real(1.0)],
+            2,
+        ),
+        (
+            "let f = fun (k : Int) (x : [n]Double) ->\n  build n (fun i ->\n    x[mod (i * k * k) n])",
+            vec![large.clone(), many()],
+            3,
+        ),
+        (
+            "let f = fun (k : Int) (x : [n]Double) ->\n  sum n (fun i -> x[i] *\n    real (i * k * k))",
+            vec![large.clone(), many()],
+            3,
+        ),
+        (
+            "let f = fun (k : Int) (x : [n]Double) ->\n  x[0] +\n    sum (k * k * k) (fun i -> x[mod i n])",
+            vec![large.clone(), many()],
+            3,
+        ),
+        (
+            "let f = fun (k : Int) (x : Double) ->\n  x + while (fun s -> s > 1)\n    (fun s -> s / 2) x (k * k)",
+            vec![large.clone(), Value::Real(2.0)],
+            2,
+        ),
+        ("let f = fun (k : [n]Int) ->\n  build n (fun i ->\n    k[i] * k[i] + 3)", vec![ints(&[1, 4_000_000_000])], 3),
+        (
+            "let f = fun (k : [n]Int) (x : Double) ->\n  ifold (fun (s : (Int, Double)) i ->\n    (s.0 * k[i], s.1 + x)) (1, x) n",
+            vec![ints(&[4_000_000_000; 3]), Value::Real(1.0)],
+            3,
+        ),
+        (
+            "let cube = fun (i : Int) -> i * i * i\nlet f = fun (k : Int) (x : [n]Double) ->\n  if x[0] > 1 then sum n (fun i -> x[i]) else x[mod (cube k) n]",
+            vec![large, many()],
+            1,
+        ),
+    ]
+}
+
+#[test]
+fn an_integer_that_does_not_fit_names_its_line_on_every_backend_and_after_saving() {
+    for (text, args, line) in overflows() {
+        let module = Module::from_text("f.ft", text).unwrap();
+        let function = module.function("f").unwrap();
+        let place = format!("f.ft:{line}:");
+        let is_explained = |message: &str| {
+            message.contains("an integer does not fit into 64 bits")
+                && message.contains(&place)
+                && message.contains("`f`")
+        };
+        let interpreted = with(&function, Backend::Interpreter).call(&args).unwrap_err().to_string();
+        assert!(is_explained(&interpreted), "{interpreted}");
+        for backend in machine_code() {
+            let compiled = with(&function, *backend);
+            assert_eq!(compiled.call(&args).unwrap_err().to_string(), interpreted, "{backend:?}");
+            for bytes in [compiled.to_bytes().unwrap(), compiled.to_bytes_with_sources().unwrap()] {
+                let loaded = Compiled::from_bytes(&bytes).unwrap();
+                let message = loaded.call(&args).unwrap_err().to_string();
+                assert!(is_explained(&message), "{message}");
+            }
+        }
+    }
+}

@@ -259,7 +259,7 @@ impl Writer<'_, '_> {
             });
         }
         if let Some(over) = over {
-            self.fail_if(over, Site::Overflow, &[]);
+            self.fail_if(over, Site::Overflow(self.computing), &[]);
         }
         match sum {
             Some(sum) => Ok(sum),

@@ -24,6 +24,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use std::collections::HashMap;
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -44,8 +45,8 @@ pub(crate) enum Site {
     Limit { failure: usize },
     /// An integer operator without a result; the numbers are its arguments.
     NoResult { failure: usize, op: Op },
-    /// An integer overflow.
-    Overflow,
+    /// An integer that does not fit, computed in this register.
+    Overflow(Option<Reg>),
     /// An element outside its buffer: a bug of the kernel.
     Outside,
     /// A panic of a user function.
@@ -91,7 +92,9 @@ pub(crate) fn lower(
         loops: Vec::new(),
         branches: Vec::new(),
         sites: Vec::new(),
+        computing: None,
         shared: Vec::new(),
+        shared_idx: HashMap::new(),
         signatures: Vec::new(),
         b: builder,
     };
@@ -133,8 +136,12 @@ pub(crate) struct Writer<'f, 'k> {
     /// Else block and join block of each open branch.
     branches: Vec<(Block, Block)>,
     sites: Vec<Site>,
+    /// Integer that is computed.
+    pub computing: Option<Reg>,
     /// Failure blocks without numbers, written at the end.
-    shared: Vec<(Site, usize, Block)>,
+    shared: Vec<(usize, Block)>,
+    /// Index of each of them.
+    shared_idx: HashMap<Site, usize>,
     /// Signatures of calls: few in any kernel.
     signatures: Vec<(Called, SigRef)>,
     pub b: FunctionBuilder<'f>,
@@ -211,16 +218,14 @@ impl Writer<'_, '_> {
     pub fn fail_if(&mut self, condition: Value, site: Site, numbers: &[Value]) {
         let next = self.b.create_block();
         if numbers.is_empty() {
-            let failed = match self.shared.iter().find(|(known, ..)| *known == site) {
-                Some((_, _, block)) => *block,
-                None => {
-                    let block = self.b.create_block();
-                    self.b.set_cold_block(block);
-                    self.shared.push((site, self.sites.len(), block));
-                    self.sites.push(site);
-                    block
-                }
-            };
+            let idx = *self.shared_idx.entry(site).or_insert(self.shared.len());
+            if idx == self.shared.len() {
+                let block = self.b.create_block();
+                self.b.set_cold_block(block);
+                self.shared.push((self.sites.len(), block));
+                self.sites.push(site);
+            }
+            let failed = self.shared[idx].1;
             self.b.ins().brif(condition, failed, [], next, []);
             self.b.switch_to_block(next);
             return;
@@ -245,7 +250,7 @@ impl Writer<'_, '_> {
     }
 
     fn shared_failures(&mut self) {
-        for (_, site, block) in std::mem::take(&mut self.shared) {
+        for (site, block) in std::mem::take(&mut self.shared) {
             self.b.switch_to_block(block);
             let number = self.integer(site as i64 + 1);
             self.b.ins().return_(&[number]);
@@ -253,6 +258,7 @@ impl Writer<'_, '_> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.computing = event.integer();
         match event {
             Event::Instr(instr) => self.instr(instr),
             Event::Copy { to, from, len } => self.copy(to, from, len),

@@ -31,6 +31,8 @@ pub(crate) struct Compiled {
     pub n_ints: usize,
     /// Slot of each size.
     pub size_slots: Vec<Slot>,
+    /// Integers that have a message for the case that they do not fit: the first operation of each, ascending.
+    pub integers: Vec<(usize, Option<Reg>)>,
     /// Whether control and addresses are equal for all points of a batch.
     pub lanes: bool,
 }
@@ -69,8 +71,12 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
         compiler.define(size.reg);
         size_slots.push(compiler.slot[size.reg.index()]);
     }
-    let mut ended = 0;
+    let (mut ended, mut integers) = (0, Vec::new());
     for (at, event) in (1u32..).zip(&events) {
+        let integer = event.integer().filter(|r| kernel.regs.overflow(*r).is_some());
+        if integer != integers.last().and_then(|(_, last)| *last) {
+            integers.push((compiler.code.len(), integer));
+        }
         compiler.event(at, event, &hoisted)?;
         compiler.free_temps();
         while let Some((_, r)) = by_last.get(ended).filter(|(last, _)| *last <= at) {
@@ -86,6 +92,7 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
         n_reals: compiler.reals.next as usize,
         n_ints: 2 * compiler.uniform.next.max(compiler.mixed.next) as usize,
         size_slots,
+        integers,
         lanes: compiler.lanes,
     })
 }

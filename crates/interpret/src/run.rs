@@ -102,15 +102,23 @@ pub(crate) fn call_row(op: Op, args: [Slot; 3], real: impl Fn(Slot) -> f64, int:
     (row.value)(&values[..row.args.len()])
 }
 
-/// Runs an operation on integers or a jump; returns the next position.
+/// Returns the error for an integer of the operation before `next` that does not fit.
+#[cold]
+fn overflow(program: &Program, next: usize) -> RunError {
+    let integers = &program.compiled.integers;
+    let of = integers[..integers.partition_point(|(first, _)| *first < next)].last();
+    program.layout.overflow(of.and_then(|(_, r)| *r))
+}
+
+/// Runs an operation on integers or a jump, `pc` being the position after it; returns the next position.
 #[inline]
 pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -> Result<usize, RunError> {
     let add = |a: i64, b: i64, checked: bool| match checked {
-        true => a.checked_add(b).ok_or_else(RunError::overflow),
+        true => a.checked_add(b).ok_or_else(|| overflow(program, pc)),
         false => Ok(a.wrapping_add(b)),
     };
     let mul = |a: i64, b: i64, checked: bool| match checked {
-        true => a.checked_mul(b).ok_or_else(RunError::overflow),
+        true => a.checked_mul(b).ok_or_else(|| overflow(program, pc)),
         false => Ok(a.wrapping_mul(b)),
     };
     match code {

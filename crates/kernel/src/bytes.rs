@@ -29,7 +29,7 @@
 //! | external functions | name, arity, flags, the name in C |
 //! | failures | message, span |
 //! | operators | their names |
-//! | the body | elements that are zero at its start; statements, each with its code; 0 ends a block |
+//! | the body | messages about integers that do not fit; elements that are zero at its start; statements, each with its code; 0 ends a block |
 //!
 //! # Rejected input
 //!
@@ -146,6 +146,8 @@ mod code {
     pub const PARTS: u8 = 7;
     /// Before all statements: buffer, first zero element, mask of zero elements from there on.
     pub const ZEROS: u8 = 8;
+    /// Messages about integers that do not fit: before all statements, from version 6 on.
+    pub const OVERFLOWS: u8 = 9;
 
     // Codes of instructions come in pairs: the odd one defines the register after the last one.
     /// A double.

@@ -75,6 +75,17 @@ pub enum Event<'k> {
 }
 
 impl Event<'_> {
+    /// Returns the integer that the event computes from a polynomial: a register, or the trip count of the loop that
+    /// the register counts. [`Registers::overflow`](crate::Registers::overflow) has the message if it does not fit.
+    #[must_use]
+    pub fn integer(&self) -> Option<Reg> {
+        match self {
+            Self::Instr(Instr::Int { dst, .. }) => Some(*dst),
+            Self::For { index, .. } => Some(*index),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` for each register that the event uses, registers in its polynomials included.
     pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
         let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));

@@ -91,7 +91,7 @@ fn lower(
     lowering.errors.clone().into_result(())?;
     let (regs, code) = lowering.code.finish();
     let (externals, zeros, body) = (lowering.externals, lowering.zeros, vec![Stmt::Straight(code)]);
-    let mut kernel = Kernel { regs, externals, zeros, body, ..Kernel::empty(name) };
+    let mut kernel = Kernel { regs: regs.into(), externals, zeros, body, ..Kernel::empty(name) };
     for (idx, port) in inputs.iter().enumerate() {
         let port = make_port(port, Place::Input(idx), &mut kernel.buffers);
         kernel.inputs.push(port);

@@ -10,6 +10,7 @@
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 
+use crate::registers::Registers;
 use crate::zeros::Zeros;
 use chainrule_base::{Arena, Name, Poly, Span, define_id};
 use chainrule_ops::{Op, ROWS};
@@ -36,8 +37,8 @@ pub enum Class {
 pub struct Kernel {
     /// Name, a C identifier.
     pub name: Name,
-    /// Class of each register.
-    pub regs: Arena<Reg, Class>,
+    /// Registers and their classes.
+    pub regs: Registers,
     /// Sizes, known from the arguments; their registers are defined before the body.
     pub sizes: Vec<SizeParam>,
     /// Arguments.
@@ -68,7 +69,7 @@ impl Kernel {
     pub fn empty(name: Name) -> Self {
         Self {
             name,
-            regs: Arena::new(),
+            regs: Registers::new(),
             sizes: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),

@@ -11,7 +11,7 @@ mod header;
 
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Signs, Stmt};
 use crate::rebuild::Open;
-use chainrule_base::Id;
+use chainrule_base::{Arena, Id};
 use chainrule_ops::{Op, Type};
 use cursor::Cursor;
 use std::fmt;
@@ -279,7 +279,8 @@ impl Parser {
     }
 
     fn finish(mut self, body: Vec<Stmt>) -> Kernel {
-        self.kernel.regs = self.classes.into_iter().map(|class| class.unwrap_or(Class::Real)).collect();
+        self.kernel.regs =
+            self.classes.into_iter().map(|class| class.unwrap_or(Class::Real)).collect::<Arena<Reg, Class>>().into();
         self.kernel.failures = (0..self.n_failures).map(|k| (format!("failure {k}"), None)).collect();
         self.kernel.body = body;
         self.kernel

@@ -513,7 +513,7 @@ mod tests {
         let size =
             |name, reg, dim| SizeParam { name: Name::new(name), reg, source: SizeSource::Extent { input: 0, dim } };
         let sizes = vec![size("m", all[0], 0), size("n", all[1], 1)];
-        let kernel = Kernel { regs, sizes, ..Kernel::empty(Name::new("k")) };
+        let kernel = Kernel { regs: regs.into(), sizes, ..Kernel::empty(Name::new("k")) };
         (kernel, all)
     }
 

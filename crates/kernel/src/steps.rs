@@ -4,7 +4,8 @@
 //! that composite operators of one block share are computed once.
 
 use crate::kernel::{Class, Instr, Kernel, Reg, Stmt};
-use chainrule_base::{Arena, Id};
+use crate::registers::Registers;
+use chainrule_base::Id;
 use chainrule_ops::{Formula, Op};
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ pub(crate) fn expand(kernel: &mut Kernel) {
     }
 }
 
-fn block(code: &mut Vec<Instr>, regs: &mut Arena<Reg, Class>) {
+fn block(code: &mut Vec<Instr>, regs: &mut Registers) {
     if !code.iter().any(|instr| matches!(instr, Instr::Op { op, .. } if op.has_steps())) {
         return;
     }
@@ -45,7 +46,7 @@ fn block(code: &mut Vec<Instr>, regs: &mut Arena<Reg, Class>) {
 
 struct Writer<'a> {
     code: &'a mut Vec<Instr>,
-    regs: &'a mut Arena<Reg, Class>,
+    regs: &'a mut Registers,
     /// Constants of steps in this block, by their bits.
     constants: FxHashMap<u64, Reg>,
     /// Steps in this block.

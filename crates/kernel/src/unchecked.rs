@@ -77,7 +77,7 @@ mod tests {
         ];
         Kernel {
             name: Name::new("gather"),
-            regs,
+            regs: regs.into(),
             sizes: vec![],
             inputs: vec![port("x", vec![Poly::constant(5)], from), port("at", vec![], index)],
             outputs: vec![port("y", vec![], to)],

@@ -76,7 +76,7 @@ fn sound() -> Kernel {
     ];
     Kernel {
         name: "sound".into(),
-        regs: classes.into_iter().collect(),
+        regs: classes.into_iter().collect::<Arena<_, _>>().into(),
         sizes: vec![
             SizeParam { name: "n".into(), reg: r(N), source: SizeSource::Extent { input: 0, dim: 0 } },
             SizeParam { name: "k".into(), reg: r(6), source: SizeSource::Value { input: 1 } },

@@ -734,7 +734,7 @@ impl Program {
                 let args = [number(0), number(1), number(2)];
                 self.layout.failure(*failure, &Reason::NoResult(*op, &args[..op.arity()]))
             }
-            Some(Site::Overflow) => RunError::overflow(),
+            Some(Site::Overflow(of)) => self.layout.overflow(*of),
             Some(Site::Panic) => match calls.panic.take() {
                 Some(panic) => std::panic::resume_unwind(panic),
                 None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),

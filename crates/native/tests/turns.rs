@@ -10,7 +10,8 @@ use chainrule_backend_tests::native::compare;
 use chainrule_backend_tests::{around, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_kernel::{
-    Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, check_layout, hoist, vectorise, verify,
+    Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Registers, Stmt, check_layout, hoist, vectorise,
+    verify,
 };
 use chainrule_ops::Op;
 use proptest::prelude::*;
@@ -23,7 +24,7 @@ const PLACES: usize = 3;
 const LEN: i64 = 3;
 
 struct Generator {
-    regs: Arena<Reg, Class>,
+    regs: Registers,
     buffers: Arena<BufferId, Buffer>,
     /// Live buffer of each region.
     living: [Option<BufferId>; PLACES],
@@ -71,7 +72,7 @@ impl Generator {
 /// Returns a random kernel of one block: straight-line code, or the body of a loop over its arguments, which is
 /// sometimes vectorised.
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
-    let (regs, buffers) = (Arena::new(), Arena::new());
+    let (regs, buffers) = (Registers::new(), Arena::new());
     let mut g = Generator { regs, buffers, living: [None; PLACES], pool: Vec::new(), code: Vec::new() };
     let mut buffer = |place| g.buffers.push(Buffer { class: Class::Real, len: Poly::constant(N), place });
     let (x, y) = (buffer(Place::Input(0)), buffer(Place::Output(0)));

@@ -19,7 +19,7 @@ fn kernel(arity: usize) -> Kernel {
     let port = |name, buffer| Port { name: Name::new(name), shape: vec![], buffer };
     Kernel {
         name: Name::new("k"),
-        regs,
+        regs: regs.into(),
         sizes: vec![],
         inputs: vec![port("x", a)],
         outputs: vec![port("y", b)],

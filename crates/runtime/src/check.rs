@@ -6,7 +6,8 @@
 use crate::error::Reason;
 use crate::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
 use chainrule_base::{Diagnostic, count};
-use chainrule_kernel::{Class, NEGATIVE_SIZE, SizeSource};
+use chainrule_kernel::registers::OVERFLOW;
+use chainrule_kernel::{Class, NEGATIVE_SIZE, Reg, SizeSource};
 use std::sync::Arc;
 
 impl Layout {
@@ -133,6 +134,15 @@ impl Layout {
             },
             None => RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.kernel.name)),
         }
+    }
+
+    /// Returns the error for an integer that does not fit into 64 bits: the value of `of`, or the trip count of the loop
+    /// that it counts.
+    #[must_use]
+    pub fn overflow(&self, of: Option<Reg>) -> RunError {
+        let found = of.and_then(|r| self.kernel.regs.overflow(r)).cloned();
+        let (message, span) = found.unwrap_or_else(|| (OVERFLOW.to_owned(), None));
+        RunError::Failure { message, reason: None, span, point: None }
     }
 
     /// Returns the error for failure `idx` of the kernel, with the numbers that caused it.

@@ -74,13 +74,6 @@ impl RunError {
         Self::Argument { message: message.into(), reason: None, span: None }
     }
 
-    /// Returns the error for an integer that is too large.
-    #[must_use]
-    pub fn overflow() -> Self {
-        let message = "an integer does not fit into 64 bits".to_owned();
-        Self::Failure { message, reason: None, span: None, point: None }
-    }
-
     /// Returns the error with the point of a batch at which it occurred.
     #[must_use]
     pub fn at_point(self, index: usize) -> Self {

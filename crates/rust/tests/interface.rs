@@ -13,7 +13,7 @@ use chainrule_backend_tests::rust::{self, has_clippy};
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::{Semantics, generate};
-use chainrule_kernel::{External, Instr, Kernel, Stmt};
+use chainrule_kernel::{External, Instr, Kernel, Registers, Stmt};
 use chainrule_ops::Op;
 use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
@@ -257,7 +257,7 @@ fn main() {
 fn malformed_kernels_are_bugs_not_panics() {
     let [good, _] = rotation();
     let broken: [fn(&mut Kernel); 4] = [
-        |k| k.regs = Arena::new(),
+        |k| k.regs = Registers::new(),
         |k| k.buffers = Arena::new(),
         |k| k.outputs.clear(),
         |k| k.workspace_reals = Poly::var(chainrule_base::Id::new(77)),

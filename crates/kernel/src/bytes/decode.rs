@@ -10,6 +10,7 @@ use crate::kernel::{
     SizeParam, SizeSource, Stmt,
 };
 use crate::rebuild::Open;
+use crate::registers::Registers;
 use crate::zeros::Zeros;
 use chainrule_base::{Arena, Diagnostic, FileId, Id, Name, Poly, Span, count};
 use chainrule_ops::{Op, ROWS};
@@ -23,7 +24,7 @@ pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kern
     let budget = 4096 + 16 * reader.left();
     let mut d = Decoder { from: reader, last: u32::MAX, n_regs: 0, ops: Vec::new(), n_ops_met: 0 };
     let name = d.from.name()?;
-    let regs = d.classes()?;
+    let mut regs = Registers::from(d.classes()?);
     let sizes = d.sizes()?;
     let inputs = d.ports()?;
     let outputs = d.ports()?;
@@ -37,7 +38,7 @@ pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kern
     let externals = d.externals(functions)?;
     let failures = d.list(2, Decoder::said)?;
     d.operators()?;
-    let (zeros, body) = d.body()?;
+    let (zeros, body) = d.body(&mut regs)?;
     if d.n_ops_met != d.ops.len() {
         return Err(damage("an operator in it is named and not used"));
     }
@@ -184,6 +185,24 @@ impl Decoder<'_, '_> {
         Ok((message, Some(Span::new(FileId::new(file), start, end))))
     }
 
+    /// Reads the messages about integers that do not fit.
+    fn overflows(&mut self, regs: &mut Registers) -> Result<()> {
+        let messages = self.list(2, Self::said)?;
+        let (mut overflows, mut next) = (BTreeMap::new(), 0);
+        for (r, message) in self.list(2, |d| Ok((d.from.natural32()?, d.from.index()?)))? {
+            if r < next || message >= messages.len() {
+                return Err(damage("it tells about integers that are not there"));
+            }
+            overflows.insert(self.checked(r)?, message);
+            next = r + 1;
+        }
+        if messages.is_empty() {
+            return Err(damage("it tells nothing about integers"));
+        }
+        regs.set_messages(messages, overflows);
+        Ok(())
+    }
+
     fn operators(&mut self) -> Result<()> {
         let mut met = vec![false; ROWS.len()];
         self.ops = self.list(1, |d| {
@@ -204,7 +223,7 @@ impl Decoder<'_, '_> {
     }
 
     /// Reads the elements that are zero at the start, and the statements.
-    fn body(&mut self) -> Result<(Vec<Zeros>, Vec<Stmt>)> {
+    fn body(&mut self, regs: &mut Registers) -> Result<(Vec<Zeros>, Vec<Stmt>)> {
         let mut zeros = Vec::new();
         // Open statements and the blocks around them, outermost first.
         let mut open: Vec<(Open, Vec<Stmt>)> = Vec::new();
@@ -221,6 +240,12 @@ impl Decoder<'_, '_> {
                         }
                         Closed::Block(next) => next,
                     }
+                }
+                code::OVERFLOWS
+                    if open.is_empty() && block.is_empty() && zeros.is_empty() && regs.messages().is_empty() =>
+                {
+                    self.overflows(regs)?;
+                    continue;
                 }
                 code::ZEROS if open.is_empty() && block.is_empty() => {
                     let (buffer, first) = (self.buffer()?, self.from.integer()?);

@@ -13,7 +13,7 @@ pub fn kernel(kernel: &Kernel, out: &mut Writer, say: &mut Say<'_>) -> Result<()
     let mut encoder = Encoder { out: Writer::new(), last: u32::MAX, ops: Vec::new(), op_idx: vec![None; ROWS.len()] };
     encoder.header(kernel, say);
     let header = std::mem::take(&mut encoder.out);
-    encoder.body(kernel)?;
+    encoder.body(kernel, say)?;
     out.raw(&header.into_bytes());
     out.count(encoder.ops.len());
     encoder.ops.iter().for_each(|op| out.text(op.name()));
@@ -106,6 +106,24 @@ impl Encoder {
         }
     }
 
+    /// Writes the messages about integers that do not fit, and the registers that have one.
+    fn overflows(&mut self, kernel: &Kernel, say: &mut Say<'_>) {
+        let (messages, overflows) = (kernel.regs.messages(), kernel.regs.overflows());
+        if messages.is_empty() {
+            return;
+        }
+        self.out.byte(code::OVERFLOWS);
+        self.out.count(messages.len());
+        for (message, span) in messages {
+            self.said(say(message, *span));
+        }
+        self.out.count(overflows.len());
+        for (r, message) in overflows {
+            self.out.count(r.index());
+            self.out.count(*message);
+        }
+    }
+
     fn ports(&mut self, ports: &[Port]) {
         self.out.count(ports.len());
         for port in ports {
@@ -129,7 +147,8 @@ impl Encoder {
         }
     }
 
-    fn body(&mut self, kernel: &Kernel) -> Result<(), Diagnostic> {
+    fn body(&mut self, kernel: &Kernel, say: &mut Say<'_>) -> Result<(), Diagnostic> {
+        self.overflows(kernel, say);
         for zeros in &kernel.zeros {
             self.out.byte(code::ZEROS);
             self.out.count(zeros.buffer.index());

@@ -52,6 +52,7 @@ impl Lowering<'_> {
     /// Returns the value of `var`.
     pub(super) fn value(&mut self, var: VarId) -> Value {
         if let Some(value) = &self.values[var] {
+            self.b.origin = self.function.vars[var].span.or(self.b.origin);
             return value.clone();
         }
         self.b.bug("a variable is used before it is bound");
@@ -63,6 +64,7 @@ impl Lowering<'_> {
         match self.values[var].as_deref() {
             Some([leaf]) => {
                 let leaf = leaf.clone();
+                self.b.origin = self.function.vars[var].span.or(self.b.origin);
                 self.b.scalar(&leaf)
             }
             _ => {
@@ -93,6 +95,7 @@ impl Lowering<'_> {
             return vec![Leaf::Int(self.size(size))];
         }
         let span = self.span(stmt.var, stmt.span);
+        self.b.origin = span;
         match &stmt.expr {
             Expr::Real(value) => {
                 let dst = self.b.reg(Class::Real);

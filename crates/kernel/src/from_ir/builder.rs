@@ -8,6 +8,7 @@
 use super::layout::{Leaf, View, product};
 use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, NEGATIVE_SIZE, Place, Reg, Stmt};
 use crate::memory::Planner;
+use crate::registers::Registers;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
 use chainrule_ir::bound::{bound, range_of, range_of_index};
 use chainrule_ops::Op;
@@ -42,11 +43,13 @@ struct Code {
 /// The kernel under construction.
 #[derive(Default)]
 pub(super) struct Builder {
-    pub regs: Arena<Reg, Class>,
+    pub regs: Registers,
     pub buffers: Arena<BufferId, Buffer>,
     pub requires: Vec<Condition>,
     pub failures: Vec<(String, Option<Span>)>,
     pub errors: Diagnostics,
+    /// Source span of the integers that are computed next.
+    pub origin: Option<Span>,
     pub memory: Planner,
     /// Buffers that are zero throughout their life, so that adding them is a no-op.
     pub zeros: BTreeSet<BufferId>,
@@ -85,9 +88,18 @@ impl Builder {
         self.ranges[reg].non_negative = true;
     }
 
+    fn computed_here(&mut self, r: Reg) {
+        if let Some(span) = self.origin {
+            self.regs.computed_at(r, span);
+        }
+    }
+
     /// Returns the index register of a loop of `count` iterations.
     pub fn index(&mut self, count: &Poly<Reg>) -> Reg {
         let index = self.ranged(range_of_index(count, |reg| self.range(reg)));
+        if count.as_constant().is_none() {
+            self.computed_here(index);
+        }
         self.indices.insert(index, count.clone());
         index
     }
@@ -182,6 +194,9 @@ impl Builder {
             return reg;
         }
         let dst = self.reg(Class::Int);
+        if value.as_constant().is_none() {
+            self.computed_here(dst);
+        }
         self.instr(Instr::Int { dst, value: value.clone() });
         dst
     }

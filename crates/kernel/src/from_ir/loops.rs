@@ -48,7 +48,8 @@ fn scalar_leaf(ty: &LeafType, reg: Reg) -> Leaf {
 }
 
 impl Lowering<'_> {
-    fn bind_index(&mut self, index: VarId, count: &Poly<Reg>) -> Reg {
+    fn bind_index(&mut self, index: VarId, count: &Poly<Reg>, span: Option<Span>) -> Reg {
+        self.b.origin = span;
         let reg = self.b.index(count);
         self.values[index] = Some(vec![Leaf::Int(Poly::var(reg))]);
         reg
@@ -65,6 +66,7 @@ impl Lowering<'_> {
                 None => self.known.remove(&condition),
             };
         } else {
+            self.b.origin = span;
             let reg = self.b.index(&count);
             self.b.open_loop(reg);
             self.element(index, &Poly::var(reg), body, &targets);
@@ -113,7 +115,7 @@ impl Lowering<'_> {
         let count = self.size(count);
         let targets = self.targets(var, span);
         let sums = self.open_sums(&targets);
-        let index = self.bind_index(index, &count);
+        let index = self.bind_index(index, &count, span);
         self.b.open_loop(index);
         let term = self.open_block(body, sums.iter().map(Sum::offer).collect());
         let carried = self.add_terms(&sums, &term);
@@ -202,7 +204,7 @@ impl Lowering<'_> {
         let updates = in_place::updates(self.function, &self.live, state, body, &wanted);
         let (mut loop_state, mut value) = self.open_state(&targets, state, init, updates, span);
         let sums = self.open_sums(&terms);
-        let index = self.bind_index(index, &count);
+        let index = self.bind_index(index, &count, span);
         self.b.open_loop(index);
         let rows: Vec<Target> = elements.iter().map(|target| target.row(&Poly::var(index))).collect();
         let more = rows.iter().map(Target::offer).chain(sums.iter().map(Sum::offer)).collect();
@@ -237,7 +239,7 @@ impl Lowering<'_> {
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
-        let index = self.bind_index(index, &count);
+        let index = self.bind_index(index, &count, span);
         self.b.open_loop(index);
         self.step(&mut loop_state, body, Offers::new(), |_, _| {});
         let body = self.b.close_code();
@@ -256,7 +258,10 @@ impl Lowering<'_> {
         body: &Block,
         span: Option<Span>,
     ) -> Value {
-        let limit = self.size(limit);
+        let mut limit = self.size(limit);
+        if limit.as_constant().is_none() {
+            limit = Poly::var(self.b.int(&limit));
+        }
         self.take_over(var, layout::count(self.function.ty(state)), init);
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);

@@ -19,7 +19,8 @@ use super::Plan;
 use super::rewrite::{Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::rebuild::is_nothing;
-use chainrule_base::{Arena, Poly};
+use crate::registers::Registers;
+use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
 /// Returns the index of a lane's partial result of sum `k`, in block `t` of `blocks` jammed blocks.
@@ -97,7 +98,7 @@ impl Cutter<'_> {
 /// Copies statements of an iteration for several blocks or iterations. Recurses on the bounded nesting of loops that
 /// are cut.
 pub(super) struct Jam<'a> {
-    regs: &'a mut Arena<Reg, Class>,
+    regs: &'a mut Registers,
     /// New registers of each block, for old ones that differ between iterations.
     varying: Vec<BTreeMap<Reg, Reg>>,
     /// New registers for the others.
@@ -114,7 +115,7 @@ impl<'a> Jam<'a> {
     /// Returns a copier for blocks with the indices `by` and the registers `varying`, in lane `lane`. `spread` maps
     /// buffers to copies with an element for each lane.
     pub fn new(
-        regs: &'a mut Arena<Reg, Class>,
+        regs: &'a mut Registers,
         varying: Vec<BTreeMap<Reg, Reg>>,
         (index, by): (Reg, Vec<Poly<Reg>>),
         lane: Poly<Reg>,
@@ -158,14 +159,14 @@ impl<'a> Jam<'a> {
 
     /// Defines `r` once.
     fn define_once(&mut self, r: Reg) -> Reg {
-        let new = self.regs.push(self.regs[r]);
+        let new = self.regs.copy(r);
         self.uniform.insert(r, new);
         new
     }
 
     /// Defines `r` for block `t`.
     fn define(&mut self, r: Reg, t: usize) -> Reg {
-        let new = self.regs.push(self.regs[r]);
+        let new = self.regs.copy(r);
         self.varying[t].insert(r, new);
         new
     }

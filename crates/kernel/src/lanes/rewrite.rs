@@ -9,7 +9,8 @@ use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
 use crate::rebuild::{each_statement, is_nothing};
-use chainrule_base::{Arena, Poly};
+use crate::registers::Registers;
+use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -448,7 +449,7 @@ pub(crate) fn reads(body: &[Stmt], r: Reg) -> bool {
 
 /// Copies statements with another index. Recurses on the bounded nesting of loops that are cut.
 pub(crate) struct Copier<'a> {
-    pub regs: &'a mut Arena<Reg, Class>,
+    pub regs: &'a mut Registers,
     /// New registers for old ones.
     pub map: BTreeMap<Reg, Reg>,
     pub index: Reg,
@@ -525,7 +526,7 @@ impl Copies for Copier<'_> {
         if !self.fresh {
             return r;
         }
-        let new = self.regs.push(self.regs[r]);
+        let new = self.regs.copy(r);
         self.map.insert(r, new);
         new
     }

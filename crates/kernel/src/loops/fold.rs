@@ -399,7 +399,11 @@ impl Pass for Fold<'_> {
     }
 
     fn open_while(&mut self, limit: &mut Poly<Reg>, carried: &mut [Carried]) {
-        *limit = self.poly(limit);
+        // A message may name the source of a limit in a register.
+        *limit = match (self.poly(limit), limit.as_var()) {
+            (value, Some(r)) if value.as_constant().is_none() => Poly::var(self.of(r)),
+            (value, _) => value,
+        };
         self.carried(carried, |c| &mut c.init);
         self.seen.open();
         self.ranges.event(&Event::While { carried, limit });

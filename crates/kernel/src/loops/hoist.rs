@@ -4,7 +4,8 @@
 
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeSource, Stmt};
 use crate::rebuild::{Pass, Rounds, is_nothing, rebuild};
-use chainrule_base::{Arena, Id, Poly};
+use crate::registers::Registers;
+use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 
 /// Minimum and maximum.
@@ -39,7 +40,7 @@ struct Known {
 }
 
 struct Hoist<'k> {
-    regs: &'k mut Arena<Reg, Class>,
+    regs: &'k mut Registers,
     /// Number of open loops and branches.
     depth: u32,
     known: Vec<Known>,

@@ -17,7 +17,8 @@ use crate::events::{Event, events};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
 use crate::rebuild::{Aliases, Pass, Rounds, each_statement, rebuild};
-use chainrule_base::{Arena, Poly};
+use crate::registers::Registers;
+use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of elements that a loop has in registers. A processor has 16 vector registers at least.
@@ -169,7 +170,7 @@ fn promote_in(kernel: &mut Kernel, stmt: Stmt, elements: Elements, done: &mut Ve
 
 /// A promotion in progress.
 struct Promote<'k> {
-    regs: &'k mut Arena<Reg, Class>,
+    regs: &'k mut Registers,
     /// Register of each element.
     current: BTreeMap<Element, Reg>,
     /// Replacements of loaded registers.

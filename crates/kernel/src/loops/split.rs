@@ -344,6 +344,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
     };
     let zero = int(kernel, &mut before, Poly::zero());
     let count = int(kernel, &mut before, the.count.clone());
+    kernel.regs.computes(count, the.index);
     // Start of a piece that should begin at `p`, and end of one.
     let limit = |kernel: &mut Kernel, before: &mut Vec<Instr>, op: Op, other: Reg, p: &Poly<Reg>| {
         let p = int(kernel, before, p.clone());

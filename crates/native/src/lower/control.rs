@@ -15,6 +15,7 @@ impl<'k> Writer<'k> {
     /// Emits a control event; returns whether the following code is only reached from the preceding code.
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<bool> {
         let mut goes_on = false;
+        self.computing = event.integer();
         match event {
             Event::Instr(_) => goes_on = true,
             Event::Copy { to, from, len } => {

@@ -10,7 +10,7 @@ use super::{Here, Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shift};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
-use chainrule_kernel::{BufferId, Instr, Reg};
+use chainrule_kernel::{BufferId, Event, Instr, Reg};
 use chainrule_ops::Op;
 
 /// Returns whether the integer form of `op` needs no call.
@@ -122,7 +122,7 @@ impl Writer<'_> {
 
     fn overflow_if(&mut self, checked: bool) {
         if checked {
-            let label = self.site(Site::Overflow, &[]);
+            let label = self.site(Site::Overflow(self.computing), &[]);
             self.asm.jcc(Condition::Overflow, label);
         }
     }
@@ -564,6 +564,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn integer_instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
+        self.computing = Event::Instr(instr).integer();
         match instr {
             Instr::Int { dst, value } => self.instr_int(*dst, value),
             Instr::IntOp { dst, op, args, failure } => self.int_op(at, *dst, *op, args, *failure),

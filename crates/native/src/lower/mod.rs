@@ -116,8 +116,8 @@ pub(crate) enum Site {
     Limit { failure: usize },
     /// An integer operator without a result; the numbers are its arguments.
     NoResult { failure: usize, op: Op },
-    /// An integer overflow.
-    Overflow,
+    /// An integer that does not fit, computed in this register.
+    Overflow(Option<Reg>),
     /// An element outside its buffer: a bug of the kernel, or an index out of range if checks are omitted.
     Outside,
     /// A panic of a user function.
@@ -243,6 +243,7 @@ fn write<'k>(
         compared: None,
         sites: Vec::new(),
         stubs: Vec::new(),
+        computing: None,
         shared_sites: HashMap::new(),
         truth_next: Vec::new(),
         truth_temporaries: Vec::new(),
@@ -382,6 +383,8 @@ struct Writer<'k> {
     compared: Option<Compared>,
     sites: Vec<Site>,
     stubs: Vec<Stub>,
+    /// Integer that is computed.
+    computing: Option<Reg>,
     /// Stubs of failures without numbers, shared.
     shared_sites: HashMap<Site, Label>,
     /// Truth values in vectors that the current instruction reads, with their next uses.
