@@ -177,6 +177,8 @@ class Function(Evaluator):
     sizes = None
     #: Whether every operation is as IEEE 754 has it.
     strict = False
+    #: Whether loops whose steps write separate parts of an array build them side by side.
+    _has_rows = True
 
     def __init__(self, python, static=(), strict=False, sizes=None):
         self.strict, self.sizes = strict, sizes
@@ -241,7 +243,7 @@ class Function(Evaluator):
 
     def _capture(self, specs, leaves, values):
         self._n_captures += 1
-        function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)))
+        function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows)
         if self.strict:
             function = function.strict()
         if self.sizes is None:
@@ -284,6 +286,14 @@ class Function(Evaluator):
     def _repr_latex_(self):
         from .display import formula
         return formula(self)
+
+    def _in_steps(self):
+        """The function with loops that carry the arrays that they write: dependences are traced more exactly through them."""
+        if type(self) is not Function or not hasattr(self, "__wrapped_python__"):
+            return self
+        made = Function(self.__wrapped_python__, self.static, self.strict, self.sizes)
+        made._has_rows = False
+        return made
 
     def _python(self):
         python = getattr(self, "__wrapped_python__", None)

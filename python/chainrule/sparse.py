@@ -43,16 +43,22 @@ class SparseDerivative(Derivative):
         super().__init__(function, what, argnums)
         self.argnums = tuple(sorted(self.argnums))
         self.form = form
+        self.traced = self.function._in_steps()
         self._patterns = OrderedDict()
         self._guard = threading.Lock()
 
     def __reduce__(self):
         return (type(self), (self.function, self.what, self.argnums, self.form))
 
+    @property
+    def compilations(self):
+        """How many times the function was captured for this derivative."""
+        return self.traced.compilations
+
     def _at(self, args, kwargs):
         """The derivative with its pattern, and the arrays that it takes."""
         values = self._values(args, kwargs)
-        entry, leaves, _ = self.function._entry(values)
+        entry, leaves, _ = self.traced._entry(values)
         key = (self.what, self.argnums)
         sparse = entry.derived.get(key)
         if sparse is None:
@@ -104,7 +110,7 @@ class SparseDerivative(Derivative):
 
     def notes(self, *args, **kwargs):
         """Arguments that are used as a whole, so that their columns are dense, and why."""
-        entry = self.function._entry(self._values(args, kwargs))[0]
+        entry = self.traced._entry(self._values(args, kwargs))[0]
         self._at(args, kwargs)
         return entry.derived[self.what, self.argnums].notes
 
@@ -112,7 +118,7 @@ class SparseDerivative(Derivative):
         """The program that computes the entries as text: `c`, or `ft` for F~."""
         if not args and not kwargs:
             raise Error("a derivative's text needs example arguments", remedy="f.source('c', x)")
-        entry = self.function._entry(self._values(args, kwargs))[0]
+        entry = self.traced._entry(self._values(args, kwargs))[0]
         self._at(args, kwargs)
         sparse = entry.derived[self.what, self.argnums]
         if language not in ("c", "ft"):

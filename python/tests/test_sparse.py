@@ -94,7 +94,7 @@ def test_the_pattern_follows_indices_and_extents():
         got.data[:] = 0.0
         got.eliminate_zeros()
     assert f(x, np.array([0, 1])).nnz == 2
-    assert f.function.compilations == 1
+    assert f.compilations == 1
     # Integers that are written to in place are seen.
     at = np.array([0, 1])
     f(x, at)

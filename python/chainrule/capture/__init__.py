@@ -7,6 +7,7 @@
 | `writer` | writing terms: arithmetic, broadcasting, conditions, loops; errors at a place |
 | `frame` | names, what is read of modules and closures |
 | `expressions`, `statements`, `branches`, `repetition` | Python's syntax |
+| `rows` | loops whose steps write separate parts of an array |
 | `memory` | writes to arrays, and the names that see them |
 | `shapes`, `syntax` | packing variables; what statements assign and how they end |
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
@@ -60,7 +61,7 @@ class ArrayWriter(Writer):
 class Capture(Expressions, Statements):
     """One capture of one function."""
 
-    def __init__(self, function, specs):
+    def __init__(self, function, specs, has_rows=True):
         self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function")
         self.capture = Constants(self.w)
         self.frame = None
@@ -69,6 +70,7 @@ class Capture(Expressions, Statements):
         self.depth = 0
         self.function = function
         self.specs = specs
+        self.has_rows = has_rows
 
     def run(self):
         """The function of the library, the names of its arguments, how its result is made of leaves."""
@@ -152,9 +154,9 @@ class Capture(Expressions, Statements):
             leaves.append(self.w.num(value).term)
 
 
-def capture(function, specs):
-    """Captures a Python function for parameters of these specifications."""
-    return Capture(function, specs).run()
+def capture(function, specs, has_rows=True):
+    """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`."""
+    return Capture(function, specs, has_rows).run()
 
 
 __all__ = ["capture"]

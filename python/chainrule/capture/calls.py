@@ -106,10 +106,12 @@ def _sum(w, iterable, start=Known(0)):
             total = binary(w, "+", total, item)
         return total
     # One element is written to see what it is; what is not used of it goes.
+    required = set(w.required)
     w.index()
     probe = w.num(inner.element(w.index()))
     for _ in range(2):
         w.program.close(w.program.integer(0))
+    w.required = required
     if probe.rank:
         made = w.build((inner.count,), lambda i: w.num(inner.element(i[0])))
         total = reductions.sum_(w, made, Known(0))

@@ -95,6 +95,9 @@ def put(w, array, index, value):
     if value.kind == "f" and array.kind != "f":
         w.fail(f"a float is written into {describe(array)}", "make the array of floats: `np.zeros(n)`, or round the value")
     value = w.cast(value, array.kind)
+    for axis, dim in zip([axis for axis in axes if not axis.is_new], array.dims):
+        if axis.at is not None:
+            axis.at = w.checked(axis.at, dim)
     if any(axis.gather is not None for axis in axes):
         return put_gathered(w, array, axes, value)
     # New axes are extents of 1 of the value.
@@ -161,7 +164,7 @@ def put_gathered(w, array, axes, value, combine=None):
     value = w.broadcast_to(fitted(w, value, shape), tuple(shape))
 
     def write(state, common):
-        at = [axis.at if axis.gather is None else w.spread(axis.gather, common) for axis in axes]
+        at = [axis.at if axis.gather is None else w.checked(w.spread(axis.gather, common), dim) for axis, dim in zip(axes, array.dims)]
 
         def level(part, k, taken):
             if k == len(axes):
@@ -192,6 +195,9 @@ def accumulate(w, array, index, value, row):
     axes = axes_of(w, array, index)
     if any(axis.mask is not None for axis in axes):
         w.fail("`.at` with a mask", "write `a[mask] += ...`")
+    for axis, dim in zip(axes, array.dims):
+        if axis.at is not None:
+            axis.at = w.checked(axis.at, dim)
     combine = lambda old, new: w.cast(row.compute(w, old, new), array.kind)
     return put_gathered(w, array, axes, w.cast(w.num(value), array.kind), combine)
 

@@ -10,6 +10,7 @@ from . import loops
 from .branches import LEFT, RESULT, RETURN, RETURNED
 from .memory import is_same_array
 from .operators import scalar
+from .rows import Rows
 from .shapes import count, pack, rebuild
 from .syntax import has_return, leaves_loop, rebound_names, stored_names, targets, written_names
 from .values import Dim, Gone, Known, Local, Num, Row, Storage, describe, is_number, storages
@@ -44,7 +45,7 @@ class Plan:
                 if slot not in self.moved and isinstance(value, Num) and value.rank and not value.is_view]
 
 
-class Repetition:
+class Repetition(Rows):
     """Runs `for` and `while`."""
 
     def do_For(self, node):
@@ -62,7 +63,8 @@ class Repetition:
             self.assign(node.target, inner.element(index))
             self.body_of(node)
 
-        self.loop(node, inner.count, step, leaves_loop(node.body))
+        if not self.row_by_row(node, inner):
+            self.loop(node, inner.count, step, leaves_loop(node.body))
         for name in targets([node.target]) - self.carried(node):
             self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
         return None
@@ -179,6 +181,7 @@ class Repetition:
             initial = [*([program.integer(0)] if plan.is_counted else []), *([program.boolean(False)] if plan.breaks else []), *initial]
         first = pack(program, initial)
         start_of_writes = len(self.writes)
+        required = set(self.w.required)
 
         def enter(hints):
             """Opens a block of the loop: the slots are those of its state."""
@@ -202,6 +205,7 @@ class Repetition:
         def drop():
             """Leaves a block whose body is to be run again."""
             program.close(program.integer(0))
+            self.w.required = set(required)  # What the block stated is gone with it.
             self.restart(plan)
 
         if not plan.has_condition:

@@ -135,6 +135,15 @@ class Writer(Extents):
         term = self.program.get(array.term, [index.term for index in indices])
         return Num(term, array.kind, array.dims[len(indices):], storage=array.storage, is_view=True)
 
+    def checked(self, index, dim):
+        """An index to write at: the program fails where it lies outside of an axis. Reads are checked by themselves."""
+        form = index.dim
+        if form is not None and self.is_at_most(Dim(0), form) and self.is_at_most(form + 1, dim):
+            return index
+        zeros = self.build((dim,), lambda _: self.constant(0))
+        zero = self.program.get(zeros.term, [index.term])
+        return Num(self.program.infix("+", index.term, zero), "i", dim=form)
+
     def broadcast(self, *arrays):
         """The common extents of arrays."""
         rank = max(array.rank for array in arrays)
