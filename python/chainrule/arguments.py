@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from .errors import TypeError_
+from .trees import name_of_part, parts_of, put_together
 
 #: The folder of the package.
 PACKAGE = os.path.dirname(__file__) + os.sep
@@ -90,6 +91,12 @@ def spec_of(value, name, leaves, depth=0):
             raise TypeError_(f"`{name}` is {value}, which does not fit into 64 bits", remedy="pass it as a float")
         leaves.append(np.array(value, dtype=np.int64))
         return ("num", "i", ())
+    found = parts_of(value)
+    if found is not None:
+        if depth > MAX_DEPTH:
+            raise TypeError_(f"`{name}` nests more than {MAX_DEPTH} tuples")
+        parts, form = found
+        return ("row", tuple([spec_of(part, name_of_part(name, form, k), leaves, depth + 1) for k, part in enumerate(parts)]), form)
     if kind is bool or value is None or kind is str or callable(value):
         return ("known", Static(value))
     if isinstance(value, (np.ndarray, np.generic)):
@@ -97,16 +104,12 @@ def spec_of(value, name, leaves, depth=0):
         array = np.asarray(value)
         leaves.append(ready(array, found, name))
         return ("num", found, tuple([n == 1 for n in array.shape]))
-    if isinstance(value, tuple):
-        if depth > MAX_DEPTH:
-            raise TypeError_(f"`{name}` nests more than {MAX_DEPTH} tuples")
-        return ("row", tuple(spec_of(part, f"{name}[{k}]", leaves, depth + 1) for k, part in enumerate(value)), False)
     if is_object(value):
         return ("known", Static(value))
     if isinstance(value, list) or hasattr(value, "__array__"):
         array = array_of(value, name)
         return spec_of(array if array.size or array.dtype.kind != "O" else array.astype(float), name, leaves, depth)
-    raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples of them")
+    raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples, lists, dicts and dataclasses of them")
 
 
 def array_of(value, name):
@@ -124,8 +127,9 @@ def is_object(value):
 
 def count_leaves(value):
     """How many numbers and arrays an argument has."""
-    if isinstance(value, tuple):
-        return sum(map(count_leaves, value))
+    found = parts_of(value)
+    if found is not None:
+        return sum(map(count_leaves, found[0]))
     return 0 if isinstance(value, (bool, str)) or value is None or callable(value) or is_object(value) else 1
 
 
@@ -135,8 +139,9 @@ def to_floats(value):
         return value
     if isinstance(value, int):
         return float(value)
-    if isinstance(value, tuple):
-        return tuple(map(to_floats, value))
+    found = parts_of(value)
+    if found is not None:
+        return put_together(found[1], map(to_floats, found[0]))
     if isinstance(value, list):
         value = array_of(value, "an argument")
     if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iu":

@@ -13,6 +13,7 @@ from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
 from .function import Evaluator, Function
+from .trees import name_of_part, parts_of, put_together
 
 
 class Batch:
@@ -151,11 +152,14 @@ def arguments(f, args, kwargs):
 
 def split(value, axis, name, lengths, full, marks, k):
     """The first point of an argument; its arrays, with one axis for the points in front, are added to `full`."""
-    if isinstance(value, tuple):
-        parts = axis if isinstance(axis, tuple) else [axis] * len(value)
-        if len(parts) != len(value):
-            raise TypeError_(f"`in_axes` has {len(parts)} axes for the {len(value)} parts of {name}")
-        return tuple([split(v, a, f"{name}[{i}]", lengths, full, marks, k) for i, (v, a) in enumerate(zip(value, parts))])
+    found = parts_of(value)
+    if found is not None:
+        own, form = found
+        axes = parts_of(axis) if isinstance(axis, (tuple, dict)) else ([axis] * len(own), None)
+        if len(axes[0]) != len(own) or isinstance(axis, dict) and axes[1] != form:
+            raise TypeError_(f"`in_axes` has {len(axes[0])} axes for the {len(own)} parts of {name}")
+        parts = [split(v, a, name_of_part(name, form, i), lengths, full, marks, k) for i, (v, a) in enumerate(zip(own, axes[0]))]
+        return put_together(form, parts)
     if axis is None:
         spec_of(value, name, full)
         marks += [(False, k)] * (len(full) - len(marks))

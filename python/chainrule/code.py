@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arguments import count_leaves
 from .errors import ShapeError, TypeError_
+from .trees import Filled, parts_of, put_together, template
 
 DTYPES = {"f": np.float64, "i": np.int64, "b": np.int64}
 
@@ -68,18 +70,19 @@ def assemble(structure, leaves):
         return None
     if structure is None:
         return next(leaves)
-    parts, is_list = structure
-    made = [assemble(part, leaves) for part in parts]
-    return made if is_list else tuple(made)
+    parts, form = structure
+    return template(form, [assemble(part, leaves) for part in parts])
 
 
-def fill(template, leaves):
+def fill(made, leaves):
     """A result whose template has numbers of leaves."""
-    if isinstance(template, int):
-        return leaves[template]
-    if isinstance(template, tuple):
-        return tuple([fill(part, leaves) for part in template])
-    return None if template is None else [fill(part, leaves) for part in template]
+    if isinstance(made, int):
+        return leaves[made]
+    if isinstance(made, tuple):
+        return tuple([fill(part, leaves) for part in made])
+    if isinstance(made, Filled):
+        return put_together(made.form, [fill(part, leaves) for part in made.parts])
+    return None if made is None else [fill(part, leaves) for part in made]
 
 
 def smooth(structure, floats):
@@ -91,7 +94,10 @@ def smooth(structure, floats):
 
 def structure_of(value):
     """How an argument is put together, as results are."""
-    return (tuple(structure_of(part) for part in value), False) if isinstance(value, tuple) else None
+    if count_leaves(value) == 0:
+        return False
+    found = parts_of(value)
+    return None if found is None else (tuple([structure_of(part) for part in found[0]]), found[1])
 
 
 def count_parts(structure):

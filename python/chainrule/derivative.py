@@ -8,6 +8,7 @@ from .arguments import count_leaves, spec_of, to_floats
 from .code import assemble, count_parts, structure_of
 from .errors import Error, ShapeError, TypeError_
 from .function import Call, Evaluator, Function
+from .trees import template
 
 #: Derivatives that take directions, one for each argument they are by; `vjp` takes weights of the result.
 WITH_DIRECTIONS = ("jvp", "hvp")
@@ -146,10 +147,11 @@ class Derivative(Evaluator):
 
 def nest(structure, columns, parts, single):
     """Blocks of second derivatives: for each leaf of `structure` a row of blocks, by all leaves of the columns."""
+    if structure is False:
+        return None
     if structure is None:
         return single([assemble(one, parts) for one in columns])
-    made = [nest(part, columns, parts, single) for part in structure[0]]
-    return made if structure[1] else tuple(made)
+    return template(structure[1], [nest(part, columns, parts, single) for part in structure[0]])
 
 
 def gradient(function, argnums=0, **options):

@@ -16,6 +16,7 @@ from .capture import capture
 from .capture.derivatives import RULE
 from .code import DTYPES, Code, assemble, fill, smooth
 from .errors import Error, ShapeError, TypeError_
+from .trees import parts_of
 
 
 class Entry:
@@ -365,8 +366,9 @@ def written_arrays(values, numbers):
 def flatten(values):
     """The arguments that are leaves, in the order of their leaves."""
     for value in values:
-        if isinstance(value, tuple):
-            yield from flatten(value)
+        found = parts_of(value)
+        if found is not None:
+            yield from flatten(found[0])
         elif count_leaves(value):
             yield value
 

@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 
-from . import _core
+from . import _core, trees
 from .arguments import Static
 from .code import Code
 from .errors import Error
@@ -109,8 +109,8 @@ def dumps(function):
         name = entry.name if isinstance(entry, SavedEntry) else entry.function.name
         strict = entry.strict if isinstance(entry, SavedEntry) else function.strict
         entries.append((specs_json(function, key), {
-            "program": name, "text": text, "strict": strict, "names": entry.names, "structure": entry.structure,
-            "smooth": entry.smooth, "constants": [array_text(a) for a in entry.constants.arrays], "codes": codes, "kept": entry.kept}))
+            "program": name, "text": text, "strict": strict, "names": entry.names, "structure": specs_json(function, entry.structure),
+            "smooth": specs_json(function, entry.smooth), "constants": [array_text(a) for a in entry.constants.arrays], "codes": codes, "kept": entry.kept}))
     if not entries:
         raise Error(f"`{function.__name__}` was not called yet", remedy="call it, or the derivative, once before it is saved")
     parameters = [(p.name, p.kind.name, None if p.default is p.empty else [plain(function, p.name, p.default)])
@@ -164,6 +164,8 @@ def plain(function, name, value):
 
 def specs_json(function, key):
     def one(spec):
+        if isinstance(spec, trees.Record):
+            return trees.to_json(spec)
         if not isinstance(spec, tuple):
             return spec
         if spec and spec[0] == "known":
@@ -173,6 +175,8 @@ def specs_json(function, key):
 
 
 def specs(key):
+    if isinstance(key, dict):
+        return trees.from_json(key)
     if not isinstance(key, list):
         return key
     if key and key[0] == "known":
@@ -181,6 +185,8 @@ def specs(key):
 
 
 def key_of(key):
+    if isinstance(key, dict):
+        return trees.from_json(key)
     return tuple([key_of(part) for part in key]) if isinstance(key, list) else key
 
 

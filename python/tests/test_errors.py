@@ -40,8 +40,8 @@ def unknown_name(x):
     return x + unheard_of  # noqa: F821
 
 
-def a_dict(x):
-    return {"a": x}
+def a_set(x):
+    return {x[0], x[1]}
 
 
 def printing(x):
@@ -214,7 +214,7 @@ def int_array(x):
 
 WRONG = [
     (unknown_name, 1, "name 'unheard_of' is not defined"),
-    (a_dict, 0, "the function returns a dict"),
+    (a_set, 1, "a set cannot be compiled"),
     (printing, 1, "`print` cannot be compiled"),
     (appending, 3, "`.append` cannot be compiled"),
     (trying, 1, "`try` cannot be compiled"),

@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 
 from ..errors import CaptureError
+from ..trees import Record
 from .derivatives import RULE, by_rule
 from .expressions import Expressions
 from .frame import Constants, Effects, Frame
@@ -121,7 +122,7 @@ class Capture(Expressions, Statements):
         """A parameter as a value; its leaves are added to `names`."""
         if spec[0] == "row":
             parts = [self.parameter(f"{name}_{k}", part, names) for k, part in enumerate(spec[1])]
-            return Row(parts, spec[2])
+            return Row(parts, Form(spec[2].cls, spec[2].names, is_argument=True) if isinstance(spec[2], Record) else spec[2])
         if spec[0] == "known":
             return Known(spec[1].value)
         value = self.w.argument(name, spec[1], spec[2])
@@ -137,10 +138,9 @@ class Capture(Expressions, Statements):
 
     def structure(self, value):
         """How a result is put together: `None` for a leaf, else its parts and whether it is a list."""
-        if isinstance(value, Row) and isinstance(value.is_list, Form):
-            self.w.fail(f"the function returns {describe(value)}", "return numbers, arrays or tuples of them")
         if isinstance(value, Row):
-            return tuple(self.structure(item) for item in value.items), value.is_list
+            form = Record(value.is_list.cls, value.is_list.names) if isinstance(value.is_list, Form) else value.is_list
+            return tuple(self.structure(item) for item in value.items), form
         if isinstance(value, Known) and not isinstance(value.value, (bool, int, float)) and not hasattr(value.value, "dtype"):
             self.w.fail(f"the function returns {describe(value)}", "return numbers, arrays or tuples of them")
         self.w.num(value)

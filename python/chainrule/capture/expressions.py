@@ -52,17 +52,18 @@ class Expressions:
         return Row(self.items(node.elts), is_list=True)
 
     def expr_Dict(self, node):
-        names = []
-        for key in node.keys:
+        items = {}
+        for key, value in zip(node.keys, self.values(node.values)):
             if key is None:
-                self.w.fail("`**` in a dict cannot be compiled", "write the items out")
+                if not isinstance(value, Row) or not isinstance(value.is_list, Form) or value.is_list.cls is not dict:
+                    self.w.fail(f"`**` is used with {describe(value)}", "it takes a dict")
+                items.update(zip(value.is_list.names, value.items))
+                continue
             known = self.value(key)
             if not isinstance(known, Known):
                 self.w.fail(f"{describe(known)} is a key of a dict", "use keys that are known, or an array")
-            names.append(known.value)
-        if len(set(names)) != len(names):
-            self.w.fail("a key stands in a dict twice")
-        return Row(self.values(node.values), Form(dict, names))
+            items[known.value] = value
+        return Row(items.values(), Form(dict, items))
 
     def items(self, nodes):
         found = []
@@ -257,9 +258,13 @@ class Expressions:
                 args += self.items([part])
         kwargs = {}
         for keyword in node.keywords:
-            if keyword.arg is None:
-                self.w.fail("`**` in a call cannot be compiled", "write the arguments out")
-            kwargs[keyword.arg] = self.value(keyword.value)
+            value = self.value(keyword.value)
+            if keyword.arg is not None:
+                kwargs[keyword.arg] = value
+            elif isinstance(value, Row) and isinstance(value.is_list, Form) and value.is_list.cls is dict:
+                kwargs.update(zip(value.is_list.names, value.items))
+            else:
+                self.w.fail(f"`**` is used with {describe(value)}", "it takes a dict")
         self.w.at(self.frame.source, node)
         return self.call(node, function, args, kwargs)
 
@@ -271,6 +276,8 @@ class Expressions:
             return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs)
         if isinstance(function, Local):
             return self.inline(function.node, function.frame, args, kwargs, function.name)
+        if isinstance(function, Row) and isinstance(function.is_list, Form) and is_python_function(getattr(function.is_list.cls, "__call__", None)):
+            return self.inline_object(function.is_list.cls.__call__, [function, *args], kwargs)
         if isinstance(function, Partial):
             return self.call(node, function.function, [*function.args, *args], function.kwargs | kwargs)
         if not isinstance(function, Known):
@@ -290,6 +297,9 @@ class Expressions:
             return records.replaced(self.w, args[0], kwargs)
         if target is dict and not args:
             return Row(kwargs.values(), Form(dict, kwargs))
+        if target is dict and len(args) == 1 and isinstance(args[0], Row) and isinstance(args[0].is_list, Form) and args[0].is_list.cls is dict:
+            items = dict(zip(args[0].is_list.names, args[0].items)) | kwargs
+            return Row(items.values(), Form(dict, items))
         found = calls.known_call(self.w, target, args, kwargs)
         if found is not None:
             return found

@@ -251,6 +251,8 @@ class Statements(Memory, Branches, Repetition):
         """`dict[key] = value`, `record.field = value`: for all names of the dict or object."""
         if not isinstance(key, Known):
             self.w.fail(f"{describe(key)} is a key of a dict", "use keys that are known, or an array")
+        if row.is_list.is_argument:
+            self.w.fail(f"`{name}` is changed, and is an argument", f"copy it first: `{name} = {'dict' if row.is_list.cls is dict else 'dataclasses.replace'}({name})`")
         new = records.with_item(self.w, row, key.value, value)
         in_loop = any(frame.n_loops for frame in [self.frame, *self.callers])
         for frame in self.live():
@@ -269,16 +271,18 @@ class Statements(Memory, Branches, Repetition):
         if isinstance(node.op, ast.MatMult):
             self.w.fail("`@=` cannot be compiled", "write `a = a @ b`")
         new = binary(self.w, ARITHMETIC[type(node.op)][0], old, change)
-        if isinstance(node.target, ast.Name) and isinstance(old, Num) and old.rank:
+        is_whole = isinstance(node.target, ast.Name) or isinstance(self.value(node.target.value), Row)
+        if is_whole and isinstance(old, Num) and old.rank:
             # NumPy writes to the array itself.
-            array = self.owner(node.target.id, node, old)
+            name = ast.unparse(node.target)
+            array = self.owner(name, node, old)
             new = self.w.num(new)
             if new.kind != array.kind and array.kind != "f":
                 self.w.fail(f"a float is added into {describe(array)}", "make the array of floats: `np.zeros(n)`")
             if new.rank != array.rank:
-                self.w.fail("the shape of an array would change", f"write `{node.target.id} = ...`")
+                self.w.fail("the shape of an array would change", f"write `{name} = ...`")
             new = self.w.cast(new, array.kind)
-            self.written(node.target.id, array, Num(new.term, new.kind, array.dims, storage=array.storage, is_view=array.is_view))
+            self.written(name, array, Num(new.term, new.kind, array.dims, storage=array.storage, is_view=array.is_view))
             return
         self.assign(node.target, new)
 

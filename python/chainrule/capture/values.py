@@ -125,13 +125,17 @@ class Known:
 
 
 class Form:
-    """The names of a record's items, and its class. Variables with one form stand for one dict or object."""
+    """The names of a record's items, and its class. Variables with one form stand for one dict or object.
 
-    __slots__ = ("cls", "names")
+    `is_argument` says that the object is the caller's.
+    """
 
-    def __init__(self, cls, names):
+    __slots__ = ("cls", "names", "is_argument")
+
+    def __init__(self, cls, names, is_argument=False):
         self.cls = cls
         self.names = tuple(names)
+        self.is_argument = is_argument
 
     def is_like(self, other):
         return isinstance(other, Form) and self.cls is other.cls and self.names == other.names
