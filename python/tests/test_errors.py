@@ -52,7 +52,8 @@ def printing(x):
 def appending(x):
     out = []
     for v in x:
-        out.append(v)
+        if v > 0:
+            out.append(v)
     return out
 
 
@@ -216,7 +217,7 @@ WRONG = [
     (unknown_name, 1, "name 'unheard_of' is not defined"),
     (a_set, 1, "a set cannot be compiled"),
     (printing, 1, "`print` cannot be compiled"),
-    (appending, 3, "`.append` cannot be compiled"),
+    (appending, 4, "`.append` cannot be compiled here"),
     (trying, 1, "`try` cannot be compiled"),
     (writes_part_of_argument, 2, "`y` shares memory with the argument `x`, as a part of it"),
     (stale_view, 4, "`b` is a view of `a`, which was written to since"),

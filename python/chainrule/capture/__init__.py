@@ -7,6 +7,7 @@
 | `writer` | writing terms: arithmetic, broadcasting, conditions, loops; errors at a place |
 | `frame` | names, what is read of modules and closures |
 | `expressions`, `statements`, `branches`, `repetition` | Python's syntax |
+| `lists` | lists that grow |
 | `rows` | loops whose steps write separate parts of an array |
 | `memory` | writes to arrays, and the names that see them |
 | `shapes`, `syntax` | packing variables; what statements assign and how they end |
@@ -69,6 +70,9 @@ class Capture(Expressions, Statements):
         self.callers = []  # frames of calls that are not done
         self.writes = []  # storages and what they became, in order
         self.depth = 0
+        self.outside = []  # frames with their variables where the loops that are being run started
+        self.trials = []  # lists whose elements are looked at, and what is found
+        self.given = []  # lists that are arguments
         self.function = function
         self.specs = specs
         self.has_rows = has_rows
@@ -122,6 +126,9 @@ class Capture(Expressions, Statements):
         """A parameter as a value; its leaves are added to `names`."""
         if spec[0] == "row":
             parts = [self.parameter(f"{name}_{k}", part, names) for k, part in enumerate(spec[1])]
+            if spec[2] is True:
+                self.given.append(Row(parts, True))
+                return self.given[-1]
             return Row(parts, Form(spec[2].cls, spec[2].names, is_argument=True) if isinstance(spec[2], Record) else spec[2])
         if spec[0] == "known":
             return Known(spec[1].value)

@@ -54,6 +54,7 @@ class Repetition(Rows):
         inner = loops.loop_of(self.w, self.value(node.iter))
         if isinstance(inner, list):
             return self.unrolled(node, inner)
+        node, inner, lists = self.with_arrays(node, inner)
         for name in stored_names(node.body):
             known = self.frame.lookup(name)
             if any(one.shares(other) for one in storages(known) for other in inner.storages):
@@ -61,12 +62,13 @@ class Repetition(Rows):
 
         def step(index):
             self.assign(node.target, inner.element(index))
-            self.body_of(node)
+            self.body_of(node.body)
 
         if not self.row_by_row(node, inner):
             self.loop(node, inner.count, step, leaves_loop(node.body))
         for name in targets([node.target]) - self.carried(node):
             self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
+        self.finish(lists)
         return None
 
     def unrolled(self, node, items):
@@ -83,12 +85,14 @@ class Repetition(Rows):
     def do_While(self, node):
         if node.orelse:
             self.w.fail("`else` of a loop cannot be compiled", "use a variable that says whether the loop was left")
-        self.loop(node, None, lambda index: self.body_of(node), leaves_loop(node.body), node.test)
+        self.loop(node, None, lambda index: self.body_of(node.body), leaves_loop(node.body), node.test)
 
-    def body_of(self, node):
+    def body_of(self, statements):
+        outside, self.outside = self.outside, [*self.outside, *self.snapshot()]
         self.frame.n_loops += 1
-        self.block(node.body)
+        self.block(statements)
         self.frame.n_loops -= 1
+        self.outside = outside
 
     def carried(self, node):
         """The variables that a loop assigns and that were there before."""

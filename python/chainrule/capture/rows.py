@@ -33,9 +33,7 @@ class Rows:
         self.assign(node.target, inner.element(first))
         position = self.w.integer(self.frame.env[variable], "an index")
         self.frame.env[part] = own_part(self.w, array, axis, position)
-        self.frame.n_loops += 1
-        self.block(body)
-        self.frame.n_loops -= 1
+        self.body_of(body)
         made = self.frame.env[part]
         roots = {root for _, env in before for value in env.values() for one in storages(value) for root in one.roots}
         is_alone = all(roots.isdisjoint(storage.roots) for storage, _ in self.writes[start:])

@@ -264,6 +264,10 @@ def of_one_kind(w, parts):
 
 
 def concatenate(w, arrays, axis=Known(0)):
+    if is_list(arrays):
+        if known(w, axis, "an axis") != 0:
+            w.fail("a list whose length is not known is concatenated along another axis than the first", "use `np.stack` and a transpose")
+        return reshape(w, arrays, Row([Known(-1), *[w.size(dim) for dim in arrays.dims[2:]]]))
     parts = of_one_kind(w, rows(w, arrays))
     if known(w, axis, "an axis") is None:
         parts, axis = [ravel(w, part) for part in parts], Known(0)
@@ -296,8 +300,7 @@ def joined(w, parts, axis):
 
 
 def stack(w, arrays, axis=Known(0)):
-    parts = of_one_kind(w, rows(w, arrays))
-    made = w.stack(parts)
+    made = arrays if is_list(arrays) else w.stack(of_one_kind(w, rows(w, arrays)))
     at = axis_of(w, made, axis)
     order = list(range(1, made.rank))
     order.insert(at, 0)
@@ -317,7 +320,14 @@ def hstack(w, tup):
     return joined(w, of_one_kind(w, parts), Known(0 if parts[0].rank == 1 else 1))
 
 
+def is_list(value):
+    """Whether a value is a list of arrays of one shape, whose length is not known."""
+    return isinstance(value, Num) and value.is_list and value.rank > 1
+
+
 def vstack(w, tup):
+    if is_list(tup):
+        return concatenate(w, tup) if tup.rank > 2 else Num(tup.term, tup.kind, tup.dims)
     return joined(w, of_one_kind(w, [at_least_rank(w, part, 2) for part in rows(w, tup)]), Known(0))
 
 

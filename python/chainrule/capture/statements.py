@@ -15,6 +15,7 @@ from . import calls, indexing, loops, records
 from .branches import BREAK, CONTINUE, LEFT, RESULT, RETURN, RETURNED, Branches
 from .expressions import phrase
 from .frame import Gone
+from .lists import Lists
 from .memory import Memory
 from .operators import ARITHMETIC, binary, truth
 from .repetition import Repetition
@@ -22,7 +23,7 @@ from .syntax import copied, is_endless, rebound_names, returns_from_loop
 from .values import Dim, Form, Known, Local, Num, Row, describe
 
 
-class Statements(Memory, Branches, Repetition):
+class Statements(Memory, Branches, Repetition, Lists):
     """Runs statements in `self.frame`."""
 
     def body(self, node):
@@ -86,7 +87,9 @@ class Statements(Memory, Branches, Repetition):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
             self.w.fail("`print` cannot be compiled", "return the number and print it outside")
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("append", "extend"):
-            self.w.fail(f"`.{value.func.attr}` cannot be compiled", "make an array of its length by `np.zeros(n)` and assign its elements")
+            if not isinstance(value.func.value, ast.Name):
+                self.w.fail(f"`.{value.func.attr}` cannot be compiled here", "give the list a name")
+            return self.append(value)
         if isinstance(value, ast.Call) and self.writing_call(value):
             return
         self.value(value)
