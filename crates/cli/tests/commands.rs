@@ -64,7 +64,10 @@ fn check_stops_after_many_errors() {
         let step = |k: usize| format!("let f{k} = fun (x : Double) -> f{} x * 2\n", k - 1);
         "let f0 = fun (x : Double) -> x\n".to_owned() + &(1..n).map(step).collect::<String>()
     };
-    let place = Place::with(&[("few.ft", Content::Text(&chain(20))), ("many.ft", Content::Text(&chain(600)))]);
+    let place = place();
+    for (name, n) in [("few.ft", 20), ("many.ft", 600)] {
+        std::fs::write(place.path().join(name), chain(n)).unwrap();
+    }
     assert_eq!(prints(&place, &["check", "few.ft"]).lines().count(), 20);
     let outcome = place.run(&["check", "many.ft"]);
     assert_eq!((outcome.code, outcome.stdout.lines().count()), (Some(1), 600));
