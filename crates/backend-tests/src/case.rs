@@ -4,7 +4,7 @@ use crate::data::{Array, Data};
 use chainrule_base::Poly;
 use chainrule_interpret::{Program, Workspace};
 use chainrule_kernel::{Class, Event, Kernel, Order, Place, Port, Reg, SizeSource, events};
-use chainrule_runtime::{RunError, Slice, SliceMut};
+use chainrule_runtime::{Backend, RunError, Slice, SliceMut};
 
 /// A kernel and arguments that fit it.
 #[derive(Clone, Debug)]

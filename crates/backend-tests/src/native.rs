@@ -8,7 +8,7 @@ use crate::data::{Array, Data};
 use chainrule_interpret as interpret;
 use chainrule_kernel::{Kernel, Port, contract};
 use chainrule_native::{Level, Options, Program, Workspace};
-use chainrule_runtime::{Elements, RunError, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Backend, Elements, RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::sync::Arc;

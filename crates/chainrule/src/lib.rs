@@ -32,6 +32,7 @@
 //! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
 //! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
+//! | `compile_options` | [`CompileOptions`]: backend, instruction set, threads, checks |
 //! | `engine` | execution: native code or the interpreter |
 //! | `batch` | batches of points |
 //! | `within` | [`Within`]: executable code within a bound of memory |
@@ -49,6 +50,7 @@ mod bound;
 mod build;
 pub mod check;
 mod coloured;
+mod compile_options;
 mod compiled;
 mod derive;
 pub mod eliminate;
@@ -92,13 +94,13 @@ pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
 pub use chainrule_search as search;
 pub use chainrule_search::{STRATEGIES, strategy};
 pub use coloured::{Coloured, PreparedColoured};
+pub use compile_options::{Backend, Checks, CompileOptions, Level};
 pub use compiled::{Compiled, Workspace};
 pub use derive::{Derivation, Derived};
 pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
     emit_rust, format_source,
 };
-pub use engine::{Backend, Checks, CompileOptions, Level};
 pub use error::{Error, Result};
 pub use function::{Function, Tensors};
 pub use interface::{Shape, Signature};

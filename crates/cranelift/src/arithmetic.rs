@@ -6,12 +6,13 @@
 
 use crate::code::bug;
 use crate::frame::Frame;
-use crate::lower::{Result, Site, Writer};
+use crate::lower::{Result, Writer};
 use crate::support;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Reg, Signs};
 use chainrule_mathfun::Form;
 use chainrule_ops::{Op, Type};
+use chainrule_runtime::Site;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Ieee64;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

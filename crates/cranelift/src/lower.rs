@@ -15,8 +15,7 @@ use crate::code::bug;
 use crate::frame::Frame;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, with_late_constants, with_stored_zeros};
-use chainrule_ops::Op;
-use chainrule_runtime::InRange;
+use chainrule_runtime::{InRange, Site};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
@@ -34,23 +33,6 @@ pub(crate) struct Lowered {
     pub frame: Frame,
     /// Failure of each site number, from 1.
     pub sites: Vec<Site>,
-}
-
-/// Failure of a site.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Site {
-    /// An index out of range; the numbers are the index and the length.
-    Index { failure: usize },
-    /// Too many iterations of a loop; the number is the limit.
-    Limit { failure: usize },
-    /// An integer operator without a result; the numbers are its arguments.
-    NoResult { failure: usize, op: Op },
-    /// An integer that does not fit, computed in this register.
-    Overflow(Option<Reg>),
-    /// An element outside its buffer: a bug of the kernel.
-    Outside,
-    /// A panic of a user function.
-    Panic,
 }
 
 /// An open loop.

@@ -2,14 +2,11 @@
 
 use crate::code::{Code, denied};
 use crate::frame::Frame;
-use crate::lower::{Lowered, Site};
+use crate::lower::Lowered;
 use crate::support::Calls;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Class, Kernel, Place, verify};
-use chainrule_runtime::{
-    Batch, InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar,
-};
-use std::ops::Range;
+use chainrule_runtime::{Backend, InRange, Layout, RunError, Site, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
 /// Options of compilation.
@@ -29,7 +26,7 @@ pub struct Options {
 /// use chainrule_cranelift::{Options, Program, Workspace};
 /// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
 /// use chainrule_ops::Op;
-/// use chainrule_runtime::{Slice, SliceMut};
+/// use chainrule_runtime::{Backend, Slice, SliceMut};
 ///
 /// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
 /// let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
@@ -124,62 +121,60 @@ impl Program {
         Ok(Self { layout, code, frame, sites })
     }
 
-    /// Returns the layout of arguments and workspace.
-    #[must_use]
-    pub fn layout(&self) -> &Arc<Layout> {
-        &self.layout
-    }
-
-    /// Returns the kernel's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.layout.kernel().name
-    }
-
-    /// Returns the numbers of inputs and outputs.
-    #[must_use]
-    pub fn n_ports(&self) -> (usize, usize) {
-        (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
-    }
-
     /// Returns the machine code.
     #[must_use]
     pub fn code(&self) -> &[u8] {
         self.code.bytes()
     }
 
-    /// See [`Layout::bind`].
-    ///
-    /// # Errors
-    /// Shapes that do not fit.
-    pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
+    #[cold]
+    fn failed(&self, failed: u64, frame: &[u64], calls: &mut Calls) -> RunError {
+        let site = usize::try_from(failed).ok().and_then(|f| self.sites.get(f.wrapping_sub(1)));
+        let numbers = [0, 1, 2].map(|i| frame[Frame::NUMBERS + i] as i64);
+        self.layout.failed_at(site, numbers, &mut calls.panic)
+    }
+}
+
+/// Single points allocate nothing, unless they fail. A batch runs point by point.
+impl Backend for Program {
+    type Workspace = Workspace;
+
+    const BLOCK: usize = 1;
+
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
-    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
-    ///
-    /// # Errors
-    /// As [`bind`](Self::bind).
-    pub fn bind_inputs(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| scalar(inputs, input))
+    /// All evaluations run on one thread.
+    fn workspace(&self, sizes: &Sizes, _threads: usize) -> Workspace {
+        Workspace::new(self, sizes)
     }
 
-    /// Runs one point. Allocates nothing, unless it fails.
-    ///
-    /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
-    /// at run time (the outputs are unspecified then).
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run(
+    fn batch_workspace(&self, sizes: &Sizes) -> Workspace {
+        Workspace::new(self, sizes)
+    }
+
+    fn is_own(&self, workspace: &Workspace) -> bool {
+        Arc::ptr_eq(&workspace.layout, &self.layout) && workspace.frame.len() == self.frame.len
+    }
+
+    fn is_large_enough(&self, workspace: &Workspace, sizes: &Sizes) -> bool {
+        let (reals, ints) = sizes.workspace_len();
+        workspace.reals.len() >= reals && workspace.ints.len() >= ints
+    }
+
+    fn machine_code(&self) -> Option<&[u8]> {
+        Some(self.code())
+    }
+
+    fn run(
         &self,
         sizes: &Sizes,
         inputs: &[Slice<'_>],
         outputs: &mut [SliceMut<'_>],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
+        self.check(sizes, workspace)?;
         self.layout.check_point(sizes, inputs, outputs)?;
         let Workspace { frame, reals, ints, calls, .. } = workspace;
         let buffers = self.layout.kernel().buffers.as_slice();
@@ -194,7 +189,7 @@ impl Program {
                     SliceMut::Int(data) => data.as_mut_ptr() as u64,
                 },
                 Place::Workspace(_) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
-                // In the workspace, as checked by `check_made_here` and the layout's plan.
+                // In the workspace, as checked by `check` and the layout's plan.
                 Place::Workspace(_) => match buffer.class {
                     Class::Real => reals[*offset..].as_mut_ptr() as u64,
                     Class::Int => ints[*offset..].as_mut_ptr() as u64,
@@ -212,84 +207,5 @@ impl Program {
         // as the borrows of the arguments and the workspace last. Inputs are only read, which the verifier ensures.
         let failed = unsafe { self.code.run(frame.as_mut_ptr()) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed, frame, calls)) }
-    }
-
-    /// Runs points `0..n_points` in sequence, on as many threads as there are workspaces. The results are bit for bit
-    /// those of [`run`](Self::run) for any number of threads.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
-    /// size and differs between points, and an empty list of workspaces.
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run_batch(
-        &self,
-        sizes: &Sizes,
-        n_points: usize,
-        inputs: &[Strided<'_>],
-        outputs: &mut [StridedMut<'_>],
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
-        self.run_points(&mut batch, 0..n_points, workspaces)
-    }
-
-    /// As [`run_batch`](Self::run_batch), for some points of a batch.
-    ///
-    /// # Errors
-    /// As [`run_batch`](Self::run_batch); a batch of another program.
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run_points(
-        &self,
-        batch: &mut Batch<'_>,
-        points: Range<usize>,
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
-        batch.share_out(points, 1, workspaces, |share, workspace| {
-            let sizes = share.sizes;
-            share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace))
-        })
-    }
-
-    #[cold]
-    fn failed(&self, failed: u64, frame: &[u64], calls: &mut Calls) -> RunError {
-        let number = |i: usize| frame[Frame::NUMBERS + i] as i64;
-        let site = usize::try_from(failed).ok().and_then(|f| self.sites.get(f.wrapping_sub(1)));
-        match site {
-            Some(Site::Index { failure }) => {
-                self.layout.failure(*failure, &Reason::Index { index: number(0), len: number(1) })
-            }
-            Some(Site::Limit { failure }) => self.layout.failure(*failure, &Reason::Limit(number(0))),
-            Some(Site::NoResult { failure, op }) => {
-                let args = [number(0), number(1), number(2)];
-                self.layout.failure(*failure, &Reason::NoResult(*op, &args[..op.arity()]))
-            }
-            Some(Site::Overflow(of)) => self.layout.overflow(*of),
-            Some(Site::Panic) => match calls.panic.take() {
-                Some(panic) => std::panic::resume_unwind(panic),
-                None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
-            },
-            Some(Site::Outside) => self.layout.outside(),
-            None => RunError::Bug(format!("kernel `{}` stopped where it cannot", self.name())),
-        }
-    }
-
-    fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
-        self.layout.check_made_here(sizes)?;
-        let (reals, ints) = sizes.workspace_len();
-        let fits = Arc::ptr_eq(&workspace.layout, &self.layout)
-            && workspace.frame.len() == self.frame.len
-            && workspace.reals.len() >= reals
-            && workspace.ints.len() >= ints;
-        if !fits {
-            return Err(RunError::argument(format!(
-                "the workspace is another program's, or too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
-            )));
-        }
-        Ok(())
     }
 }

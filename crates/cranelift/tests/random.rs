@@ -13,7 +13,7 @@ use chainrule_cranelift::{Options, Program, Workspace};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, chain, layered};
 use chainrule_kernel::{Kernel, contract};
-use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Backend, RunError, Slice, SliceMut, Strided, StridedMut};
 use std::cell::Cell;
 
 /// Returns the program, or prints why there is none on this machine.

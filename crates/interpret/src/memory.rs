@@ -21,7 +21,7 @@ impl Workspace {
     /// Returns a workspace for single points of these sizes, and for batches one point at a time.
     #[must_use]
     pub fn new(program: &Program, sizes: &Sizes) -> Self {
-        let (reals, ints) = program.workspace_len(sizes);
+        let (reals, ints) = sizes.workspace_len();
         Self {
             real_slots: vec![0.0; program.compiled.n_reals],
             int_slots: vec![0; program.compiled.n_ints],

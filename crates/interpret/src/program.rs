@@ -7,8 +7,7 @@ use crate::memory::{Many, POISON, Single, Workspace};
 use crate::run::run;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Kernel, Place};
-use chainrule_runtime::{Batch, Layout, RunError, Share, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
-use std::ops::Range;
+use chainrule_runtime::{Backend, Layout, RunError, Share, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
 /// A compiled kernel. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
@@ -18,6 +17,7 @@ use std::sync::Arc;
 /// use chainrule_interpret::{Program, Slice, SliceMut, Workspace};
 /// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
 /// use chainrule_ops::Op;
+/// use chainrule_runtime::Backend;
 ///
 /// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
 /// let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
@@ -70,24 +70,6 @@ impl Program {
         Ok(Self { compiled, layout, max_arity })
     }
 
-    /// Returns the layout of arguments and workspace.
-    #[must_use]
-    pub fn layout(&self) -> &Arc<Layout> {
-        &self.layout
-    }
-
-    /// Returns the kernel's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.layout.kernel().name
-    }
-
-    /// Returns the numbers of inputs and outputs.
-    #[must_use]
-    pub fn n_ports(&self) -> (usize, usize) {
-        (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
-    }
-
     /// Returns the number of operations of bytecode.
     #[must_use]
     pub fn code_len(&self) -> usize {
@@ -100,30 +82,6 @@ impl Program {
         (self.compiled.n_reals, self.compiled.n_ints)
     }
 
-    /// Returns the sizes for arguments of these shapes (outermost extent first; empty for a scalar). `values` are the
-    /// integer scalars on which sizes depend: the input's index and its value.
-    ///
-    /// # Errors
-    /// Shapes that do not fit one another or the program, or sizes that violate a condition at entry. The message names
-    /// the argument, the dimension, the expected and the given extent.
-    pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
-    }
-
-    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
-    ///
-    /// # Errors
-    /// As [`bind`](Self::bind).
-    pub fn bind_inputs(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| scalar(inputs, input))
-    }
-
-    /// Returns the numbers of doubles and of integers of workspace that the kernel's buffers take.
-    #[must_use]
-    pub fn workspace_len(&self, sizes: &Sizes) -> (usize, usize) {
-        sizes.workspace_len()
-    }
-
     /// Returns whether a batch runs [`LANES`] points at a time: control and addresses are equal for all points, and the
     /// workspace for that many points is not excessive.
     #[must_use]
@@ -131,19 +89,62 @@ impl Program {
         self.compiled.lanes && sizes.allow_lanes()
     }
 
-    /// Runs one point. Only allocates lists of the kernel's buffers, unless it fails.
-    ///
-    /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
-    /// at run time (the outputs are unspecified then).
-    pub fn run(
+    /// Returns the placement of a buffer.
+    pub(crate) fn place(&self, buffer: u32) -> &Place {
+        &self.layout.kernel().buffers[Id::new(buffer as usize)].place
+    }
+
+    pub(crate) fn bad_address(&self, code: Code) -> RunError {
+        match self.layout.outside() {
+            RunError::Bug(what) => RunError::Bug(format!("{what}: {code:?}")),
+            failure => failure,
+        }
+    }
+}
+
+/// Single points only allocate lists of the kernel's buffers, unless they fail.
+impl Backend for Program {
+    type Workspace = Workspace;
+
+    /// Whole blocks, so that the failing block does not depend on the number of threads.
+    const BLOCK: usize = LANES;
+
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// All evaluations run on one thread.
+    fn workspace(&self, sizes: &Sizes, _threads: usize) -> Workspace {
+        Workspace::new(self, sizes)
+    }
+
+    fn batch_workspace(&self, sizes: &Sizes) -> Workspace {
+        Workspace::for_batch(self, sizes)
+    }
+
+    /// A workspace serves every program for which it is large enough.
+    fn is_own(&self, _workspace: &Workspace) -> bool {
+        true
+    }
+
+    fn is_large_enough(&self, workspace: &Workspace, sizes: &Sizes) -> bool {
+        let (reals, ints) = sizes.workspace_len();
+        workspace.real_slots.len() >= self.compiled.n_reals
+            && workspace.int_slots.len() >= self.compiled.n_ints
+            && workspace.call.len() >= self.max_arity
+            && workspace.reals.len() >= reals
+            && workspace.ints.len() >= ints
+            && workspace.lanes.as_ref().is_none_or(|l| !self.runs_in_lanes(sizes) || l.fits(self, sizes))
+    }
+
+    fn run(
         &self,
         sizes: &Sizes,
         inputs: &[Slice<'_>],
         outputs: &mut [SliceMut<'_>],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
+        self.check(sizes, workspace)?;
         self.layout.check_point(sizes, inputs, outputs)?;
         if workspace.poison {
             workspace.fill_with_poison();
@@ -154,42 +155,8 @@ impl Program {
         run(self, sizes, &mut Single { inputs, outputs }, workspace)
     }
 
-    /// Runs points `0..n_points` on as many threads as there are workspaces, in blocks of [`LANES`] if
-    /// [`runs_in_lanes`](Self::runs_in_lanes) and the workspaces allow it. The results are bit for bit those of
-    /// [`run`](Self::run) for any number of threads.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
-    /// size and differs between points, and an empty list of workspaces.
-    pub fn run_batch(
-        &self,
-        sizes: &Sizes,
-        n_points: usize,
-        inputs: &[Strided<'_>],
-        outputs: &mut [StridedMut<'_>],
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
-        self.run_points(&mut batch, 0..n_points, workspaces)
-    }
-
-    /// As [`run_batch`](Self::run_batch), for some points of a batch.
-    ///
-    /// # Errors
-    /// As [`run_batch`](Self::run_batch); a batch of another program.
-    pub fn run_points(
-        &self,
-        batch: &mut Batch<'_>,
-        points: Range<usize>,
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
-        // Whole blocks, so that the failing block does not depend on the number of threads.
-        batch.share_out(points, LANES, workspaces, |share, workspace| self.run_share(share, workspace))
-    }
-
-    /// Runs a share of a batch, whose arguments and workspace fit.
     fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
+        self.check(share.sizes, workspace)?;
         if workspace.poison {
             workspace.fill_with_poison();
         }
@@ -209,33 +176,8 @@ impl Program {
         Ok(())
     }
 
-    fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
-        self.layout.check_made_here(sizes)?;
-        let (reals, ints) = sizes.workspace_len();
-        let fits = workspace.real_slots.len() >= self.compiled.n_reals
-            && workspace.int_slots.len() >= self.compiled.n_ints
-            && workspace.call.len() >= self.max_arity
-            && workspace.reals.len() >= reals
-            && workspace.ints.len() >= ints
-            && workspace.lanes.as_ref().is_none_or(|l| !self.runs_in_lanes(sizes) || l.fits(self, sizes));
-        if !fits {
-            return Err(RunError::argument(format!(
-                "the workspace is too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
-            )));
-        }
-        Ok(())
-    }
-
-    /// Returns the placement of a buffer.
-    pub(crate) fn place(&self, buffer: u32) -> &Place {
-        &self.layout.kernel().buffers[Id::new(buffer as usize)].place
-    }
-
-    pub(crate) fn bad_address(&self, code: Code) -> RunError {
-        match self.layout.outside() {
-            RunError::Bug(what) => RunError::Bug(format!("{what}: {code:?}")),
-            failure => failure,
-        }
+    fn lanes_for(&self, sizes: &Sizes) -> usize {
+        if self.runs_in_lanes(sizes) { LANES } else { 1 }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::memory::Arguments;
 use crate::{Program, RunError, Sizes, Workspace};
 use chainrule_kernel::{Class, Place};
 use chainrule_ops::{Op, Type};
-use chainrule_runtime::Reason;
+use chainrule_runtime::{Backend, Reason};
 
 /// Runs `program` on `arguments` and `workspace`, which fit `sizes`.
 pub(crate) fn run<A: Arguments>(

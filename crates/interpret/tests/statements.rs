@@ -10,7 +10,7 @@ use chainrule_kernel::{
     SizeSource, Stmt, verify,
 };
 use chainrule_ops::{Op, Type};
-use chainrule_runtime::Layout;
+use chainrule_runtime::{Backend, Layout};
 use std::sync::Arc;
 use support::{Order, run, run_batch};
 

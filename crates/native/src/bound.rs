@@ -8,7 +8,7 @@ use crate::place::{Stretch, What, place};
 use crate::program::{Entry, Program};
 use crate::workspace::Workspace;
 use chainrule_kernel::Place;
-use chainrule_runtime::{Elements, RunError, Sizes, Slice, SliceMut};
+use chainrule_runtime::{Backend, Elements, RunError, Sizes, Slice, SliceMut};
 use std::sync::atomic::AtomicPtr;
 
 /// A program with owned memory for one point. See [`Program::bound`].
@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicPtr;
 /// # use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
 /// # use chainrule_native::{Options, Program, Workspace};
 /// # use chainrule_ops::Op;
+/// # use chainrule_runtime::Backend;
 /// # let (mut regs, mut buffers) = (Arena::new(), Arena::new());
 /// # let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
 /// # let one = Poly::constant(1);
@@ -65,7 +66,7 @@ impl Program {
     /// # Errors
     /// Sizes or a workspace of another program; arguments that do not fit the sizes.
     pub fn bound(&self, sizes: Sizes, inputs: Vec<Elements>, mut workspace: Workspace) -> Result<Bound<'_>, RunError> {
-        self.check_made_here(&sizes, &workspace)?;
+        self.check(&sizes, &workspace)?;
         let outputs = sizes.zero_outputs();
         let stretch = |elements: &Elements, what| match elements {
             Elements::Real(data) => Stretch { bytes: size_of_val(&**data), what },

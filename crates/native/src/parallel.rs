@@ -265,6 +265,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use crate::{Options, Program, Workspace};
+    use chainrule_runtime::Backend;
 
     #[test]
     fn a_program_without_parts_has_no_team() {

@@ -4,7 +4,7 @@ use crate::Level;
 use crate::asm::Shape;
 use crate::batch::{pack, unpack};
 use crate::executable::{Executable, Policy};
-use crate::lower::{self, Header, Site, Words};
+use crate::lower::{self, Header, Words};
 use crate::parallel::Team;
 use crate::perf_map;
 use crate::place::{Stretch, What};
@@ -13,9 +13,7 @@ use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::in_parts;
 use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, verify, with_choices};
-use chainrule_runtime::{
-    Batch, InRange, Layout, Reason, RunError, Share, Sizes, Slice, SliceMut, Strided, StridedMut, scalar,
-};
+use chainrule_runtime::{Backend, InRange, Layout, RunError, Share, Site, Sizes, Slice, SliceMut, Strided};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -48,7 +46,7 @@ pub struct Options {
 /// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
 /// use chainrule_native::{Options, Program, Workspace};
 /// use chainrule_ops::Op;
-/// use chainrule_runtime::{Slice, SliceMut};
+/// use chainrule_runtime::{Backend, Slice, SliceMut};
 /// use std::sync::Arc;
 ///
 /// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
@@ -257,7 +255,7 @@ impl Machine {
     }
 }
 
-/// Returns the address of a buffer of the workspace, by its offset and length, which `check_made_here` and the layout's
+/// Returns the address of a buffer of the workspace, by its offset and length, which `check` and the layout's
 /// plan have checked.
 fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut [f64], ints: &mut [i64]) -> u64 {
     match buffer.class {
@@ -295,26 +293,8 @@ impl Program {
         Ok(Self { layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
     }
 
-    /// Returns the layout of arguments and workspace.
-    #[must_use]
-    pub fn layout(&self) -> &Arc<Layout> {
-        &self.layout
-    }
-
     fn kernel(&self) -> &Kernel {
         self.layout.kernel()
-    }
-
-    /// Returns the kernel's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.kernel().name
-    }
-
-    /// Returns the numbers of inputs and outputs.
-    #[must_use]
-    pub fn n_ports(&self) -> (usize, usize) {
-        (self.kernel().inputs.len(), self.kernel().outputs.len())
     }
 
     /// Returns the level of its instructions.
@@ -342,29 +322,7 @@ impl Program {
         self.one.executable.bytes()
     }
 
-    /// See [`Layout::bind`].
-    ///
-    /// # Errors
-    /// Shapes that do not fit.
-    pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
-    }
-
-    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
-    ///
-    /// # Errors
-    /// As [`bind`](Self::bind).
-    pub fn bind_inputs(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Sizes, RunError> {
-        self.layout.bind(shapes, |input| scalar(inputs, input))
-    }
-
-    /// Returns the number of points in lanes for a batch of these sizes: 1 if control differs between points, or if the
-    /// workspace of several points is excessive. Compiles the code for lanes on the first call.
-    #[must_use]
-    pub fn lanes_for(&self, sizes: &Sizes) -> usize {
-        self.lanes(sizes).map_or(1, Machine::lanes)
-    }
-
+    /// Returns the code for several points in lanes, if a batch of these sizes may use it. Compiles it on the first call.
     pub(crate) fn lanes(&self, sizes: &Sizes) -> Option<&Machine> {
         if !sizes.allow_lanes() {
             return None;
@@ -403,50 +361,6 @@ impl Program {
         self.many.get().and_then(Option::as_ref).and_then(|made| made.as_ref().err())
     }
 
-    /// Runs one point. Allocates nothing, unless it fails.
-    ///
-    /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
-    /// at run time (the outputs are unspecified then).
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run(
-        &self,
-        sizes: &Sizes,
-        inputs: &[Slice<'_>],
-        outputs: &mut [SliceMut<'_>],
-        workspace: &mut Workspace,
-    ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
-        self.layout.check_point(sizes, inputs, outputs)?;
-        let buffers = self.kernel().buffers.as_slice();
-        let mut pointer = |b: usize| match &buffers[b].place {
-            Place::Input(i) => Some(match inputs[*i] {
-                Slice::Real(data) => data.as_ptr() as u64,
-                Slice::Int(data) => data.as_ptr() as u64,
-            }),
-            Place::Output(i) => Some(match &mut outputs[*i] {
-                SliceMut::Real(data) => data.as_mut_ptr() as u64,
-                SliceMut::Int(data) => data.as_mut_ptr() as u64,
-            }),
-            Place::Workspace(_) => None,
-        };
-        if let Workspace { team: Some(space), reals, ints, .. } = workspace
-            && let Some(team) = self.team().filter(|team| space.fits(team, &self.layout, sizes))
-        {
-            let pointer = |b| pointer(b).unwrap_or_else(|| in_workspace(&buffers[b], sizes.buffers()[b], reals, ints));
-            // SAFETY: `pointer` returns the addresses of all buffers, valid as long as the borrows of the arguments and
-            // the workspace; sizes and memory fit, as checked.
-            return unsafe { self.run_team(team, space, sizes, pointer) };
-        }
-        self.point_at(sizes, workspace, pointer);
-        // SAFETY: the frame is as large as the code requires, and all buffers are at the addresses in it as long as the
-        // borrows of the arguments and the workspace last; `calls` is of this layout.
-        let failed = unsafe { self.one.enter(&mut workspace.frame) };
-        if failed == 0 { Ok(()) } else { Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls)) }
-    }
-
     /// Writes the addresses of buffers into the frame of `workspace`, which belongs to this program and is large
     /// enough: `pointer` returns the address of a buffer by its index, or `None` for one in the workspace.
     pub(crate) fn point_at(
@@ -463,35 +377,6 @@ impl Program {
         }
         let calls = std::ptr::from_mut(&mut **calls);
         self.prepare(&self.one, sizes, frame, calls);
-    }
-
-    /// As [`run`](Self::run), for arguments and results that are all doubles: with less overhead, for functions that
-    /// take no longer than the checks of their arguments.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    ///
-    /// # Panics
-    /// As [`run`](Self::run).
-    #[inline]
-    pub fn run_reals(
-        &self,
-        sizes: &Sizes,
-        inputs: &[&[f64]],
-        outputs: &mut [&mut [f64]],
-        workspace: &mut Workspace,
-    ) -> Result<(), RunError> {
-        if let Some(ports) = &self.plain
-            && ports.is_fixed
-        {
-            // SAFETY: the lengths are those that the code was compiled for, and there are no sizes.
-            let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, |port| port.len) };
-            if failed == 0 {
-                return Ok(());
-            }
-            return self.run_reals_failed(failed, sizes, inputs, outputs, workspace);
-        }
-        self.run_reals_of_sizes(sizes, inputs, outputs, workspace)
     }
 
     /// Runs one point with real arguments and results of the lengths that `len` returns. Returns the result of the
@@ -606,81 +491,6 @@ impl Program {
         self.run(sizes, &inputs, &mut outputs, workspace)
     }
 
-    /// Runs points `0..n_points` on as many threads as there are workspaces, in lanes if [`lanes_for`](Self::lanes_for)
-    /// and the workspace permit it. The results are bit for bit those of [`run`](Self::run) for any number of threads.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
-    /// size and differs between points, and an empty list of workspaces.
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run_batch(
-        &self,
-        sizes: &Sizes,
-        n_points: usize,
-        inputs: &[Strided<'_>],
-        outputs: &mut [StridedMut<'_>],
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
-        self.run_points(&mut batch, 0..n_points, workspaces)
-    }
-
-    /// As [`run_batch`](Self::run_batch), for some points of a batch.
-    ///
-    /// # Errors
-    /// As [`run_batch`](Self::run_batch); a batch of another program.
-    ///
-    /// # Panics
-    /// Panics if a user function does: its panic is resumed.
-    pub fn run_points(
-        &self,
-        batch: &mut Batch<'_>,
-        points: Range<usize>,
-        workspaces: &mut [Workspace],
-    ) -> Result<(), RunError> {
-        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
-        // Whole blocks of lanes, so that only the last thread has a remainder.
-        batch.share_out(points, 8, workspaces, |share, workspace| self.run_share(share, workspace))
-    }
-
-    /// Runs a share of a batch, whose arguments and workspace fit.
-    fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
-        let sizes = share.sizes;
-        let lanes = workspace.lanes.take();
-        let (Some(machine), Some(mut space)) = (self.lanes(sizes), lanes) else {
-            return share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace));
-        };
-        let mut result = Ok(());
-        // Only the points change between blocks.
-        self.point_at_tile(machine, sizes, &mut space);
-        let calls = std::ptr::from_mut(&mut *workspace.calls);
-        self.prepare(machine, sizes, &mut space.frame, calls);
-        for first in share.points.clone().step_by(machine.lanes()) {
-            let n = machine.lanes().min(share.points.end - first);
-            self.pack(machine, sizes, share.inputs, &mut space, first, n);
-            // SAFETY: the frame is as large as the code requires, and all real buffers are in the tile; code for lanes
-            // does not access integer buffers; `calls` is of this layout.
-            let failed = unsafe { machine.enter(&mut space.frame) };
-            if failed != 0 {
-                let error = self.failed(machine, failed, &space.frame, &mut workspace.calls);
-                result = Err(error.at_point(first));
-                break;
-            }
-            for (i, (port, output)) in self.kernel().outputs.iter().zip(&mut share.outputs).enumerate() {
-                let start = space.offsets[port.buffer.index()];
-                let tile = &space.tile.doubles()[start..start + sizes.output_len(i) * machine.lanes()];
-                match machine.shape {
-                    Shape::Eight => unpack::<8>(output, tile, first, n),
-                    Shape::Four | Shape::One => unpack::<4>(output, tile, first, n),
-                }
-            }
-        }
-        workspace.lanes = Some(space);
-        result
-    }
-
     fn pack(
         &self,
         machine: &Machine,
@@ -723,54 +533,148 @@ impl Program {
 
     #[cold]
     pub(crate) fn failed(&self, machine: &Machine, failed: u64, frame: &Lines, calls: &mut Calls) -> RunError {
-        let number = |i: u32| frame.word((Header::NUMBERS + i) as usize) as i64;
         let site = usize::try_from(failed).ok().and_then(|f| machine.sites.get(f.wrapping_sub(1)));
-        match site {
-            Some(Site::Index { failure }) => {
-                self.layout.failure(*failure, &Reason::Index { index: number(0), len: number(1) })
-            }
-            Some(Site::Limit { failure }) => self.layout.failure(*failure, &Reason::Limit(number(0))),
-            Some(Site::NoResult { failure, op }) => {
-                let args = [number(0), number(1), number(2)];
-                self.layout.failure(*failure, &Reason::NoResult(*op, &args[..op.arity()]))
-            }
-            Some(Site::Overflow(of)) => self.layout.overflow(*of),
-            Some(Site::Panic) => match calls.panic.take() {
-                Some(panic) => std::panic::resume_unwind(panic),
-                None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
-            },
-            Some(Site::Outside) => self.layout.outside(),
-            None => RunError::Bug(format!("kernel `{}` stopped where it cannot", self.name())),
-        }
+        let numbers = [0, 1, 2].map(|i| frame.word((Header::NUMBERS + i) as usize) as i64);
+        self.layout.failed_at(site, numbers, &mut calls.panic)
+    }
+}
+
+/// Single points allocate nothing, unless they fail.
+impl Backend for Program {
+    type Workspace = Workspace;
+
+    /// Whole blocks of lanes.
+    const BLOCK: usize = 8;
+
+    #[inline]
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
-    /// Returns whether single points may run in `workspace`: it was made for this layout, and its frame is large
-    /// enough.
+    fn workspace(&self, sizes: &Sizes, threads: usize) -> Workspace {
+        Workspace::for_threads(self, sizes, threads)
+    }
+
+    fn batch_workspace(&self, sizes: &Sizes) -> Workspace {
+        Workspace::for_batch(self, sizes)
+    }
+
+    /// Two programs of one layout may differ in their levels, and so in their frames.
     #[inline]
     fn is_own(&self, workspace: &Workspace) -> bool {
-        // Two programs of one layout may differ in their levels, and so in their frames.
         Arc::ptr_eq(&workspace.calls.layout, &self.layout) && workspace.frame.bytes() >= self.one.frame_bytes
     }
 
-    pub(crate) fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
-        self.layout.check_made_here(sizes)?;
-        if !self.is_own(workspace) {
-            return Err(RunError::argument(
-                "the workspace was made for another program; make it with `Workspace::new` of this one",
-            ));
-        }
+    fn is_large_enough(&self, workspace: &Workspace, sizes: &Sizes) -> bool {
         let (reals, ints) = sizes.workspace_len();
-        let fits = workspace.reals.len() >= reals
+        workspace.reals.len() >= reals
             && workspace.ints.len() >= ints
             && workspace
                 .lanes
                 .as_ref()
-                .is_none_or(|space| self.lanes(sizes).is_none_or(|machine| space.fits(machine, self, sizes)));
-        if !fits {
-            return Err(RunError::argument(format!(
-                "the workspace is too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
-            )));
+                .is_none_or(|space| self.lanes(sizes).is_none_or(|machine| space.fits(machine, self, sizes)))
+    }
+
+    fn run(
+        &self,
+        sizes: &Sizes,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        self.check(sizes, workspace)?;
+        self.layout.check_point(sizes, inputs, outputs)?;
+        let buffers = self.kernel().buffers.as_slice();
+        let mut pointer = |b: usize| match &buffers[b].place {
+            Place::Input(i) => Some(match inputs[*i] {
+                Slice::Real(data) => data.as_ptr() as u64,
+                Slice::Int(data) => data.as_ptr() as u64,
+            }),
+            Place::Output(i) => Some(match &mut outputs[*i] {
+                SliceMut::Real(data) => data.as_mut_ptr() as u64,
+                SliceMut::Int(data) => data.as_mut_ptr() as u64,
+            }),
+            Place::Workspace(_) => None,
+        };
+        if let Workspace { team: Some(space), reals, ints, .. } = workspace
+            && let Some(team) = self.team().filter(|team| space.fits(team, &self.layout, sizes))
+        {
+            let pointer = |b| pointer(b).unwrap_or_else(|| in_workspace(&buffers[b], sizes.buffers()[b], reals, ints));
+            // SAFETY: `pointer` returns the addresses of all buffers, valid as long as the borrows of the arguments and
+            // the workspace; sizes and memory fit, as checked.
+            return unsafe { self.run_team(team, space, sizes, pointer) };
         }
-        Ok(())
+        self.point_at(sizes, workspace, pointer);
+        // SAFETY: the frame is as large as the code requires, and all buffers are at the addresses in it as long as the
+        // borrows of the arguments and the workspace last; `calls` is of this layout.
+        let failed = unsafe { self.one.enter(&mut workspace.frame) };
+        if failed == 0 { Ok(()) } else { Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls)) }
+    }
+
+    /// With less overhead, for functions that take no longer than the checks of their arguments.
+    #[inline]
+    fn run_reals(
+        &self,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        if let Some(ports) = &self.plain
+            && ports.is_fixed
+        {
+            // SAFETY: the lengths are those that the code was compiled for, and there are no sizes.
+            let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, |port| port.len) };
+            if failed == 0 {
+                return Ok(());
+            }
+            return self.run_reals_failed(failed, sizes, inputs, outputs, workspace);
+        }
+        self.run_reals_of_sizes(sizes, inputs, outputs, workspace)
+    }
+
+    fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
+        self.check(share.sizes, workspace)?;
+        let sizes = share.sizes;
+        let lanes = workspace.lanes.take();
+        let (Some(machine), Some(mut space)) = (self.lanes(sizes), lanes) else {
+            return share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace));
+        };
+        let mut result = Ok(());
+        // Only the points change between blocks.
+        self.point_at_tile(machine, sizes, &mut space);
+        let calls = std::ptr::from_mut(&mut *workspace.calls);
+        self.prepare(machine, sizes, &mut space.frame, calls);
+        for first in share.points.clone().step_by(machine.lanes()) {
+            let n = machine.lanes().min(share.points.end - first);
+            self.pack(machine, sizes, share.inputs, &mut space, first, n);
+            // SAFETY: the frame is as large as the code requires, and all real buffers are in the tile; code for lanes
+            // does not access integer buffers; `calls` is of this layout.
+            let failed = unsafe { machine.enter(&mut space.frame) };
+            if failed != 0 {
+                let error = self.failed(machine, failed, &space.frame, &mut workspace.calls);
+                result = Err(error.at_point(first));
+                break;
+            }
+            for (i, (port, output)) in self.kernel().outputs.iter().zip(&mut share.outputs).enumerate() {
+                let start = space.offsets[port.buffer.index()];
+                let tile = &space.tile.doubles()[start..start + sizes.output_len(i) * machine.lanes()];
+                match machine.shape {
+                    Shape::Eight => unpack::<8>(output, tile, first, n),
+                    Shape::Four | Shape::One => unpack::<4>(output, tile, first, n),
+                }
+            }
+        }
+        workspace.lanes = Some(space);
+        result
+    }
+
+    /// Compiles the code for lanes on the first call.
+    fn lanes_for(&self, sizes: &Sizes) -> usize {
+        self.lanes(sizes).map_or(1, Machine::lanes)
+    }
+
+    fn machine_code(&self) -> Option<&[u8]> {
+        Some(self.code())
     }
 }

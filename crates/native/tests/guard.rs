@@ -8,7 +8,7 @@ use chainrule_ir::{Builder, Size, Type};
 use chainrule_kernel::{lower_function, streamline, vectorise};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_ops::Op;
-use chainrule_runtime::{Slice, SliceMut};
+use chainrule_runtime::{Backend, Slice, SliceMut};
 use memmap2::MmapOptions;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use chainrule_ir::{Builder, Type};
 use chainrule_kernel::lower_function;
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_ops::Op;
-use chainrule_runtime::{Slice, SliceMut};
+use chainrule_runtime::{Backend, Slice, SliceMut};
 use std::sync::Arc;
 
 const CORNERS: [i64; 17] =

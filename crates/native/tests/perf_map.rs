@@ -6,6 +6,7 @@
 use chainrule_backend_tests::kernels::rotation;
 use chainrule_kernel::Kernel;
 use chainrule_native::{Options, Program};
+use chainrule_runtime::Backend;
 use std::ops::Range;
 use std::sync::Arc;
 

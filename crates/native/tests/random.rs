@@ -19,7 +19,7 @@ use chainrule_kernel::{
 };
 use chainrule_native::{Level, Workspace};
 use chainrule_ops::{Op, ROWS, Type};
-use chainrule_runtime::{Slice, SliceMut};
+use chainrule_runtime::{Backend, Slice, SliceMut};
 use std::cell::Cell;
 
 /// A whole block of eight lanes, or two of four, and a remainder.
@@ -383,7 +383,7 @@ fn copy_of_a_row() -> Kernel {
             Stmt::Straight(vec![first(places, 0), first(places, 1)]),
             Stmt::Copy { to: (y, len(to)), from: (x, len(from)), len: len(w) },
         ],
-        regs,
+        regs: regs.into(),
         buffers,
     }
 }

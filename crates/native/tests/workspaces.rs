@@ -6,7 +6,7 @@
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_kernel::{Buffer, Class, External, Instr, Kernel, Place, Port, Stmt};
 use chainrule_native::{Level, Options, Program, Workspace};
-use chainrule_runtime::{Layout, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Backend, Layout, Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
 /// Returns `y = f(x, x, ...)`, where the user function `f` adds its arguments.

@@ -9,21 +9,27 @@
 //! | [`sizes`] | from shapes to sizes, lengths and offsets |
 //! | [`lines`] | alignment of memory to cache lines and pages |
 //! | [`check`] | checks of arguments at entry |
+//! | [`backend`] | the interface of backends |
 //! | [`batch`] | many points, checked once and divided among threads |
 //! | [`error`] | errors of running |
+//! | [`site`] | failures of machine code |
 //! | [`promise`] | the caller's promise that lets machine code omit index checks |
 
 pub mod arguments;
+pub mod backend;
 pub mod batch;
 pub mod check;
 pub mod error;
 pub mod lines;
 pub mod promise;
+pub mod site;
 pub mod sizes;
 
 pub use arguments::{Elements, Slice, SliceMut, Strided, StridedMut};
+pub use backend::Backend;
 pub use batch::{Batch, Part, Share};
 pub use error::{Reason, RunError};
 pub use lines::{Doubles, in_lines};
 pub use promise::InRange;
+pub use site::{Panic, Site};
 pub use sizes::{Layout, Sizes, scalar};

@@ -3,6 +3,7 @@
 
 use chainrule_interpret::{Program, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, Workspace};
 use chainrule_kernel::Kernel;
+use chainrule_runtime::Backend;
 
 use chainrule_backend_tests::{Array, Data};
 

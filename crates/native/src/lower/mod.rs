@@ -72,7 +72,7 @@ use crate::program::Options;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
 use chainrule_ops::Op;
-use chainrule_runtime::InRange;
+use chainrule_runtime::{InRange, Site};
 use lanes::Across;
 use masks::Masks;
 use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
@@ -105,23 +105,6 @@ pub(crate) struct Lowered {
     pub sites: Vec<Site>,
     /// Number of chunks.
     pub n_pieces: usize,
-}
-
-/// Reason for a failure.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Site {
-    /// An index out of range; the numbers are the index and the length.
-    Index { failure: usize },
-    /// Too many iterations of a loop; the number is the limit.
-    Limit { failure: usize },
-    /// An integer operator without a result; the numbers are its arguments.
-    NoResult { failure: usize, op: Op },
-    /// An integer that does not fit, computed in this register.
-    Overflow(Option<Reg>),
-    /// An element outside its buffer: a bug of the kernel, or an index out of range if checks are omitted.
-    Outside,
-    /// A panic of a user function.
-    Panic,
 }
 
 /// Initial capacity of lists of unknown length.
