@@ -21,6 +21,7 @@ enum Form {
     /// A bitwise instruction with a constant.
     Bits(Logic, u64),
     Sqrt,
+    Sign,
     Round(Rounding),
     Compare(Predicate),
     Connect(Logic),
@@ -46,6 +47,7 @@ fn form(op: Op) -> Option<Form> {
         Op::Neg => Form::Bits(Logic::Xor, SIGN),
         Op::Abs => Form::Bits(Logic::And, !SIGN),
         Op::Sqrt => Form::Sqrt,
+        Op::Sign => Form::Sign,
         Op::Floor => Form::Round(Rounding::Floor),
         Op::Ceil => Form::Round(Rounding::Ceil),
         Op::Lt => Form::Compare(Predicate::Less),
@@ -84,6 +86,7 @@ pub(super) const fn is_inline(op: Op) -> bool {
             Op::Neg,
             Op::Abs,
             Op::Sqrt,
+            Op::Sign,
             Op::Floor,
             Op::Ceil,
             Op::Lt,
@@ -131,6 +134,7 @@ impl Writer<'_> {
                 self.release(a, next);
                 self.finish(dst, |this, d| this.asm.sqrt(this.shape, d, source))
             }
+            Some(Form::Sign) => self.sign(dst, a),
             Some(Form::Round(mode)) => {
                 let next = self.next_use();
                 let source = self.source(a, next)?;
@@ -142,6 +146,36 @@ impl Writer<'_> {
             Some(Form::Not) => self.not(dst, a),
             Some(Form::Select) => self.select(dst, a, b, c),
         }
+    }
+
+    /// Emits 1 with the sign of `a`; `a + 0` where `a` is zero or NaN.
+    fn sign(&mut self, dst: Reg, a: Reg) -> Result<()> {
+        let next = self.next_use();
+        let x = self.in_register(a, next)?;
+        let [bit, one, zero] = [SIGN, 1f64.to_bits(), 0].map(|bits| self.pattern(bits));
+        let unit = self.temporary()?;
+        self.asm.logic(Logic::And, self.shape, unit, x, bit);
+        self.asm.logic(Logic::Or, self.shape, unit, unit, one);
+        if self.level == Level::Avx512 {
+            let k = self.take_mask(None, NEVER)?;
+            self.asm.compare_mask(Predicate::OrderedNotEqual, self.shape, k, x, zero);
+            self.release(a, next);
+            self.finish(dst, |this, d| {
+                this.asm.arith(Arith::Add, this.shape, d, x, zero);
+                this.asm.blend_mask(this.shape, d, d, unit, k);
+            })?;
+        } else {
+            let mask = self.temporary()?;
+            self.asm.compare(Predicate::OrderedNotEqual, self.shape, mask, x, zero);
+            self.release(a, next);
+            self.finish(dst, |this, d| {
+                this.asm.arith(Arith::Add, this.shape, d, x, zero);
+                this.asm.blend(this.shape, d, d, unit, mask);
+            })?;
+            self.registers.give_back(mask);
+        }
+        self.registers.give_back(unit);
+        Ok(())
     }
 
     /// Emits the definition of `dst`, whose operands were read and released.
