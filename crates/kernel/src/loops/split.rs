@@ -144,6 +144,10 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
     for candidate in candidates {
         let n_added = candidate.cut.change.n_copies() * (candidate.end - candidate.begin);
         let is_apart = |other: &Candidate| other.end < candidate.begin || candidate.end < other.begin;
+        // Borders wait until the loops that are most of the work have all their cuts, which may use up the room.
+        if candidate.is_thin && cuts.iter().any(|other| !other.is_thin) {
+            break;
+        }
         // Loops inside one that is cut are analysed again after the cut.
         if n_added <= *room && cuts.iter().all(is_apart) {
             *room -= n_added;
