@@ -44,6 +44,11 @@ impl<'a> Runner<'a> {
         median(&self.samples)
     }
 
+    /// Returns the least of the samples.
+    pub fn best(&self) -> f64 {
+        self.samples.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
     /// Returns the median of the rounds' ratios to another's samples.
     pub fn ratio(&self, other: &Runner<'_>) -> f64 {
         let ratios: Vec<f64> = self.samples.iter().zip(&other.samples).map(|(own, other)| own / other).collect();

@@ -4,7 +4,7 @@
 //! A bound is the larger of two times: of the bytes that must move, at the bandwidth of the cache level of the working
 //! set, and of the operations, at the peak of fused multiply-adds, with elementary functions at their measured times in
 //! lanes. The work is the mathematical minimum, not that of the code. Value, gradient, and both in one call run in
-//! turn, round by round; medians count.
+//! turn, round by round. The best round counts, as for the peers, because other load only adds.
 
 mod peaks;
 mod problems;
@@ -27,7 +27,7 @@ pub struct Options {
     /// Problems by name or the beginning of one: linear, heat, ...
     #[arg(long = "problem", value_delimiter = ',')]
     problems: Vec<String>,
-    /// Rounds; medians count.
+    /// Rounds; the best counts.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// Python with NumPy, JAX, or both, for the peers; `none` disables them.
@@ -128,7 +128,7 @@ fn one(
     }
     for (part, runner) in parts.iter().zip(&runners) {
         let (seconds, of) = bound(peaks, problem, &part.work);
-        let (bound_us, us) = (seconds * 1e6, runner.median() / 1e3);
+        let (bound_us, us) = (seconds * 1e6, runner.best() / 1e3);
         let peer = |engine: &str| peers.get(&(problem.name.clone(), engine.to_owned()))?.get(part.name)?.as_f64();
         let (numpy, jax) = (peer("numpy"), peer("jax"));
         let (kib, operations) = (part.work.bytes / 1024.0, part.work.operations / 1e3);

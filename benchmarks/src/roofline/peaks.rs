@@ -98,7 +98,8 @@ mod vectors {
     #[target_feature(enable = "avx512f")]
     pub fn multiply_adds_512() -> f64 {
         let (a, b) = (_mm512_set1_pd(0.999), _mm512_set1_pd(1e-3));
-        let mut sums = [_mm512_set1_pd(1.0); super::SUMS];
+        // Unknown to the compiler, which otherwise computes the sums itself.
+        let mut sums = std::hint::black_box([_mm512_set1_pd(1.0); super::SUMS]);
         for _ in 0..super::STEPS / super::SUMS {
             for sum in &mut sums {
                 *sum = _mm512_fmadd_pd(*sum, a, b);
@@ -111,7 +112,7 @@ mod vectors {
     #[allow(unsafe_code)]
     pub fn multiply_adds_256() -> f64 {
         let (a, b) = (_mm256_set1_pd(0.999), _mm256_set1_pd(1e-3));
-        let mut sums = [_mm256_set1_pd(1.0); super::SUMS];
+        let mut sums = std::hint::black_box([_mm256_set1_pd(1.0); super::SUMS]);
         for _ in 0..super::STEPS / super::SUMS {
             for sum in &mut sums {
                 *sum = _mm256_fmadd_pd(*sum, a, b);
@@ -178,7 +179,10 @@ fn multiply_adds(width: usize) -> f64 {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         4 => unsafe { vectors::multiply_adds_256() },
-        _ => (0..STEPS).fold([1.0; SUMS], |sums: [f64; SUMS], _| sums.map(|sum| sum * 0.999 + 1e-3)).iter().sum(),
+        _ => (0..STEPS)
+            .fold(std::hint::black_box([1.0; SUMS]), |sums: [f64; SUMS], _| sums.map(|sum| sum * 0.999 + 1e-3))
+            .iter()
+            .sum(),
     }
 }
 
