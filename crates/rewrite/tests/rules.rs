@@ -822,6 +822,23 @@ fn programs(rule: &str) -> Vec<Function> {
                 })
             }),
         ],
+        "sum-of-repeated" => vec![
+            program(|p| {
+                let k = p.k.clone();
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    let x = p.op(Sin, &[x]);
+                    p.b.build(k, |_, _| x)
+                })
+            }),
+            program(|p| {
+                let k = p.k.clone();
+                p.sum(p.n.clone(), |p, i| {
+                    let row = p.get(p.m, i);
+                    p.b.build(k, |_, _| row)
+                })
+            }),
+        ],
         "interchange" => vec![
             program(|p| {
                 let k = p.k.clone();

@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "split-build",
         law: "build n (fun i -> (f i, g i)) = zip (build n f) (build n g)",
-        when: "f and g share next to nothing",
+        when: "f and g share no more than a few calls",
         algebraic: false,
         split: true,
         on: On::Build,
@@ -65,8 +65,9 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Maximum shared cost of an element's fields that are computed in separate loops.
-const SHARED: f64 = 8.0;
+/// Maximum shared cost of an element's fields that are computed in separate loops. It admits the few calls of a dual
+/// number, whose values several directions share once they are apart. Loops that share costly work are merged at the end.
+const SHARED: f64 = 100.0;
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::Build { index, body, .. } = expr else { return None };

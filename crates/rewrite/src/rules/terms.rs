@@ -45,6 +45,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: own_place,
     },
     Rule {
+        name: "sum-of-repeated",
+        law: "sum n (fun i -> build m (fun j -> f i)) = build m (fun j -> s) where s = sum n f",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: repeated,
+    },
+    Rule {
         name: "interchange",
         law: "sum n (fun i -> build m (fun j -> f i j)) = build m (fun j -> sum n (fun i -> f i j)); for rows a[i] too",
         when: "what f takes from the outer loop alone costs next to nothing",
@@ -128,6 +137,17 @@ fn own_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         let zero = rb.zero(element);
         rb.plus(zero, term)
     }))
+}
+
+fn repeated(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(size, _)) = (parts(expr)?, ty) else { return None };
+    let Some(Expr::Build { index, body, .. }) = rb.bound_in(sum.body, sum.body.result) else { return None };
+    let (inner, element) = (*index, body.result);
+    if element == inner || rb.bound_in(body, element).is_some() {
+        return None;
+    }
+    let total = rb.sum(sum.count.clone(), |rb, i| rb.inline(sum.body, element, &mut sum.at(i)));
+    Some(rb.build(size.clone(), |_, _| total))
 }
 
 fn interchange(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
