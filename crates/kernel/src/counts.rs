@@ -38,6 +38,10 @@ pub fn counts(kernel: &Kernel, sizes: &[i64]) -> Counts {
             }
             Event::Instr(Instr::External { .. }) => open[top].counts.record(Op::Sin),
             Event::Instr(Instr::Int { dst, value }) => known[*dst] = eval(value, &known),
+            Event::Instr(Instr::IntOp { dst, op, args, .. }) => {
+                let args: Option<Vec<i64>> = args[..op.arity()].iter().map(|r| known[*r]).collect();
+                known[*dst] = args.and_then(|args| op.row().int?(&args));
+            }
             Event::For { index, count, .. } => open.push(Open::new(match eval(count, &known) {
                 Some(n) if n > 0 && walked[*index] => {
                     known[*index] = Some(0);
