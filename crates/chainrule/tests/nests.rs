@@ -49,6 +49,16 @@ let regression = fun (x : [n]Double) (a : [k]Double) ->
 let poisson = fun (b : [k]Double) (x : [n][k]Double) (y : [n]Double) ->
   sum n (fun i -> let e = sum k (fun j -> x[i][j] * b[j]) in exp e - y[i] * e)
 
+let network = fun (w : [h][k]Double) (b : [h]Double) (v : [m][h]Double) (x : [n][k]Double) ->
+  sum n (fun i ->
+    let a = build h (fun o -> tanh (b[o] + sum k (fun j -> w[o][j] * x[i][j])))
+    let e = build m (fun o -> sum h (fun j -> v[o][j] * a[j]))
+    logSumExp e - e[0])
+
+let window = fun (w : [h][k]Double) (x : [l][l]Double) ->
+  sum (l - h + 1) (fun i -> sum (l - k + 1) (fun j ->
+    let e = sum h (fun a -> sum k (fun b -> w[a][b] * x[i + a][j + b])) in tanh e))
+
 let channels = fun (x : [n + k][m]Double) (w : [h][k]Double) (y : [n][m]Double) ->
   sum n (fun i -> sum m (fun j -> sum h (fun c ->
     let s = sum k (fun a -> w[c][a] * x[i + a][j]) in y[i][j] * s * s)))
@@ -121,6 +131,11 @@ fn gradients_are_those_of_loops_in_order() {
         ("poisson", &["b"], &["k", "nk", "n"]),
         ("channels", &[], &["lm", "hk", "nm"]),
         ("channels", &["x"], &["lm", "hk", "nm"]),
+        ("network", &[], &["hk", "h", "mh", "nk"]),
+        ("network", &["w"], &["hk", "h", "mh", "nk"]),
+        ("network", &["w", "b", "v"], &["hk", "h", "mh", "nk"]),
+        ("window", &[], &["hk", "qq"]),
+        ("window", &["w"], &["hk", "qq"]),
     ] {
         let function = gradient(name, by);
         let (expected, found) = (function.compile_with(&in_order).unwrap(), function.compile().unwrap());
@@ -136,6 +151,7 @@ fn gradients_are_those_of_loops_in_order() {
                 'h' => h,
                 'b' => 3,
                 'l' => n + k,
+                'q' => m + h.max(k),
                 'L' => n + 1,
                 '2' => 2,
                 '3' => 3,
@@ -159,6 +175,7 @@ fn gradients_are_those_of_loops_in_order() {
         ("layer", &[] as &[&str]),
         ("batch", &[]),
         ("covariance", &[]),
+        ("gram", &[]),
         ("attention", &[]),
         ("convolution", &[]),
         ("convolution", &["x"]),
@@ -167,6 +184,11 @@ fn gradients_are_those_of_loops_in_order() {
         ("smoothing", &[]),
         ("smoothing", &["x"]),
         ("regression", &[]),
+        ("network", &[]),
+        ("network", &["w"]),
+        ("network", &["w", "b", "v"]),
+        ("window", &[]),
+        ("window", &["w"]),
     ];
     // A loop of `channels` has its own elements in all of them.
     assert_eq!(distributed, expected);

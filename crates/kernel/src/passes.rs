@@ -96,6 +96,13 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "fission",
+        does: "nests that multiply by a matrix leave the loop whose iterations they begin",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::fission(kernel),
+    },
+    Pass {
         name: "distribute",
         does: "loops that add to several arrays with different indices are distributed",
         stage: Stage::Lanes,

@@ -17,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Assumed trip count of a loop whose count is unknown.
 pub(crate) const TRIPS: f64 = 16.0;
 
+/// Assumed trip count of a loop along a window: to an extent that the count of another loop subtracts from an extent.
+const WINDOW: f64 = 5.0;
+
 /// Cost of each execution of a lane loop.
 const BEGIN: f64 = 6.0;
 
@@ -44,6 +47,9 @@ const TURNED: f64 = 4.5;
 
 /// Cost of an elementary function in lanes; other functions are called for each lane.
 const FUNCTION: f64 = 20.0;
+
+/// Cost of a sign, which backends expand into five instructions.
+const SIGN: f64 = 5.0;
 
 /// Blocks that unroll-and-jam combines; more if they add to memory, which is then read and written once for all.
 pub(super) const JAM: i64 = 4;
@@ -73,9 +79,11 @@ struct Estimate {
 }
 
 /// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
-/// where the extent is less, and four times as many where it is not; otherwise [`TRIPS`].
+/// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
+/// [`TRIPS`].
 #[derive(Default)]
 struct Trips {
+    windows: BTreeSet<Reg>,
     constants: BTreeMap<Reg, i64>,
     /// Comparisons of integers with constants: `a < limit`, by result.
     limits: BTreeMap<Reg, (Reg, i64)>,
@@ -84,6 +92,23 @@ struct Trips {
 }
 
 impl Trips {
+    /// Returns the state before `events`.
+    fn new(events: &[Event<'_>]) -> Self {
+        let mut windows = BTreeSet::new();
+        let mut defined = BTreeSet::new();
+        for event in events {
+            if let Event::For { count, .. } = event {
+                let by = |c: i64| count.terms().filter(move |(factors, by)| factors.len() == 1 && *by == c);
+                let is_extent = |r: &Reg| !defined.contains(r);
+                if by(1).any(|(factors, _)| is_extent(&factors[0])) {
+                    windows.extend(by(-1).map(|(factors, _)| factors[0]).filter(is_extent));
+                }
+            }
+            event.for_each_def(|r| defined.extend([r]));
+        }
+        Self { windows, ..Self::default() }
+    }
+
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Instr(Instr::Int { dst, value }) => {
@@ -111,7 +136,9 @@ impl Trips {
             |r: Reg| self.open.iter().rev().flatten().find(|(extent, _)| *extent == r).map(|(_, trips)| *trips);
         match count.as_constant() {
             Some(n) => n.max(0) as f64,
-            None => count.as_var().and_then(assumed).unwrap_or(TRIPS),
+            None => count
+                .as_var()
+                .map_or(TRIPS, |r| assumed(r).unwrap_or(if self.windows.contains(&r) { WINDOW } else { TRIPS })),
         }
     }
 }
@@ -124,7 +151,7 @@ pub(super) fn choose(
     legal: &BTreeMap<usize, Plan>,
 ) -> BTreeMap<Reg, Plan> {
     let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
-    let mut assumed = Trips::default();
+    let mut assumed = Trips::new(events);
     for (at, event) in events.iter().enumerate() {
         assumed.event(event);
         let Some((_, inside)) = open.last_mut() else { break };
@@ -395,6 +422,7 @@ pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
         Instr::Load { at, .. } | Instr::Store { at, .. } => access(at),
         Instr::Op { op, .. } => match op {
             Op::Div | Op::Sqrt => 8.0,
+            Op::Sign => SIGN,
             _ if op.row().elementary.is_some() => FUNCTION,
             _ if op.is_numeric() && op.arity() == 1 && !matches!(op, Op::Neg | Op::Abs | Op::Floor | Op::Ceil) => {
                 FUNCTION * index.map_or(1.0, |_| lanes)

@@ -44,6 +44,8 @@
 mod find;
 mod write;
 
+pub(super) use find::{Accesses, accesses};
+
 use super::Spans;
 use crate::events::{Event, events};
 use crate::kernel::{Kernel, Order, Reg, Stmt};

@@ -28,6 +28,8 @@
 //! **Conflict splitting** (`apart`) of updates to common elements: values are computed in lanes, distinct elements are
 //! updated in lanes, all others in sequence.
 //!
+//! **Loop fission** (`fission`) of products at the start of iterations.
+//!
 //! **Loop distribution** (`distribute`) of loops that add to several arrays with different indices.
 //!
 //! **Unroll-and-jam** (`jam`) of blocks whose inner loops read uniform values or add to accumulators.
@@ -51,6 +53,7 @@ mod apart;
 pub mod body;
 pub(crate) mod cost;
 mod distribute;
+mod fission;
 pub(crate) mod independence;
 mod jam;
 mod keep;
@@ -69,6 +72,7 @@ use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use distribute::distribute;
+pub(crate) use fission::fission;
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
 

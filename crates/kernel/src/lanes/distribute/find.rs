@@ -82,10 +82,10 @@ pub(super) struct Window {
 }
 
 /// Number of accesses to each buffer.
-pub(super) type Accesses = BTreeMap<BufferId, usize>;
+pub(in crate::lanes) type Accesses = BTreeMap<BufferId, usize>;
 
 /// Counts loads, stores and copies.
-pub(super) fn accesses(events: &[Event<'_>]) -> Accesses {
+pub(in crate::lanes) fn accesses(events: &[Event<'_>]) -> Accesses {
     let mut accesses = Accesses::new();
     for event in events {
         event.for_each_access(|buffer, _| *accesses.entry(buffer).or_default() += 1);
@@ -165,14 +165,22 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
         .collect();
     let sums = |addition: &Addition| -> BTreeSet<Inner> { addition.loops[addition.n_own..].iter().copied().collect() };
     let first = additions.first()?;
+    // The sum of products of rows: alone in a nest, it is a matrix product whose sums stay in registers.
+    let is_product = |addition: &Addition| {
+        let (own, sums) = addition.loops.split_at(addition.n_own);
+        let is_long = |inner: &Inner| survey.loops[*inner].count.as_constant().is_none_or(|n| n >= LANES);
+        own.len() >= 2 && own.iter().any(is_long) && sums == [0]
+    };
+    let has_products = additions.iter().any(is_product);
     let is_better = |addition: &Addition| !addition.windows.is_empty() || addition.is_turned;
-    let differ = additions.iter().any(|addition| is_better(addition) || sums(addition) != sums(first));
+    let differ = has_products || additions.iter().any(|addition| is_better(addition) || sums(addition) != sums(first));
     // A loop whose iterations have distinct elements runs in lanes without distribution; but not well if it contains
-    // only updates that are sums.
+    // only updates that are sums, or updates the rows of products.
     let all_are_sums = additions.iter().all(|addition| addition.n_own < addition.loops.len());
     let is_fine = |inner: Inner| {
         additions.iter().all(|addition| addition.is_own(inner) && !addition.windows.contains_key(&inner))
             && kept.values().all(|at| path(&survey.loops, *at).contains(&inner))
+            && (!has_products || additions.iter().all(|a| is_along(survey.loops[inner].index, &a.at, &a.again)))
             && !(all_are_sums && additions.iter().any(|addition| addition.loops.iter().max() == Some(&inner)))
     };
     if !differ || kept.len() > MAX_KEPT || (0..survey.loops.len()).any(is_fine) {
@@ -399,15 +407,16 @@ impl<'k> Survey<'k> {
         again: &[Instr],
         kept: &BTreeSet<Reg>,
     ) -> bool {
-        let can = |inner: &Inner| {
-            let Around { index, count, .. } = &self.loops[*inner];
-            count.as_constant().is_none_or(|n| n >= LANES) && is_along(*index, at, again)
-        };
+        let is_contiguous = |inner: &Inner| is_along(self.loops[*inner].index, at, again);
+        let count = |inner: &Inner| self.loops[*inner].count.as_constant();
+        let can = |inner: &Inner| count(inner).is_none_or(|n| n >= LANES) && is_contiguous(inner);
+        // Along a window of unknown length, which is mostly short.
+        let is_better = |inner: &Inner| count(inner).is_some_and(|n| n >= LANES) && is_contiguous(inner);
         let is_last = |r: &Reg, inner: Inner| {
             let path = self.result_of(*r).map(|inside| path(&self.loops, inside)).unwrap_or_default();
             path.last() == Some(&inner) || !path.contains(&inner)
         };
-        if sums.len() < 2 || own.iter().any(can) {
+        if sums.len() < 2 || own.iter().any(is_better) {
             return false;
         }
         let found = sums.iter().position(|inner| can(inner) && kept.iter().all(|r| is_last(r, *inner)));

@@ -1,0 +1,257 @@
+//! Loop fission of products: nests that multiply by a matrix leave the start of an iteration.
+//!
+//! ```text
+//! for i in 0..n                          for s in 0..(n + 31) / 32, i = 32 s + t
+//!   for j in 0..m                          for t in 0..min(32, n - 32 s)
+//!     for k in 0..d, z = 0                   for j in 0..m
+//!       z = z + w[j, k] * x[i, k]              for k in 0..d, z = 0
+//!     y[j] = f(z)                                z = z + w[j, k] * x[i, k]
+//!   g(y)                                       kept[t, j] = f(z)
+//!                                          for t in 0..min(32, n - 32 s)
+//!                                            g(kept[t])
+//! ```
+//!
+//! In a nest of their own, iterations share the elements of `w`, and the nest is tiled like a product of matrices.
+//!
+//! **Nests that leave** come first, or after others that leave. They write private memory, and read that of nests before
+//! them and memory that the loop does not write. They contain no checks, so that the same check fails first. Private
+//! memory gets a copy for each iteration of a stretch.
+//!
+//! **Straight-line code** between them is copied, if it cannot fail.
+//!
+//! Invariant: iterations compute the same values in the same order of operations, so every number keeps its bits.
+
+use super::Spans;
+use super::distribute::{Accesses, accesses};
+use crate::events::{Event, events, walk};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
+use crate::prune::prune;
+use crate::rebuild::each_statement;
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Iterations of a stretch.
+const STRETCH: i64 = 32;
+
+/// Minimum trip count of the loops of a product.
+const LEAST: i64 = 4;
+
+/// Splits loops of `kernel` whose iterations start with products. `O(n d)` for loops that nest `d` deep.
+pub(crate) fn fission(kernel: &mut Kernel) {
+    let flat = events(&kernel.body);
+    let index = |begin: usize| if let Event::For { index, .. } = &flat[begin] { Some(*index) } else { None };
+    let loops: BTreeSet<Reg> = Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect();
+    // The counts stay valid for private buffers: split loops access copies.
+    let all = accesses(&flat);
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut any = false;
+    each_statement(&mut body, |stmt, done| match stmt {
+        Stmt::For { index, count, carried, order: Order::InOrder, body } if loops.contains(&index) => {
+            let the = Loop { index, count, carried, body };
+            match leading(kernel, &all, &the) {
+                Some(found) => {
+                    any = true;
+                    write(&mut Cutter::new(kernel), the, &found, done);
+                }
+                None => done.push(the.in_order()),
+            }
+        }
+        stmt => done.push(stmt),
+    });
+    kernel.body = body;
+    if any {
+        prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
+    }
+}
+
+/// Statements that leave a loop.
+struct Leading {
+    /// Number of statements up to the last nest that leaves.
+    until: usize,
+    /// Private buffers of an iteration that nests write.
+    private: BTreeSet<BufferId>,
+}
+
+/// Facts about a loop.
+struct Survey<'k> {
+    kernel: &'k Kernel,
+    the: &'k Loop,
+    /// Accesses to each buffer, in the loop and in the kernel.
+    accesses: Accesses,
+    all: &'k Accesses,
+    written: BTreeSet<BufferId>,
+    /// Registers that the loop defines.
+    defined: BTreeSet<Reg>,
+}
+
+/// Returns the statements that leave `the` loop, if there is a product among them.
+fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
+    let has_nest =
+        |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if body.iter().any(|s| matches!(s, Stmt::For { .. })));
+    let is_long = the.count.as_constant().is_none_or(|n| n >= LANES);
+    if !is_long || !the.body.iter().any(has_nest) {
+        return None;
+    }
+    let flat = events(&the.body);
+    let (mut written, mut defined) = (BTreeSet::new(), the.carried.iter().map(|c| c.var).collect::<BTreeSet<_>>());
+    for event in &flat {
+        event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
+        event.for_each_def(|r| defined.extend([r]));
+    }
+    let survey = Survey { kernel, the, accesses: accesses(&flat), all, written, defined };
+    let mut found = Leading { until: 0, private: BTreeSet::new() };
+    let (mut copied, mut has_product) = (BTreeSet::new(), false);
+    for (at, stmt) in the.body.iter().enumerate() {
+        if !survey.may_leave(stmt, &mut copied, &mut found.private) {
+            break;
+        }
+        if matches!(stmt, Stmt::For { .. }) {
+            found.until = at + 1;
+            has_product |= survey.is_product(stmt);
+        }
+    }
+    has_product.then_some(found)
+}
+
+impl Survey<'_> {
+    /// Returns whether a statement can run before the rest of all iterations of a stretch, after those with the
+    /// definitions `copied`, which write the buffers `private`; adds its own to both.
+    fn may_leave(&self, stmt: &Stmt, copied: &mut BTreeSet<Reg>, private: &mut BTreeSet<BufferId>) -> bool {
+        match stmt {
+            Stmt::For { carried, .. } if carried.is_empty() => {}
+            Stmt::Straight(_) => {}
+            _ => return false,
+        }
+        let is_nest = matches!(stmt, Stmt::For { .. });
+        let body = std::slice::from_ref(stmt);
+        walk(body).for_each(|event| event.for_each_def(|r| copied.extend([r])));
+        walk(body).all(|event| {
+            let mut is_known = true;
+            event
+                .for_each_use(|r| is_known &= r == self.the.index || copied.contains(&r) || !self.defined.contains(&r));
+            is_known
+                && match &event {
+                    Event::Instr(Instr::Load { buffer, .. }) => {
+                        !self.written.contains(buffer) || private.contains(buffer)
+                    }
+                    Event::Instr(Instr::Store { buffer, .. }) => {
+                        let is_private = is_nest && self.is_private(*buffer);
+                        private.extend(is_private.then_some(*buffer));
+                        is_private
+                    }
+                    Event::Instr(Instr::CheckIndex { .. } | Instr::IntOp { .. } | Instr::External { .. }) => false,
+                    Event::Instr(_) | Event::EndFor { .. } => true,
+                    Event::For { order, .. } => *order == Order::InOrder,
+                    _ => false,
+                }
+        })
+    }
+
+    /// Returns whether only this loop accesses `buffer`.
+    fn is_private(&self, buffer: BufferId) -> bool {
+        let of = &self.kernel.buffers[buffer];
+        of.class == Class::Real
+            && matches!(of.place, Place::Workspace(_))
+            && self.all.get(&buffer) == self.accesses.get(&buffer)
+    }
+
+    /// Returns whether a nest contains a sum of products with elements that differ in it, and are the same in all
+    /// iterations of the loop.
+    fn is_product(&self, stmt: &Stmt) -> bool {
+        let mut open: Vec<(Reg, bool)> = Vec::new();
+        let mut shared: BTreeSet<Reg> = BTreeSet::new();
+        walk(std::slice::from_ref(stmt)).any(|event| {
+            match event {
+                Event::For { index, count, carried, .. } => {
+                    let is_long = count.as_constant().is_none_or(|n| n >= LEAST);
+                    open.push((index, is_long && (open.is_empty() || !carried.is_empty())));
+                }
+                Event::EndFor { .. } => drop(open.pop()),
+                Event::Instr(Instr::Load { dst, buffer, at }) if !self.written.contains(buffer) => {
+                    let vars = at.vars();
+                    if let [first, .., last] = open.as_slice()
+                        && [first, last].iter().all(|(index, is_long)| *is_long && vars.contains(index))
+                        && !vars.contains(&self.the.index)
+                    {
+                        shared.insert(*dst);
+                    }
+                }
+                Event::Instr(Instr::Op { op: Op::Mul, args: [a, b, _], .. }) => {
+                    return shared.contains(a) || shared.contains(b);
+                }
+                _ => {}
+            }
+            false
+        })
+    }
+}
+
+/// Emits `the` loop to `out`, in two loops for each stretch.
+fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leading, out: &mut Vec<Stmt>) {
+    let mut private: BTreeMap<BufferId, (BufferId, Poly<Reg>)> = BTreeMap::new();
+    for buffer in &found.private {
+        let len = cutter.kernel.buffers[*buffer].len.clone();
+        private.insert(*buffer, (cutter.kernel.memory(len.scale(STRETCH)), len));
+    }
+    let (mut before, mut begin) = (Vec::new(), Vec::new());
+    let (n_stretches, _) = cutter.blocks(&the.count.add(&Poly::constant(STRETCH - 1)), STRETCH, &mut before);
+    let number = cutter.int();
+    let first = Poly::var(number).scale(STRETCH);
+    let most = cutter.int_of(&mut begin, Poly::constant(STRETCH));
+    let left = cutter.int_of(&mut begin, the.count.sub(&first));
+    let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
+    let Loop { index, carried, body, .. } = the;
+    let leaving: Vec<Stmt> = body[..found.until].to_vec();
+    let is_left = |(at, stmt): &(usize, Stmt)| *at >= found.until || matches!(stmt, Stmt::Straight(_));
+    let rest: Vec<Stmt> = body.into_iter().enumerate().filter(is_left).map(|(_, stmt)| stmt).collect();
+    let mut part = |mut body: Vec<Stmt>, carried: &[Carried], fresh: bool| {
+        let step = cutter.int();
+        redirect(&mut body, &private, step);
+        let by = first.add(&Poly::var(step));
+        let index_of = if fresh { cutter.int() } else { index };
+        let vars: Vec<Reg> = carried.iter().map(|c| cutter.kernel.regs.push(cutter.kernel.regs[c.var])).collect();
+        let map = carried.iter().map(|c| c.var).zip(vars.iter().copied()).chain([(index, index_of)]).collect();
+        let code = vec![Instr::Int { dst: index_of, value: by.clone() }];
+        let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
+        let mut copier = Copier { regs, map, index, by, fresh, lane: None, buffers: &buffers };
+        let mut inside = vec![Stmt::Straight(code)];
+        inside.extend(copier.block(&body));
+        let carried = carried.iter().zip(&vars);
+        let carried = carried.map(|(c, var)| Carried { var: *var, init: c.var, next: copier.of(c.next) }).collect();
+        (Stmt::For { index: step, count: count.clone(), carried, order: Order::InOrder, body: inside }, vars)
+    };
+    let (products, _) = part(leaving, &[], true);
+    let (rest, next) = part(rest, &carried, false);
+    let carried = carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
+    out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
+    let body = vec![Stmt::Straight(begin), products, rest];
+    out.push(Stmt::For { index: number, count: n_stretches, carried, order: Order::InOrder, body });
+}
+
+/// Redirects accesses to private memory in `body` to the copy of iteration `step`.
+fn redirect(body: &mut Vec<Stmt>, private: &BTreeMap<BufferId, (BufferId, Poly<Reg>)>, step: Reg) {
+    let element = |buffer: &mut BufferId, at: &mut Poly<Reg>| {
+        if let Some((wide, len)) = private.get(buffer) {
+            (*buffer, *at) = (*wide, at.add(&len.mul(&Poly::var(step))));
+        }
+    };
+    each_statement(body, |mut stmt, done| {
+        match &mut stmt {
+            Stmt::Straight(code) => {
+                for instr in code {
+                    if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr {
+                        element(buffer, at);
+                    }
+                }
+            }
+            Stmt::Copy { to, from, .. } => {
+                element(&mut to.0, &mut to.1);
+                element(&mut from.0, &mut from.1);
+            }
+            _ => {}
+        }
+        done.push(stmt);
+    });
+}
