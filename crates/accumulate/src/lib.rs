@@ -9,6 +9,7 @@
 //! | `linear` | the linearised graph |
 //! | `linearise` | linearisation of a scalar graph: rows, columns, seeds |
 //! | `branch_masks` | masks of labels inside branches |
+//! | `masked_slopes` | slopes of roots and exponentials that are infinite only where they meet zeros |
 //! | `program`, `count`, `cleanup`, `listing` | accumulation programs: steps, operation counts, clean-up, listing |
 //! | `origin` | origin of each operation in the source function |
 //! | `pattern` | sparsity patterns |
@@ -49,6 +50,7 @@ mod linear;
 mod linearise;
 mod listing;
 pub mod markowitz;
+mod masked_slopes;
 pub mod oracle;
 mod origin;
 mod pattern;

@@ -18,13 +18,15 @@
 //! nowhere else. At this stage they serve the same (root, variable) pairs, and the sum costs an addition where separate
 //! products would cost a multiplication more.
 //!
-//! Labels inside branches are masked (`branch_masks.rs`).
+//! Labels inside branches are masked (`branch_masks.rs`), and slopes of roots and exponentials that are
+//! infinite where they are multiplied by zeros (`masked_slopes.rs`).
 
 use crate::branch_masks;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
+use crate::masked_slopes;
 use chainrule_base::{Diagnostic, Id};
-use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, partial};
-use chainrule_ops::{Factor, Formula, Slope, Zero};
+use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, Semantics, partial};
+use chainrule_ops::{Factor, Formula, Op, Slope, Zero};
 use rustc_hash::FxHashMap;
 
 /// A requested row.
@@ -85,10 +87,15 @@ impl LinearGraph {
         graph.settle_origins(&roots);
         let active = active(graph, &roots, &inputs);
         let mut arcs = partials(graph, &active)?;
+        // Strict code executes the chain rule as the table states it.
+        let masked = match graph.semantics() {
+            Semantics::Algebraic => masked_slopes::mask(graph, &active, &mut arcs, &roots),
+            Semantics::Strict => NodeSet::default(),
+        };
         branch_masks::mask(graph, &active, &mut arcs, &roots);
         arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
         let ends = Ends::new(graph, rows, columns, &active, &arcs);
-        let mut linear = ends.assemble(graph, &active, &arcs);
+        let mut linear = ends.assemble(graph, &active, &arcs, &masked);
         linear.n_nodes = graph.len();
         Ok(linear)
     }
@@ -230,7 +237,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Returns the graph: its vertices are the sources, the active nodes that are neither source nor sink, the sinks.
-    fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc]) -> LinearGraph {
+    fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc], masked: &NodeSet) -> LinearGraph {
         let n_intermediates = active.len() - self.source_nodes.len() - self.sink_nodes.len();
         let first_sink = self.n_sources + n_intermediates;
         let mut next = self.n_sources;
@@ -262,7 +269,7 @@ impl<'a> Ends<'a> {
         }
         for arc in arcs {
             if let (Some(source), Some(target)) = (vertex_of(arc.0), vertex_of(arc.1)) {
-                edges.extend(edge(graph, source, target, (arc.2, factor(graph, arc.0, arc.1)), arc.1));
+                edges.extend(edge(graph, source, target, (arc.2, factor(graph, arc.0, arc.1, masked)), arc.1));
             }
         }
         for (row, sink) in self.rows.iter().zip(&self.sink_of) {
@@ -288,20 +295,34 @@ fn chosen() -> Factor {
     Factor::direction(Slope::Finite, false)
 }
 
-/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Only
-/// chosen directions and weights mask infinities: a mask of each zero of a partial derivative would cost about as much
-/// as the products (`docs/decisions/0046`).
-fn factor(graph: &Graph, arg: NodeId, function: NodeId) -> Factor {
+/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Zeros
+/// of partial derivatives mask the infinities of all operators except roots and exponentials, which are frequent: for
+/// them, see `masked_slopes.rs` and `docs/decisions/0061`. A root of a product or a quotient has an infinite slope
+/// wherever one of the partial derivatives of its argument is zero.
+fn factor(graph: &Graph, arg: NodeId, function: NodeId, masked: &NodeSet) -> Factor {
     let args = graph.args(function);
-    let known = |k: usize| graph.as_const(args[k]);
-    let slope = match graph.node(function) {
-        Node::Apply(op, _) => {
-            let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
-            places.map(|(idx, _)| Factor::partial(op, idx, known).slope).max().unwrap_or_default()
-        }
-        _ => Slope::Finite,
+    let Node::Apply(op, _) = graph.node(function) else {
+        return Factor { slope: Slope::Finite, zero: Zero::Somewhere, saturates: false };
     };
-    Factor { slope, zero: Zero::Never, saturates: false }
+    let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
+    let partials = places.map(|(idx, _)| Factor::partial(op, idx, |k| graph.as_const(args[k])));
+    let factor = partials.reduce(Factor::plus).unwrap_or(Factor::constant(1.0));
+    let is_algebraic = graph.semantics() == Semantics::Algebraic;
+    let slope = match factor.slope {
+        _ if masked.contains(function) => Slope::Finite,
+        Slope::Overflow if is_algebraic => Slope::Finite,
+        Slope::Border if is_algebraic && op == Op::Sqrt && !is_composed(graph, arg) => Slope::Root,
+        slope => slope,
+    };
+    // A slope that has met one zero is masked by the next one, too.
+    let zero = if !is_algebraic && factor.zero == Zero::Somewhere { Zero::Often } else { factor.zero };
+    Factor { slope, zero, ..factor }
+}
+
+/// Returns whether `x` is a product or a quotient of nodes that are not constants.
+fn is_composed(graph: &Graph, x: NodeId) -> bool {
+    matches!(graph.node(x), Node::Apply(Op::Mul | Op::Div, [a, b, _])
+        if graph.as_const(a).is_none() && graph.as_const(b).is_none())
 }
 
 /// Returns the edge with the kind of its label and the origin of `of`; `None` if the label is zero.

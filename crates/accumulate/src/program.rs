@@ -280,8 +280,7 @@ impl<A: Algebra<Value = NodeId>> Algebra for Hiding<'_, A> {
     fn apply(&mut self, op: Op, args: &[Self::Value]) -> Self::Value {
         match *args {
             [a, b] if op == Op::Mul => (multiply(self.0, a, b), a.1.times(b.1)),
-            // All paths of a sum begin with a chosen direction, or none does.
-            [a, b] => (self.0.apply(op, &[a.0, b.0]), Factor { zero: a.1.zero.max(b.1.zero), ..a.1.plus(b.1) }),
+            [a, b] => (self.0.apply(op, &[a.0, b.0]), a.1.plus(b.1)),
             [a] => (self.0.apply(op, &[a.0]), a.1),
             // A program adds, subtracts, multiplies and negates.
             _ => self.constant(f64::NAN),

@@ -11,7 +11,7 @@
 //! Private modules: `activity` (activity analysis), `dual` (dual numbers in code), `cotangent` (cotangents in code),
 //! `custom` (functions that state their own derivative), `asked` (requests as `Jvp`s and `Vjp`s), `diagonal` (the
 //! diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one operator),
-//! `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent).
+//! `squares` (squares of square roots, before differentiation), `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent).
 
 mod activity;
 mod asked;
@@ -29,6 +29,7 @@ pub mod request;
 mod reverse;
 mod slopes;
 pub mod sparse;
+mod squares;
 pub mod tidy;
 
 pub use custom::own_derivative;
@@ -36,3 +37,4 @@ pub use forward::{expand, expand_told, expand_with};
 pub use request::{Mode, Part, Request, by_rows_where, check_request, derive, derive_told};
 pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};
+pub use squares::without_squared_roots;

@@ -96,7 +96,9 @@ impl Options {
     /// Removes operators with truth values as arguments or results, or in their steps.
     #[must_use]
     pub fn of_numbers(mut self) -> Self {
-        self.operators.retain(|(op, _)| op.is_numeric() && !matches!(op, Op::MaskedMul | Op::StrongMul));
+        self.operators.retain(|(op, _)| {
+            op.is_numeric() && !matches!(op, Op::MaskedMul | Op::StrongMul | Op::MaskedReciprocal | Op::MaskedOverflow)
+        });
         self
     }
 }

@@ -30,13 +30,15 @@
 //! | | `x - (x - y) -> y`, `c - (x + d) -> (c-d) - x` | no |
 //! | `*` | `x*1 -> x`, `x*-1 -> -x`, `(-x)*y -> -(x*y)`, `(-x)*c -> (-c)*x` | yes: rounding is symmetric |
 //! | | `x*0 -> 0`, `c*(d*x) -> (c*d)*x`, `(c*x)*(d*y) -> (c*d)*(x*y)` | no |
-//! | | `sqrt(x)*sqrt(x) -> x`, `(x/y)*y -> x` | no |
+//! | | `sqrt(x)*sqrt(x) -> x`, `(x/y)*y -> x`, `x*(1/sqrt(x)) -> sqrt(x)` | no |
+//! | | `(x*sqrt(y))*(x*sqrt(y)) -> (x*x)*y`, `sqrt(x)*maskedReciprocal(sqrt(x)) -> 1` | no |
 //! | masked `*` | `0*x -> 0`, an ordinary product where the first factor is another number | yes |
 //! | masked, strong `*` | coefficients as above; ordinary if a factor is a number or cancels | no: zeros' signs |
 //! | `/` | `x/1 -> x`, `x/-1 -> -x`, `(-x)/y -> -(x/y)`, `x/(-y) -> -(x/y)` | yes |
 //! | | `x/c -> (1/c)*x` | where c is a power of two: then both round the same number |
 //! | | `0/x -> 0`, `x/x -> 1`, `c/x -> c*(1/x)`, `(c*x)/(d*y) -> (c/d)*(x/y)` | no |
 //! | | `(x*y)/y -> x`, `x/(x*y) -> 1/y`, `1/(x/y) -> y/x`, `x/(1/y) -> x*y` | no |
+//! | | `x/sqrt(x) -> sqrt(x)`, `(x*y)/sqrt(x) -> y*sqrt(x)` | no |
 //! | neg | `-(-x) -> x`, `-(c*x) -> (-c)*x` | yes |
 //! | `**` | `x**0 -> 1`, `x**1 -> x`, `1**x -> 1` | yes: so IEEE 754 and C define pow |
 //! | | `x**n` by multiplications up to n = 8, `x**-n -> 1/x**n` | no: pow rounds otherwise |

@@ -16,6 +16,9 @@ pub enum Slope {
     /// Those at which the value has overflowed. A saturating function makes it finite again, and its slope there is 0,
     /// which masks the infinity.
     Overflow,
+    /// Those at which the value is finite, but only a chosen direction masks them: a root in straight-line code, whose
+    /// other zeros are found beforehand.
+    Root,
     /// Those at which the value is finite: any zero masks it.
     Border,
 }
@@ -66,6 +69,8 @@ impl Factor {
         let exponent = if op == Op::Pow { constant(1) } else { None };
         let slope = match exponent {
             Some(b) if b <= 0.0 || b >= 1.0 => Slope::Finite,
+            // By the exponent, it is finite wherever the power is.
+            _ if op == Op::Pow && idx == 1 => Slope::Finite,
             _ => row.slope,
         };
         let is_zero = !row.partials.get(idx).is_some_and(is_never_zero);
@@ -83,6 +88,7 @@ impl Factor {
         match other.slope {
             Slope::Finite => false,
             Slope::Overflow => self.saturates,
+            Slope::Root => self.zero == Zero::Direction,
             Slope::Border => self.zero >= Zero::Somewhere,
         }
     }

@@ -28,6 +28,10 @@ pub(crate) const MASKED_MUL: Formula = Apply(Select, &[FIRST_IS_ZERO, Const(0.0)
 pub(crate) const STRONG_MUL: Formula =
     Apply(Select, &[Apply(Or, &[FIRST_IS_ZERO, SECOND_IS_ZERO]), Const(0.0), PRODUCT]);
 
+pub(crate) const MASKED_RECIPROCAL: Formula = Apply(Select, &[FIRST_IS_ZERO, Const(0.0), Apply(Div, &[ONE, A0])]);
+
+pub(crate) const MASKED_OVERFLOW: Formula = Apply(Select, &[Apply(Eq, &[A0, Const(f64::INFINITY)]), Const(0.0), A0]);
+
 pub(crate) const ONE_MINUS_SQUARE: Formula = Apply(Mul, &[Apply(Sub, &[ONE, A0]), Apply(Add, &[ONE, A0])]);
 
 /// exp(-2 |x|)

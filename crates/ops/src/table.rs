@@ -650,6 +650,26 @@ operators! {
         domain: Domain { text: "a scale that is not 0", contains: |a| a[1] != 0.0 },
         cost: CostClass::Div, weight: 5
     }
+    /// 1 / x, and 0 if x is 0: the slope of a root, but for a factor, where the slope of its argument is 0 too.
+    MaskedReciprocal {
+        name: "maskedReciprocal",
+        value: |a| steps::value(&steps::MASKED_RECIPROCAL, a), steps: Some(steps::MASKED_RECIPROCAL),
+        precise: |p, a| if a[0].is_zero() { p.from_f64(0.0) } else { let one = p.from_f64(1.0); p.div(&one, &a[0]) },
+        saturates: true,
+        partials: &[Apply(Neg, &[Apply(Mul, &[Value, Value])])],
+        domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
+        cost: CostClass::Div, weight: 7
+    }
+    /// x, and 0 if x is infinity: the slope of an exponential, where those of what uses it are 0 if it overflows. The
+    /// slope at infinity is masked likewise when it is differentiated.
+    MaskedOverflow {
+        name: "maskedOverflow",
+        value: |a| steps::value(&steps::MASKED_OVERFLOW, a), steps: Some(steps::MASKED_OVERFLOW),
+        precise: |_, a| a[0].clone(),
+        saturates: true,
+        partials: &[Formula::ONE],
+        cost: CostClass::Logic, weight: 2
+    }
     /// (1 - x) (1 + x), without the rounding error of x^2 that is left of 1 - x^2 near 1.
     OneMinusSquare {
         name: "oneMinusSquare",

@@ -67,7 +67,7 @@ fn steps_are_elementary_and_weigh_what_their_row_says() {
         assert_eq!(counts.weight, u64::from(weight), "{:?}", row.op);
         n += 1;
     }
-    assert_eq!(n, 13);
+    assert_eq!(n, 15);
 }
 
 #[test]

@@ -5,9 +5,11 @@ use crate::function::{ArrayBody, Body};
 use crate::leaves::{Leaf, leaves};
 use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
-use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, derive_told};
+use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, derive_told, without_squared_roots};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
+use chainrule_graph::Semantics;
 use chainrule_ir::Type;
+use std::borrow::Cow;
 
 /// Returns the part of a request that array programs do not support yet, but straight-line code does.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
@@ -134,8 +136,12 @@ impl Derivation {
             return Self { function, ..self.clone() }.explain();
         }
         let request = self.request();
+        let differentiated = match body.semantics {
+            Semantics::Algebraic => without_squared_roots(&body.function),
+            Semantics::Strict => Cow::Borrowed(&body.function),
+        };
         let (function, made_again) =
-            derive_told(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
+            derive_told(&differentiated, &request).map_err(|d| Error::program(d, &body.sources))?;
         let derived = Function::from_derived(function, body, made_again);
         let derived = if self.checkpoints.is_some() { derived.unroll(Unroll::Never) } else { derived };
         Ok(Derived { by_rows_where: by_rows_where(&body.function, &request), ..Derived::itself(&derived) })

@@ -19,7 +19,7 @@ pub(crate) fn parity(op: Op) -> Option<Parity> {
         Op::Cos | Op::Cosh | Op::Abs => Some(Parity::Even),
         Op::OneMinusSquare | Op::SechSquare | Op::Gaussian | Op::Lorentzian | Op::Binade => Some(Parity::Even),
         Op::Sin | Op::Tan | Op::Asin | Op::Atan | Op::Sinh | Op::Tanh | Op::Asinh | Op::Atanh => Some(Parity::Odd),
-        Op::Erf | Op::Cbrt | Op::Sign | Op::Neg | Op::LorentzianMoment => Some(Parity::Odd),
+        Op::Erf | Op::Cbrt | Op::Sign | Op::Neg | Op::LorentzianMoment | Op::MaskedReciprocal => Some(Parity::Odd),
         _ => None,
     }
 }

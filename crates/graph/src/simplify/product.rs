@@ -3,7 +3,7 @@
 //! Both split factors in the same order: masks, which become outermost; coefficients, whose product comes next; then
 //! the cores, between which only cancellation applies.
 
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::Op;
 
 impl Graph {
@@ -133,7 +133,11 @@ impl Graph {
             (ca, xa, cb, xb) = (1.0, a, 1.0, b);
         }
         let (guard_a, guard_b) = (self.guard(xa), self.guard(xb));
-        let cores = match self.cancelled(xa, xb) {
+        let mut cores = self.cancelled(xa, xb);
+        if cores.is_none() && self.is_algebraic() {
+            cores = self.over_root(xa, xb).or_else(|| self.over_root(xb, xa)).or_else(|| self.square(xa, xb));
+        }
+        let cores = match cores {
             Some(cores) => cores,
             None if op == Op::Mul => self.raw(op, &[xa, xb]),
             None => self.strong_cores(op, xa, xb),
@@ -188,6 +192,42 @@ impl Graph {
             (_, Some(1.0)) => a,
             _ => self.raw(Op::Mul, &[a, b]),
         }
+    }
+
+    /// Simplifies `x * (1 / root)`, algebraic, for a square root that is a factor of `x`, or whose argument is.
+    fn over_root(&mut self, x: NodeId, inverse: NodeId) -> Option<NodeId> {
+        match self.node(inverse) {
+            Node::Apply(Op::Div, [one, root, _]) if self.as_const(one) == Some(1.0) => self.divided_by_root(x, root),
+            // A division undone leaves nothing to mask.
+            Node::Apply(Op::MaskedReciprocal, [root, ..]) if x == root => Some(self.constant(1.0)),
+            Node::Apply(Op::MaskedReciprocal, [root, ..]) => {
+                self.other_arg(Op::Mul, x, root).or_else(|| self.divided_by_root(x, root))
+            }
+            _ => None,
+        }
+    }
+
+    /// Simplifies `x / root`, algebraic, if the argument of the square root is a factor of `x`.
+    fn divided_by_root(&mut self, x: NodeId, root: NodeId) -> Option<NodeId> {
+        let square = self.as_unary(Op::Sqrt, root)?;
+        if x == square {
+            return Some(root);
+        }
+        let rest = self.other_arg(Op::Mul, x, square)?;
+        Some(self.product_of_cores(rest, root))
+    }
+
+    /// Simplifies `a * b`, algebraic, if both are the same multiple of a square root: its square, which has slopes where
+    /// the root has none.
+    fn square(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
+        let (x, y) = self.as_pair(Op::Mul, a).filter(|_| a == b)?;
+        let (factor, square) = match (self.as_unary(Op::Sqrt, x), self.as_unary(Op::Sqrt, y)) {
+            (None, Some(square)) => (x, square),
+            (Some(square), None) => (y, square),
+            _ => return None,
+        };
+        let factor = self.product_of_cores(factor, factor);
+        Some(self.product_of_cores(factor, square))
     }
 
     /// Returns the strong product of cores. A division that a factor of the other core undoes leaves nothing to hide.
@@ -270,6 +310,9 @@ impl Graph {
         }
         if let Some(x) = self.other_arg(Op::Mul, a, b) {
             return x;
+        }
+        if let Some(value) = self.divided_by_root(a, b) {
+            return value;
         }
         if let Some(y) = self.other_arg(Op::Mul, b, a) {
             let one = self.constant(1.0);

@@ -170,6 +170,7 @@ pub enum Of {
 fn order(op: Op) -> usize {
     match op {
         Op::OneMinusSquare | Op::SechSquare | Op::Gaussian | Op::Lorentzian | Op::AngleRate | Op::DirectionCosine => 1,
+        Op::MaskedReciprocal => 1,
         Op::LorentzianMoment | Op::AngleBend | Op::HypotBend | Op::HypotTwist => 2,
         _ => 0,
     }
