@@ -56,7 +56,7 @@ fn an_index_that_a_loop_guards_is_read_where_it_runs() {
     assert_eq!(run(&first, &[Value::Array(vec![]), ints(&[])]), []);
     assert_eq!(run(&first, &[v(), ints(&[1, 0])]), [(0, 1, 2.0)]);
     let failure = first.prepare(&[v(), ints(&[2])]).map(|_| ()).unwrap_err().to_string();
-    assert!(failure.contains("out of range"), "{failure}");
+    assert!(failure.contains("an index lies outside of the array `v`"), "{failure}");
     let last = jacobian(
         "let f = fun (v : [n]Double) (at : [k]Int) ->
         build n (fun j -> v[j] * sum k (fun i -> if at[k - 1] == j then v[at[k - 1]] else v[at[i]]))",

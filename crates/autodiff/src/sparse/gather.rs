@@ -288,7 +288,7 @@ impl<'a> Gathering<'a> {
             } else if let (Some(lazy), Step::Index(index)) = (self.lazies.get(&from), &step) {
                 let (lazy, index) = (lazy.clone(), *index);
                 let is_proved = matches!(expr, Expr::Get { proved: true, .. });
-                return self.read_through(var, from, &lazy, (index, is_proved, span), stmts);
+                return self.read_through(var, from, &lazy, (index, is_proved), stmts);
             }
         }
         if let Expr::Build { index, body, .. } = &expr
@@ -446,36 +446,14 @@ impl<'a> Gathering<'a> {
         self.budget.is_exceeded(self.gathers.len())
     }
 
-    /// Returns `index` where it is in range of `array`: if that is not known, an element of the array of the numbers in
-    /// range.
-    fn checked(&mut self, array: VarId, index: VarId, span: Option<Span>, stmts: &mut Vec<Stmt>) -> VarId {
-        let len = self.out.length(array);
-        if self.indices.is_inside(self.out, index, &len) {
-            return index;
-        }
-        self.out.push_block();
-        let numbers = self.out.build(len, |_, number| number);
-        if let Some(name) = self.out.vars[array].name.clone() {
-            self.out.name(numbers, &name);
-        }
-        let before = self.out.set_span(span);
-        let checked = self.out.get(numbers, index);
-        self.out.set_span(before);
-        for stmt in self.out.pop_block(checked).stmts {
-            self.indices.see(self.out, &stmt);
-            stmts.push(stmt);
-        }
-        checked
-    }
-
-    /// Replaces `var`, the element of `from` at an index, by the code for that element. The index may be proved to be
-    /// in range.
+    /// Replaces `var`, the element of `from` at `index`, by the code for that element. `is_proved`: whether the index is
+    /// known to be in range.
     fn read_through(
         &mut self,
         var: VarId,
         from: VarId,
         lazy: &Lazy,
-        (index, is_proved, span): (VarId, bool, Option<Span>),
+        (index, is_proved): (VarId, bool),
         stmts: &mut Vec<Stmt>,
     ) {
         let at = (from, self.indices.equal(index));
@@ -487,9 +465,11 @@ impl<'a> Gathering<'a> {
         if self.is_over(from) {
             return;
         }
-        let index = if is_proved { index } else { self.checked(from, index, span, stmts) };
         let mut renaming = Renaming::from_iter([(lazy.index, index)]);
-        let body = self.out.copy_block(&lazy.body, &mut renaming);
+        let mut body = self.out.copy_block(&lazy.body, &mut renaming);
+        if !is_proved {
+            forget_proofs(&mut body);
+        }
         let is_whole = self.whole.contains(&var);
         self.scan(&body, is_whole);
         for stmt in body.stmts {
@@ -582,5 +562,18 @@ impl<'a> Gathering<'a> {
         let perturbation = self.out.fresh(ty_of_all);
         self.gathers.push(Gather { param, path, span, dims, guards, ty: ty.clone(), perturbation, whole });
         self.gathers.len() - 1
+    }
+}
+
+/// Marks all indices in `block` as not proved: their proofs assume that the index of the build is in range.
+fn forget_proofs(block: &mut Block) {
+    let mut open = vec![block];
+    while let Some(block) = open.pop() {
+        for stmt in &mut block.stmts {
+            if let Expr::Get { proved, .. } | Expr::OneHot { proved, .. } = &mut stmt.expr {
+                *proved = false;
+            }
+            open.extend(stmt.expr.blocks_mut());
+        }
     }
 }
