@@ -43,13 +43,24 @@ class Writer:
             forms.append(lambda: f"({self.array(depth + 1)} {choice('+-*')} {self.array(depth + 1)})")
             forms.append(lambda: f"np.where({self.array(depth + 1)} > {self.number()}, {self.array(depth + 1)}, {self.array(depth + 1)})")
             forms.append(lambda: f"np.cos({self.array(depth + 1)})")
+            forms.append(lambda: f"np.cumsum({self.array(depth + 1)})")
+            forms.append(lambda: f"np.roll({self.array(depth + 1)}, {self.r.randrange(-3, 4)})")
+            forms.append(lambda: f"np.array([v * {self.number(2)} + k for k, v in enumerate({self.array(depth + 1)})])")
+            forms.append(lambda: f"({self.array(depth + 1)})[np.array([{', '.join(str(self.r.randrange(4)) for _ in range(4))}])]")
+            forms.append(lambda: f"np.clip({self.array(depth + 1)}, {self.number(2)} - 1, 2.0)")
         return choice(forms)()
+
+    def step(self, local, name):
+        """What a step of a loop over the elements of an array writes."""
+        others = [array for array in ARRAYS if array != local]
+        return self.r.choice([f"{self.r.choice(others)}[{name}] * {self.number(1)}", f"{local}[{name}] + {self.number(1)}", f"{local}[{name} - 1] * 0.5",
+                              f"{self.number(1)} if {local}[{name}] > 0 else {self.r.choice(others)}[{name}]"])
 
     def block(self, indent, depth, index=None):
         """A few statements; `index` is the variable of the loop around them."""
         r, choice, pad, lines = self.r, self.r.choice, " " * indent, []
         for _ in range(r.randrange(1, 4)):
-            local, kind = choice(ARRAYS[2:]), r.randrange(10)
+            local, kind = choice(ARRAYS[2:]), r.randrange(13)
             if kind == 7 and depth < 3:
                 name = "ijk"[depth]
                 lines += [f"{pad}for {name} in range({r.randrange(1, 4)}):", *self.block(indent + 4, depth + 1, name)]
@@ -60,6 +71,13 @@ class Writer:
                 lines += [f"{pad}if {self.number()} > {self.number()}:", *self.block(indent + 4, depth + 1, index)]
                 if r.random() < 0.6:
                     lines += [f"{pad}else:", *self.block(indent + 4, depth + 1, index)]
+            elif kind == 10:
+                name = "pqr"[min(depth, 2)]
+                lines.append(f"{pad}for {name} in range({choice(['4', '1, 4', '3, -1, -1', '0, 4, 2'])}): {local}[{name}] {choice(['=', '+='])} {self.step(local, name)}")
+            elif kind == 11:
+                lines += [f"{pad}grown = []", f"{pad}for v in {self.array(1)}: grown.append(v * {self.number(1)})", f"{pad}{local} = np.array(grown)"]
+            elif kind == 12:
+                lines.append(f"{pad}np.add.at({local}, np.array([{r.randrange(4)}, {r.randrange(4)}]), {self.number(1)})")
             else:
                 lines.append(pad + [
                     f"{local} = {self.array()}", f"{choice(NUMBERS)} = {self.number()}",
