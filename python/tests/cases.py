@@ -90,6 +90,11 @@ CASES = [
     ("math.floor math.ceil math.trunc round int .astype np.int64", lambda v, k: (
         math.floor(3 * v[0]), math.ceil(3 * v[0]), math.trunc(-2.5 * v[1]), round(10 * v[2]), round(2.5), int(-3 * v[3]), (5 * v).astype(int),
         np.floor(v).astype(np.int64), int(1e15 + v[0]), np.int64(7.9 * v[4]), math.floor(k[0]), round(k[1])), (V, K)),
+    ("np.sort np.argsort", lambda v, a, k: (np.sort(v), np.argsort(v), v[np.argsort(v)] * v, np.sort(a), np.argsort(-a, axis=1), np.sort(k), np.argsort(k, axis=-1),
+                                            np.sort(v)[::-1]), (V, A, K)),
+    ("np.searchsorted np.take", lambda v, a, k: (np.searchsorted(np.sort(v), v), np.searchsorted(np.arange(4.0), 1.0), np.searchsorted(k[:2] * 0 + 1, 1, side="right"),
+                                                 np.take(v, k), np.take(a, k % 3, axis=0), np.take(a, k % 4, axis=1), np.take(a, 5), np.take(a, 1, axis=1)), (V, A, K)),
+    ("any all", lambda v: (any(x > 1 for x in v), all(x > -9 for x in v), any([v[0] > 9, v[1] > 9]), all((v > 9)), v * any((True, False))), (V,)),
     (".item", lambda v: v[0].item(), (V,)),
     (".clip", lambda v: v.clip(-0.5, 0.5), (V,)),
     ("scipy.special.logsumexp", lambda v, a: (scipy.special.logsumexp(v), scipy.special.logsumexp(a, axis=1), scipy.special.logsumexp(a), scipy.special.logsumexp(a, axis=0, keepdims=True)), (V, A)),

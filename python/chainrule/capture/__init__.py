@@ -13,6 +13,7 @@
 | `shapes`, `syntax` | packing variables; what statements assign and how they end |
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
 | `indexing`, `reductions`, `arrays`, `loops` | NumPy by what it does |
+| `sorting` | sorting, looking up, taking |
 | `whole` | floats made integers, bits of integers |
 | `folding` | calls with known arguments, `functools.reduce` |
 | `calls` | the tables of what may be called |

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import arrays, loops, products, reductions, shaping, whole
+from . import arrays, loops, products, reductions, shaping, sorting, whole
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from .values import Known, Masked, Num, Row, describe, is_number
@@ -238,7 +238,8 @@ def _interp(w, x, xp, fp):
 
 
 TABLE = {
-    len: _len, float: _float, int: _int, math.floor: _rounded("floor"), math.ceil: _rounded("ceil"), math.trunc: _rounded("trunc"), bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
+    len: _len, float: _float, int: _int,
+    math.floor: _rounded("floor"), math.ceil: _rounded("ceil"), math.trunc: _rounded("trunc"), bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
     pow: _pow, round: _round, range: loops.range_, enumerate: loops.enumerate_, zip: loops.zip_, reversed: loops.reversed_,
     min: _extreme("min", reductions.extreme("min")), max: _extreme("max", reductions.extreme("max")), math.fsum: _fsum,
     math.prod: reductions.prod, math.dist: _dist, math.sumprod if hasattr(math, "sumprod") else None: products.matmul,
@@ -270,6 +271,8 @@ TABLE = {
     np.vstack: shaping.vstack, np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast(1),
     np.atleast_2d: shaping.atleast(2), np.repeat: shaping.repeat, np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to,
     np.meshgrid: shaping.meshgrid,
+    np.sort: sorting.sort, np.argsort: sorting.argsort, np.searchsorted: sorting.searchsorted, np.take: sorting.take,
+    any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
 TABLE.pop(None, None)
 if special is not None:

@@ -1,0 +1,108 @@
+"""Orders: sorting and looking up. Each element counts those that stand before it, so that the time grows with the square of the length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import indexing, loops
+from .operators import scalar
+from .slices import Axis, Slice
+from .values import Dim, Known, Num, Row, describe
+
+
+def before(w, a, b):
+    """Whether one number stands before another one; NaN stands last."""
+    less = scalar(w, "<", a, b)
+    if a.kind != "f":
+        return less
+    is_nan = lambda x: w.program.apply("isNaN", [x.term])
+    last = w.program.infix("&&", is_nan(b), w.program.apply("not", [is_nan(a)]))
+    return Num(w.program.infix("||", less.term, last), "b")
+
+
+def order_of(w, a):
+    """The indices of a vector in order; equal numbers keep theirs."""
+    n, one, zero = a.dims[0], w.constant(1), w.constant(0)
+
+    def rank(i):
+        own = w.element(a, i)
+
+        def step(count, j):
+            other = w.element(a, [j])
+            is_before = w.choose(scalar(w, "<", j, i[0]), lambda: negated(w, before(w, own, other)), lambda: before(w, other, own))
+            return scalar(w, "+", count, w.choose(is_before, lambda: one, lambda: zero))
+
+        return w.reduce(n, zero, step)
+
+    ranks = w.build((n,), rank)
+    start = w.build((n,), lambda _: zero)
+    place = lambda s, i: w.build((n,), lambda r: w.choose(scalar(w, "==", r[0], w.element(ranks, [i])), lambda: i, lambda: w.element(s, r)))
+    return w.reduce(n, start, place)
+
+
+def negated(w, x):
+    return Num(w.program.apply("not", [x.term]), "b")
+
+
+def by_rows(w, a, axis, function):
+    a = w.num(a)
+    if not a.rank or a.kind == "b":
+        w.fail(f"{describe(a)} is sorted", "sort arrays of numbers")
+    if getattr(axis, "value", 0) not in (-1, a.rank - 1):
+        w.fail("an array is sorted along another axis than the last", "transpose it before and after")
+    made = function(a) if a.rank == 1 else w.build(a.dims[:-1], lambda i: function(w.element(a, i)))
+    return Num(made.term, made.kind, a.dims)
+
+
+def argsort(w, a, axis=Known(-1)):
+    return by_rows(w, a, axis, lambda v: order_of(w, v))
+
+
+def sort(w, a, axis=Known(-1)):
+    def one(v):
+        order = order_of(w, v)
+        return w.build(v.dims, lambda i: w.element(v, [w.element(order, i)]))
+    return by_rows(w, a, axis, one)
+
+
+def searchsorted(w, a, v, side=Known("left")):
+    a, v = w.num(a), w.num(v)
+    kind = w.common(a, v)
+    a, sign = w.cast(a, kind), "<" if side.value == "left" else "<="
+    step = lambda x: lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i"))
+    return w.map(lambda x: w.reduce(a.dims[0], w.constant(0), step(w.cast(x, kind))), v)
+
+
+def take(w, a, indices, axis=None):
+    from .shaping import axis_of, ravel
+    a = w.num(a)
+    if axis is None or getattr(axis, "value", 0) is None:
+        a, axis = ravel(w, a), Known(0)
+    k = axis_of(w, a, axis)
+    given = w.num(indices)
+    if not given.rank:
+        whole = Slice(None, None, None)
+        return indexing.get(w, a, Row([*[whole] * k, indices]))
+    if given.kind != "i":
+        w.fail(f"an array is indexed by {describe(given)}", "index by ints")
+    axes = [Axis(start=Dim(0), count=dim) for dim in a.dims]
+    axes[k] = Axis(gather=given)
+    return indexing.gathered(w, a, axes)
+
+
+def quantified(name):
+    """`any` and `all` of what is iterated over."""
+    def compute(w, iterable):
+        inner = loops.loop_of(w, iterable)
+        if isinstance(inner, list) and all(isinstance(item, Known) for item in inner):
+            return Known(getattr(np, name)([bool(item.value) for item in inner]).item())
+        values = inner if isinstance(inner, list) else None
+        sign, start = ("||", False) if name == "any" else ("&&", True)
+        combine = lambda s, x: Num(w.program.infix(sign, s.term, w.cast(w.scalar(x), "b").term), "b")
+        if values is None:
+            return w.reduce(inner.count, w.constant(start), lambda s, i: combine(s, inner.element(i)))
+        result = w.constant(start)
+        for item in values:
+            result = combine(result, item)
+        return result
+    return compute
