@@ -16,6 +16,8 @@ Usage: cargo xtask <chore>
   tidy      layers of the crates, length of files, links and wording of the pages, wording of comments
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
+  bisect    find the pass that changes the results of a program, and shrink the program: cargo xtask bisect FILE
+            --what gradient --arg x='[1, 2]', with the options of `chainrule passes`; writes target/bisect
   memcheck  native code under valgrind, where that is installed
   pictures  draw the README's chart and sparsity pattern from the records and the examples
   docs      build the documentation and say where it is
@@ -65,6 +67,18 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     Ok(faults.is_empty())
 }
 
+/// Finds the pass that changes the results of a program.
+fn bisect(root: &Path) -> bool {
+    let folder = root.join("target").join("bisect").display().to_string();
+    let given: Vec<String> = std::env::args().skip(2).collect();
+    let mut args = vec!["run", "--quiet", "-p", "chainrule-cli", "--", "passes"];
+    args.extend(given.iter().map(String::as_str));
+    if !given.iter().any(|arg| arg == "--shrink") {
+        args.extend(["--shrink", &folder]);
+    }
+    cargo(&args)
+}
+
 /// Returns the outcome of a chore; a chore that cannot run prints why and fails.
 fn reported(chore: &str, outcome: Result<bool, Box<dyn std::error::Error>>) -> bool {
     outcome.unwrap_or_else(|error| {
@@ -84,6 +98,7 @@ fn main() -> ExitCode {
         "tidy" => reported("tidy", tidy_up()),
         "lint" => lint(),
         "memcheck" => reported("memcheck", memcheck::check()),
+        "bisect" => bisect(&root),
         "pictures" => reported("pictures", pictures::write(&root)),
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),

@@ -38,6 +38,7 @@
 //! | `within` | [`Within`]: executable code within a bound of memory |
 //! | `bound` | repeated evaluation at single points, in preallocated memory |
 //! | `emit` | C, Rust |
+//! | [`bisect`] | the first pass that changes results, and a small program for it |
 //! | `where_spent` | operations by result and by line of source |
 //! | `optimisation` | [`Optimisation`]: report of the optimiser of array programs |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
@@ -46,6 +47,7 @@
 pub mod array;
 mod array_dot;
 mod batch;
+pub mod bisect;
 mod bound;
 mod build;
 pub mod check;
@@ -107,6 +109,8 @@ pub use interface::{Shape, Signature};
 pub use loop_counts::LoopCounts;
 pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
+#[doc(hidden)]
+pub use passes::{Fault, Seed};
 pub use passes::{Pass, PassLevel, Rewrite, Snapshot, passes};
 pub use prepared::Prepared;
 pub use regions::Accumulated;

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use optimiser::Rewrite;
-pub use trace::{Pass, PassLevel, Snapshot};
+pub use trace::{Fault, Pass, PassLevel, Seed, Snapshot};
 use trace::{Program, Watch};
 
 /// Returns the passes between a checked function and the kernel that a backend takes, in order. A function that is

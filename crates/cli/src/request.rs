@@ -143,6 +143,20 @@ impl Which {
         self.choose(load(&self.file)?)
     }
 
+    /// Returns the text of the file.
+    pub fn text(&self) -> Result<String, String> {
+        match read_program(&self.file)? {
+            Program::Text(text) => Ok(text),
+            Program::Saved(_) => Err(format!("error: {} is compiled already", shown(&self.file))),
+        }
+    }
+
+    /// As [`Self::load_text`], without warnings.
+    pub fn load_text_quietly(&self, text: &str) -> Result<Function, String> {
+        let module = Module::from_text(&self.file.display().to_string(), text).map_err(|e| explain(&e))?;
+        self.choose(module)
+    }
+
     /// Returns the function in the text of its file.
     pub fn load_text(&self, text: &str) -> Result<Function, String> {
         self.choose(check(&self.file, text)?)

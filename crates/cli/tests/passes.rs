@@ -79,3 +79,26 @@ fn arguments_without_a_value_are_refused() {
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("the function has no value there"), "{}", outcome.stderr);
 }
+
+/// Fused products differ in the last digit, which no tolerance makes a fault.
+#[test]
+fn a_program_on_which_a_pass_is_wrong_is_shrunk() {
+    let text = "let g = fun (x : Double) -> exp x\nlet f = fun (x : [n]Double) ->\n  \
+                let a = sum n (fun i -> g x[i] + 1.0)\n  \
+                let b = sum (n - 1) (fun i -> (1 - x[i]) ** 2 + 100 * (x[i + 1] - x[i] ** 2) ** 2)\n  a + b\n";
+    let place = Place::with(&[("model.ft", Content::Text(text))]);
+    let args = ["passes", "model.ft", "--what", "gradient", "--arg", "x=[1.2, 1.0, 0.9]", "--shrink", "found"];
+    assert_eq!(prints(&place, &args), "no pass changes the results\n");
+    let outcome = place.run(&[&args[..], &["--tolerance", "0"]].concat());
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stdout.starts_with("first wrong pass: contract (kernel)\n"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("the pass `contract` changes the results"), "{}", outcome.stderr);
+    let read = |name: &str| std::fs::read_to_string(place.path().join("found").join(name)).unwrap();
+    let program = read("program.ft");
+    assert!(program.lines().count() == 1 && !program.contains("exp"), "{program}");
+    let case = read("case.kernel");
+    assert!(case.starts_with("; pass: contract\n") && case.ends_with("; expected\n"), "{case}");
+    assert!(case.contains(read("before.txt").trim_end()) && read("after.txt").contains("mul_add"), "{case}");
+    let without = place.run(&["passes", "model.ft", "--shrink", "found"]);
+    assert!(without.stderr.contains("needs arguments"), "{}", without.stderr);
+}

@@ -322,7 +322,8 @@ impl Program {
         self.one.executable.bytes()
     }
 
-    /// Returns the code for several points in lanes, if a batch of these sizes may use it. Compiles it on the first call.
+    /// Returns the code for several points in lanes, if a batch of these sizes may use it. Compiles it on the first
+    /// call.
     pub(crate) fn lanes(&self, sizes: &Sizes) -> Option<&Machine> {
         if !sizes.allow_lanes() {
             return None;

@@ -16,6 +16,7 @@ pub mod generate;
 pub mod lexer;
 pub mod parser;
 mod precedence;
+pub mod reduce;
 pub mod spans;
 pub mod token;
 pub mod tree;

@@ -117,6 +117,43 @@ impl Snapshot<'_> {
     }
 }
 
+/// For tests: a wrong pass. Its fault is planted after another pass and remains after later ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Seed {
+    /// Name of the pass.
+    pub after: &'static str,
+    /// The fault.
+    pub fault: Fault,
+}
+
+/// Change of a program that makes it wrong.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// Change of an array program.
+    Array(fn(&mut ir::Function)),
+    /// Change of a kernel.
+    Kernel(fn(&mut Kernel)),
+}
+
+impl Seed {
+    /// Calls `watch` with the program that has the fault, if it has the form that the fault changes.
+    fn plant(self, program: Program<'_>, watch: &mut dyn FnMut(Program<'_>)) {
+        match (self.fault, program) {
+            (Fault::Array(change), Program::Array(function)) => {
+                let mut function = function.clone();
+                change(&mut function);
+                watch(Program::Array(&function));
+            }
+            (Fault::Kernel(change), Program::Kernel(kernel)) => {
+                let mut kernel = kernel.clone();
+                change(&mut kernel);
+                watch(Program::Kernel(&kernel));
+            }
+            (Fault::Array(_) | Fault::Kernel(_), program) => watch(program),
+        }
+    }
+}
+
 impl Function {
     /// Runs the passes of compilation; `watch` sees the program before the first and after each ([`crate::passes()`]).
     /// Passes of the optimiser of array programs that run on several candidates in parallel run one after the other.
@@ -134,6 +171,16 @@ impl Function {
     /// # Errors
     /// The errors of [`Function::compile_with`].
     pub fn trace(&self, options: &CompileOptions, watch: &mut dyn FnMut(&Snapshot<'_>)) -> Result<()> {
+        self.trace_seeded(options, None, watch)
+    }
+
+    /// As [`Self::trace`], with a planted fault.
+    pub(crate) fn trace_seeded(
+        &self,
+        options: &CompileOptions,
+        seed: Option<Seed>,
+        watch: &mut dyn FnMut(&Snapshot<'_>),
+    ) -> Result<()> {
         options.rewrite.check()?;
         guard(|| {
             let passes = Passes::from(options);
@@ -144,7 +191,15 @@ impl Function {
             if let Body::Scalar(body) = &form.body {
                 watch(&Snapshot { pass: "unroll", program: Program::Graph(body), function: self });
             }
-            let mut see = |pass: &str, program: Program<'_>| watch(&Snapshot { pass, program, function: self });
+            let mut is_wrong = false;
+            let mut see = |pass: &str, program: Program<'_>| {
+                let mut watch = |program: Program<'_>| watch(&Snapshot { pass, program, function: self });
+                is_wrong |= seed.is_some_and(|seed| seed.after == pass);
+                match seed.filter(|_| is_wrong) {
+                    Some(seed) => seed.plant(program, &mut watch),
+                    None => watch(program),
+                }
+            };
             passes.run(&form, &mut Watch(Some(&mut see))).map(drop)
         })
     }

@@ -4,7 +4,8 @@ use crate::arguments::{Arguments, Given};
 use crate::data::write_file;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print};
-use chainrule::{CompileOptions, PassLevel, Rewrite, Snapshot, Value, passes};
+use chainrule::bisect::{Bisection, Wrong, flatten};
+use chainrule::{CompileOptions, Function, PassLevel, Rewrite, Snapshot, Value, bisect, passes};
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ Examples:
   chainrule passes model.ft --what gradient --after vectorise
   chainrule passes model.ft --what gradient --after all --out listings
   chainrule passes model.ft --what gradient --arg x='[1, 2, 3]'
-  chainrule passes model.ft --what gradient --arg x='[1, 2, 3]' --without split"
+  chainrule passes model.ft --what gradient --arg x='[1, 2, 3]' --without split
+  chainrule passes model.ft --what gradient --arg x='[1, 2, 3]' --shrink found"
 )]
 pub struct Options {
     /// List the passes, in order.
@@ -49,6 +51,10 @@ pub struct Options {
     /// Write the listings into this folder, a numbered file for each pass.
     #[arg(long, value_name = "FOLDER", requires = "after")]
     out: Option<PathBuf>,
+    /// If a pass changes the results, shrink the program and write it into this folder, with the listings before and
+    /// after the pass and a test.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "after")]
+    shrink: Option<PathBuf>,
 }
 
 /// Name of the program before the first pass.
@@ -89,6 +95,17 @@ pub fn run(options: &Options) -> Outcome {
         None => Rewrite::All,
     };
     let settings = CompileOptions { rewrite, ..options.arithmetic.settings() };
+    if let Some(folder) = &options.shrink {
+        let Some(args) = &args else {
+            return Err("error: --shrink needs arguments to compare results\n  help: give them with --arg".into());
+        };
+        let load = |text: &str| {
+            let function = which.load_text_quietly(text).ok()?;
+            Some(options.derivative.explain(&function).ok()?.function)
+        };
+        let bisection = Bisection { load: &load, args, options: settings, tolerance: options.tolerance, seed: None };
+        return shrink(&bisection, which, &derived, folder);
+    }
     let mut rows = Vec::new();
     let mut before = Instant::now();
     let watch = &mut |snapshot: &Snapshot<'_>| {
@@ -108,22 +125,11 @@ pub fn run(options: &Options) -> Outcome {
 
 fn row(snapshot: &Snapshot<'_>, took: Duration, args: Option<&[Value<f64>]>) -> Row {
     let results = args.map(|args| {
-        let mut numbers = Vec::new();
         let values = snapshot.call(args).map_err(|error| explain(&error))?;
-        values.iter().for_each(|value| flatten(value, &mut numbers));
-        Ok(numbers)
+        Ok(flatten(&values))
     });
     let name = if snapshot.pass.is_empty() { WRITTEN } else { snapshot.pass };
     Row { name: name.to_owned(), level: snapshot.level(), took, listing: snapshot.listing(), results }
-}
-
-fn flatten(value: &Value<f64>, numbers: &mut Vec<f64>) {
-    match value {
-        Value::Real(x) => numbers.push(*x),
-        Value::Int(i) => numbers.push(*i as f64),
-        Value::Bool(b) => numbers.push(f64::from(u8::from(*b))),
-        Value::Array(items) | Value::Tuple(items) => items.iter().for_each(|item| flatten(item, numbers)),
-    }
 }
 
 fn level(level: PassLevel) -> &'static str {
@@ -149,16 +155,9 @@ fn list() -> String {
 /// Returns the largest difference of results, relative to the largest of them, or why they cannot be compared.
 fn difference(expected: &Row, found: &Row) -> Result<f64, String> {
     match (&expected.results, &found.results) {
-        (Some(Ok(expected)), Some(Ok(found))) if expected.len() == found.len() => {
-            let scale = expected.iter().filter(|x| x.is_finite()).fold(1.0_f64, |scale, x| scale.max(x.abs()));
-            let one = |(a, b): (&f64, &f64)| match a == b || (a.is_nan() && b.is_nan()) {
-                true => 0.0,
-                false if a.is_finite() && b.is_finite() => (a - b).abs() / scale,
-                false => f64::INFINITY,
-            };
-            Ok(expected.iter().zip(found).map(one).fold(0.0, f64::max))
+        (Some(Ok(expected)), Some(Ok(found))) => {
+            bisect::difference(expected, found).ok_or_else(|| "another number of results".to_owned())
         }
-        (Some(Ok(_)), Some(Ok(_))) => Err("another number of results".to_owned()),
         (_, Some(Err(why))) => Err(why.lines().next().unwrap_or_default().to_owned()),
         _ => Err(String::new()),
     }
@@ -207,6 +206,52 @@ fn verdict(rows: &[Row], tolerance: f64) -> Outcome {
             ))
         }
     }
+}
+
+/// Finds the first wrong pass, shrinks the program, and writes what a test needs into `folder`.
+fn shrink(bisection: &Bisection<'_>, which: &Which, derived: &Function, folder: &Path) -> Outcome {
+    let Some(wrong) = bisection.first_wrong(derived).map_err(|e| explain(&e))? else {
+        return print("no pass changes the results\n");
+    };
+    let (program, found) = bisection.shrink(&which.text()?, &wrong).map_err(|e| explain(&e))?;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        format!("error: the folder {} cannot be made: {error}\n  help: name another one", folder.display())
+    })?;
+    let test = filetest(&found);
+    let mut files = vec![("program.ft", &program), ("before.txt", &found.before), ("after.txt", &found.after)];
+    files.extend(test.as_ref().map(|text| ("case.kernel", text)));
+    for (name, text) in &files {
+        write_file(&folder.join(name), text.as_bytes())?;
+    }
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    print(&format!("{}\n{} has {}\n", report(&found, &program), folder.display(), names.join(", ")))?;
+    Err(format!("error: the pass `{}` changes the results", found.pass))
+}
+
+/// Returns the pass, the program and the results in words.
+fn report(found: &Wrong, program: &str) -> String {
+    let numbers = |numbers: &[f64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let wrong = found.found.as_ref().map_or_else(Clone::clone, |found| numbers(found));
+    format!(
+        "first wrong pass: {} ({})\nexpected: {}\nfound:    {wrong}\n\n== program ==\n{program}\n== before {} ==\n{}\n\
+         == after {} ==\n{}",
+        found.pass,
+        level(found.level),
+        numbers(&found.expected),
+        found.pass,
+        found.before,
+        found.pass,
+        found.after
+    )
+}
+
+/// Returns a case for `crates/kernel/filetests`, for a pass over kernels. Its expected listing is empty:
+/// `UPDATE_FILETESTS=1` writes it once the pass is right, because the runner accepts no wrong one.
+fn filetest(found: &Wrong) -> Option<String> {
+    let both = (found.level_before, found.level);
+    (both == (PassLevel::Kernel, PassLevel::Kernel)).then(|| {
+        format!("; pass: {}\n; The results stay the same.\n{}\n; expected\n", found.pass, found.before.trim_end())
+    })
 }
 
 fn show(rows: &[Row], after: &str, out: Option<&Path>) -> Outcome {
