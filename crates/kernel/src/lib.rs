@@ -38,6 +38,7 @@ pub mod choices;
 pub mod contract;
 pub mod counts;
 pub mod events;
+mod forward;
 pub mod from_graph;
 pub mod from_ir;
 pub mod kernel;

@@ -4,6 +4,7 @@
 //! passes of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them
 //! can be left out; builds with debug assertions verify the kernel after each.
 
+use crate::forward::forward;
 use crate::kernel::{Kernel, Stmt};
 use crate::{contract, lanes, loops, parts, verify};
 
@@ -30,7 +31,7 @@ pub enum Stage {
     Threads,
     /// Vectorisation.
     Lanes,
-    /// Invariant hoisting.
+    /// Store-to-load forwarding and invariant hoisting.
     Hoisting,
     /// Contraction into fused multiply-adds.
     Fusion,
@@ -143,6 +144,13 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Hoisting,
         rounding: Rounding::Exact,
         run: |kernel, _| loops::promote(kernel),
+    },
+    Pass {
+        name: "forward-stores",
+        does: "loads get values that were stored before, and overwritten stores are removed",
+        stage: Stage::Hoisting,
+        rounding: Rounding::Exact,
+        run: |kernel, _| forward(kernel),
     },
     Pass {
         name: "hoist-integers",
