@@ -23,6 +23,9 @@ pub struct Options {
     /// Do not optimise derivatives after accumulation: counts of the strategies themselves.
     #[arg(long)]
     no_optimise: bool,
+    /// Search shortly for few operations.
+    #[arg(long)]
+    quick: bool,
     /// Print one JSON object a line: problem, part, strategy, add, mul, div, neg, call, seconds.
     #[arg(long)]
     json: bool,
@@ -130,7 +133,11 @@ fn measure(
     for strategy in strategies {
         let start = Instant::now();
         let request = request.clone().strategy(strategy);
-        let request = if options.no_optimise { request.without_optimisation() } else { request };
+        let request = match (options.no_optimise, options.quick) {
+            (true, _) => request.without_optimisation(),
+            (false, true) => request.quick(),
+            (false, false) => request,
+        };
         let derived = match request.function() {
             Ok(derived) => derived,
             // A costly strategy may exceed its budget; `auto` may not.

@@ -105,8 +105,9 @@ struct Accumulated {
     nodes: Vec<NodeId>,
 }
 
-/// Returns the program chosen by the strategy, with its results as optimised nodes. Both the given and the optimised
-/// function are differentiated and the lighter result is taken; only the optimised one if it is much lighter.
+/// Returns the program chosen by the strategy, with its results as optimised nodes. The optimised function is
+/// differentiated if it is much lighter than the given one. Otherwise the given one is differentiated, and if the
+/// search is thorough, the optimised one too: the lighter result is taken.
 fn accumulate(
     graph: &mut Graph,
     rows: &[Row],
@@ -115,6 +116,7 @@ fn accumulate(
     options: &Options,
 ) -> Result<Accumulated, Diagnostic> {
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+    let is_thorough = options.optimise == Optimise::Thorough;
     let (better, improvement) = options.optimise.improve(graph, &roots, Effort::Thorough);
     if improvement.after.weight < improvement.before.weight / 10 * MUCH_SMALLER
         && let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options)
@@ -122,7 +124,7 @@ fn accumulate(
         return Ok(improved);
     }
     let plain = accumulate_from(graph, rows, columns, pairs, options)?;
-    if better == roots || graph.reachable(&plain.nodes).len() > MAX_TRIED_TWICE {
+    if !is_thorough || better == roots || graph.reachable(&plain.nodes).len() > MAX_TRIED_TWICE {
         return Ok(plain);
     }
     let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options) else {
@@ -186,7 +188,9 @@ fn accumulate_from(
         known.push((nodes, better[roots.len()..].to_vec(), weight));
         weight
     };
-    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
+    let effort = options.budget.effort.min(options.optimise.effort(linear.n_edges()));
+    let budget = Budget { effort, ..options.budget };
+    let (program, report) = options.strategy.run_by(&linear, &budget, cost)?;
     let nodes = program.replay(&linear, graph)?;
     let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
         Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,

@@ -71,9 +71,12 @@ pub(crate) fn programs(
     report: &mut Report,
     mut cost: impl FnMut(&Program) -> u64,
 ) -> Vec<(usize, Program)> {
-    let methods = methods(linear, budget);
-    let tries =
-        if FOR_THREADS.contains(&linear.n_edges()) { tried_at_once(linear, budget, &methods) } else { Vec::new() };
+    let (methods, effort) = methods(linear, budget);
+    let tries = if effort >= MIN_EFFORT_FOR_THREADS && FOR_THREADS.contains(&linear.n_edges()) {
+        tried_at_once(linear, budget, &methods)
+    } else {
+        Vec::new()
+    };
     let mut tries = tries.into_iter();
     let mut programs: Vec<(usize, Program)> = Vec::new();
     for (name, run) in methods {
@@ -112,6 +115,10 @@ fn most_products<'a>(budget: &Budget, programs: impl Iterator<Item = &'a Program
 /// Numbers of vertices for which threads are used. Smaller graphs are done before a thread starts; larger programs must
 /// not be in memory at the same time.
 const FOR_THREADS: RangeInclusive<usize> = 400..=50_000;
+
+/// Minimum estimated effort of optional methods for which threads are used, in microseconds: starting a thread takes
+/// some 50.
+const MIN_EFFORT_FOR_THREADS: u64 = 1_000;
 
 /// Result of a method.
 struct Try {
@@ -164,24 +171,26 @@ fn tried_at_once(linear: &LinearGraph, budget: &Budget, methods: &[(&'static str
     tries.into_iter().map(|tried| tried.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-/// Returns the methods to try on this graph within this budget.
-fn methods(linear: &LinearGraph, budget: &Budget) -> Vec<(&'static str, Algorithm)> {
+/// Returns the methods to try on this graph within this budget, and their effort.
+fn methods(linear: &LinearGraph, budget: &Budget) -> (Vec<(&'static str, Algorithm)>, u64) {
     let mut members: Vec<(u64, &str)> = MEMBERS.iter().map(|m| ((m.effort)(linear), m.name)).collect();
     if linear.columns().len() < linear.rows().len() {
         members.swap(0, 1);
     }
     let mut left = budget.effort;
-    let affordable = members.into_iter().filter(|(effort, _)| {
+    members.retain(|(effort, _)| {
         let fits = *effort <= left;
         left -= if fits { *effort } else { 0 };
         fits
     });
-    affordable
+    let methods = members
+        .into_iter()
         .filter_map(|(_, name)| match STRATEGIES.iter().find(|s| s.name == name)?.method {
             Method::One(run) => Some((name, run)),
             Method::Portfolio => None,
         })
-        .collect()
+        .collect();
+    (methods, budget.effort - left)
 }
 
 #[cfg(test)]
@@ -195,7 +204,7 @@ mod tests {
     }
 
     fn names(linear: &LinearGraph, effort: u64) -> Vec<&'static str> {
-        methods(linear, &Budget { effort, ..Budget::default() }).into_iter().map(|(name, _)| name).collect()
+        methods(linear, &Budget { effort, ..Budget::default() }).0.into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]

@@ -11,14 +11,18 @@ use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts,
 use chainrule_ops::Counts;
 use std::fmt;
 
-/// Whether derivatives are optimised. Strict semantics permits no change.
+/// Whether derivatives are optimised, and the time spent on that. Strict semantics permits no change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Optimise {
     /// No optimisation.
     Off,
-    /// Optimisation before differentiation, between orders of it, and after.
+    /// Value numbering of the function and its derivatives, and a short factoring of the result; strategies of
+    /// accumulation within [`QUICK_EFFORT`].
+    Quick,
+    /// A long search: factoring before differentiation, between orders of it, and after; all strategies within
+    /// [`crate::Budget::effort`]; the function as given and the factored one are both differentiated.
     #[default]
-    On,
+    Thorough,
 }
 
 /// Effort of an optimisation.
@@ -53,6 +57,14 @@ impl fmt::Display for Improvement {
 
 /// Factoring budget of a small graph, in visits of each node.
 const FACTORING_LOOKS: u64 = 600;
+
+/// The same for [`Optimise::Quick`], which goes on with twice the budget as long as that saves much.
+const QUICK_LOOKS: u64 = 10;
+/// Minimum saving for going on, in percent of the remaining arithmetic.
+const SAVES_MUCH: u64 = 3;
+
+/// Effort of optional strategies under [`Optimise::Quick`], in estimated microseconds for each edge.
+pub const QUICK_EFFORT: u64 = 8;
 
 /// Factoring budget of a large graph, in visited nodes.
 const FACTORING: u64 = 400_000;
@@ -90,7 +102,25 @@ impl Optimise {
             }
         };
         keep(&numbered.roots, numbered.report.after);
-        if effort == Effort::Thorough {
+        if effort == Effort::Thorough && self == Self::Quick {
+            let mut left = FACTORING.min(FACTORING_LOOKS * n_nodes);
+            let mut budget = QUICK_LOOKS * n_nodes;
+            let mut start = numbered.roots;
+            for seed in 0.. {
+                budget = budget.min(left);
+                let factored = optimise(graph, &start, &Factoring { budget, seed, ..Factoring::default() });
+                let report = factored.report;
+                keep(&factored.roots, report.after);
+                left -= budget;
+                let saved = report.before.weight - report.after.weight;
+                let pays = 100 * saved >= SAVES_MUCH * report.after.arithmetic();
+                if report.stop == StopReason::Settled || left == 0 || !pays {
+                    break;
+                }
+                budget *= 2;
+                start = factored.roots;
+            }
+        } else if effort == Effort::Thorough {
             // Factoring is a random search, from the given roots and from the result of numbering. The better start
             // shows early.
             let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
@@ -124,6 +154,11 @@ impl Optimise {
         (best, improvement)
     }
 
+    /// Returns the effort of optional strategies on a graph of so many edges.
+    pub(crate) fn effort(self, n_edges: usize) -> u64 {
+        if self == Self::Quick { QUICK_EFFORT * n_edges as u64 } else { u64::MAX }
+    }
+
     /// Returns the roots optimised in one quick round, and their weight.
     #[must_use]
     pub fn quickly(self, graph: &mut Graph, roots: &[NodeId]) -> (Vec<NodeId>, u64) {
@@ -135,7 +170,7 @@ impl Optimise {
     }
 
     fn may_change(self, graph: &Graph) -> bool {
-        self == Self::On && graph.semantics() != Semantics::Strict
+        self != Self::Off && graph.semantics() != Semantics::Strict
     }
 }
 
@@ -161,12 +196,14 @@ mod tests {
 
     #[test]
     fn values_stay_and_operations_go() {
-        let (mut g, roots) = twice(Semantics::Algebraic);
-        let (better, improvement) = Optimise::On.improve(&mut g, &roots, Effort::Thorough);
-        assert_eq!(g.f64_at(&[1.5, -2.0], &better).unwrap(), [-1.75, -1.75]);
-        assert_eq!((improvement.before.arithmetic(), improvement.after.arithmetic()), (6, 3));
-        assert_eq!(counts(&g, &better).weight, improvement.after.weight);
-        assert!(improvement.to_string().starts_with("improved from 6 to 3 operations"));
+        for optimise in [Optimise::Quick, Optimise::Thorough] {
+            let (mut g, roots) = twice(Semantics::Algebraic);
+            let (better, improvement) = optimise.improve(&mut g, &roots, Effort::Thorough);
+            assert_eq!(g.f64_at(&[1.5, -2.0], &better).unwrap(), [-1.75, -1.75]);
+            assert_eq!((improvement.before.arithmetic(), improvement.after.arithmetic()), (6, 3));
+            assert_eq!(counts(&g, &better).weight, improvement.after.weight);
+            assert!(improvement.to_string().starts_with("improved from 6 to 3 operations"));
+        }
     }
 
     #[test]
@@ -175,6 +212,6 @@ mod tests {
         assert_eq!(Optimise::Off.improve(&mut g, &roots, Effort::Thorough).0, roots);
         assert_eq!(Optimise::Off.quickly(&mut g, &roots), (roots.clone(), counts(&g, &roots).weight));
         let (mut g, roots) = twice(Semantics::Strict);
-        assert_eq!(Optimise::On.improve(&mut g, &roots, Effort::Thorough).0, roots);
+        assert_eq!(Optimise::Thorough.improve(&mut g, &roots, Effort::Thorough).0, roots);
     }
 }

@@ -79,6 +79,9 @@ pub struct Derivative {
     /// Leave derivatives as they were accumulated, without value numbering and factoring. Straight-line code only.
     #[arg(long)]
     pub no_optimise: bool,
+    /// How long derivatives with few operations are searched for. Straight-line code only.
+    #[arg(long, value_name = "EFFORT", value_enum, default_value_t = SearchEffort::Thorough)]
+    pub effort: SearchEffort,
     /// Only the elements that are not structurally zero. Of a function that keeps its loops: its Jacobian or its
     /// Hessian, with the pattern.
     #[arg(long)]
@@ -87,6 +90,15 @@ pub struct Derivative {
     /// keep their loops only.
     #[arg(long, value_name = "NUMBER")]
     pub checkpoints: Option<u32>,
+}
+
+/// Effort of the search for derivatives with few operations.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SearchEffort {
+    /// Shortly: a few times as long as compiling takes.
+    Quick,
+    /// Several times as long, for fewer operations.
+    Thorough,
 }
 
 /// A derivative.
@@ -218,6 +230,9 @@ impl Derivative {
         }
         if !self.of.is_empty() {
             derivation = derivation.of(&self.of.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        if self.effort == SearchEffort::Quick {
+            derivation = derivation.quick();
         }
         if self.no_optimise {
             derivation = derivation.without_optimisation();

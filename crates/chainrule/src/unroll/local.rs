@@ -276,7 +276,7 @@ fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnost
     let function = asked.roots();
     let weigh = |graph: &mut Graph, program: &Program| {
         let nodes = program.replay(&linear, graph)?;
-        Ok::<u64, Diagnostic>(Optimise::On.quickly(graph, &[&function[..], &nodes].concat()).1)
+        Ok::<u64, Diagnostic>(Optimise::Quick.quickly(graph, &[&function[..], &nodes].concat()).1)
     };
     let cost = |program: &Program| weigh(graph, program).unwrap_or(u64::MAX);
     let (program, report) = STRATEGIES[0].run_by(&linear, &BUDGET, cost)?;

@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Minimum number of nodes; in smaller graphs, starting a thread takes longer than it saves.
 const FEWEST: usize = 200;
 
+/// Minimum remaining budget, in visited nodes, for the same reason.
+const MIN_BUDGET: u64 = 20_000;
+
 /// Shared state between a local search and its successor.
 pub(super) struct Watch {
     given_up: AtomicBool,
@@ -58,7 +61,7 @@ impl Watch {
 impl Search {
     /// Returns a search in the state that follows if local search finds nothing; `None` if no thread is available.
     pub(super) fn successor(&self) -> Option<Self> {
-        let is_large = self.part.graph.len() >= FEWEST;
+        let is_large = self.part.graph.len() >= FEWEST && self.budget >= MIN_BUDGET;
         if !self.looks_ahead || !is_large || std::thread::available_parallelism().map_or(1, usize::from) == 1 {
             return None;
         }
