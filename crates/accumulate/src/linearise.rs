@@ -295,9 +295,9 @@ fn chosen() -> Factor {
     Factor::direction(Slope::Finite, false)
 }
 
-/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`. Zeros
-/// of partial derivatives mask the infinities of all operators except roots and exponentials, which are frequent: for
-/// them, see `masked_slopes.rs` and `docs/decisions/0061`. A root of a product or a quotient has an infinite slope
+/// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`.
+/// Zeros of partial derivatives mask the infinities of all operators except roots and exponentials, which are frequent:
+/// for them, see `masked_slopes.rs` and `docs/decisions/0061`. A root of a product or a quotient has an infinite slope
 /// wherever one of the partial derivatives of its argument is zero.
 fn factor(graph: &Graph, arg: NodeId, function: NodeId, masked: &NodeSet) -> Factor {
     let args = graph.args(function);

@@ -7,10 +7,10 @@
 //! | `s = sqrt(u)` | `u = 0` | `maskedReciprocal(s) / 2`, which is 0 at 0 |
 //! | `exp`, `expm1`, `sinh`, `cosh` | the value is infinite | `maskedOverflow(slope)`, which is 0 at infinity |
 //!
-//! A slope is masked if the assumption implies that all labels on the way from the inputs to the function, or all on the
-//! way from the function to the results, have a zero among them: the norm of a vector, the logistic function. Then it
-//! may be any finite number there. One mask serves all products with the slope, and these stay ordinary products, which
-//! can be factored and cannot underflow because of a mask.
+//! A slope is masked if the assumption implies that all labels on the way from the inputs to the function, or all on
+//! the way from the function to the results, have a zero among them: the norm of a vector, the logistic function. Then
+//! it may be any finite number there. One mask serves all products with the slope, and these stay ordinary products,
+//! which can be factored and cannot underflow because of a mask.
 //!
 //! The implied values of nodes ([`Facts`]) are found backwards from `u = 0` (`x*x + y*y = 0` implies `x = 0`) and then
 //! forwards (`x = 0` implies `sin x = 0` and `x*y = 0`). Unknown values are taken to be finite. Functions with a pole
@@ -122,9 +122,8 @@ impl<'a> Net<'a> {
         Self { graph, active, arcs, out_arcs, reachable, uses, nonnegative, results }
     }
 
-    /// Returns the implied values of `of = value`; `None` if it is impossible, an active node is no number, or there are
-    /// too many.
-    /// Only an infinite `value` may imply infinite ones.
+    /// Returns the implied values of `of = value`; `None` if it is impossible, an active node is no number, or there
+    /// are too many. Only an infinite `value` may imply infinite ones.
     fn facts(&self, of: NodeId, value: f64, left: &mut usize) -> Option<Facts> {
         let most = MAX_FACTS.min(*left);
         let mut facts = Facts::default();
@@ -250,8 +249,8 @@ impl<'a> Net<'a> {
         })
     }
 
-    /// Searches from `start` along edges (node, label), which are `None` at the end of a path. A zero before an infinite
-    /// value, as in `log(1 + exp x)`, does not count: there a slope is lost.
+    /// Searches from `start` along edges (node, label), which are `None` at the end of a path. A zero before an
+    /// infinite value, as in `log(1 + exp x)`, does not count: there a slope is lost.
     fn every_path(
         &self,
         facts: &Facts,

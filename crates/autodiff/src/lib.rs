@@ -11,7 +11,8 @@
 //! Private modules: `activity` (activity analysis), `dual` (dual numbers in code), `cotangent` (cotangents in code),
 //! `custom` (functions that state their own derivative), `asked` (requests as `Jvp`s and `Vjp`s), `diagonal` (the
 //! diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one operator),
-//! `squares` (squares of square roots, before differentiation), `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent).
+//! `squares` (squares of square roots, before differentiation), `emit` (emission of statements), `lift` (arrays that
+//! are dual numbers before they have a tangent).
 
 mod activity;
 mod asked;

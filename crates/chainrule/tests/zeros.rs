@@ -1,6 +1,6 @@
-//! Zeros multiplied by infinite partial derivatives: a zero contributes zero, in every mode, by every strategy, strict or
-//! not, with loops and without. Rows marked [`Row::by_chance`] may be NaN in straight-line code, but are never another
-//! number.
+//! Zeros multiplied by infinite partial derivatives: a zero contributes zero, in every mode, by every strategy, strict
+//! or not, with loops and without. Rows marked [`Row::by_chance`] may be NaN in straight-line code, but are never
+//! another number.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use chainrule::{Backend, CompileOptions, Function, Module, STRATEGIES, Semantics, Sparse, Unroll};
@@ -374,8 +374,8 @@ fn the_square_of_a_norm_has_its_hessian_where_the_root_cancels() {
     }
 }
 
-/// Checks that a masked slope costs a comparison and a selection for all components, and nothing where a zero cannot meet
-/// it.
+/// Checks that a masked slope costs a comparison and a selection for all components, and nothing where a zero cannot
+/// meet it.
 #[test]
 fn a_mask_is_made_once_and_only_where_it_matters() {
     let text = "let norm = fun (x : [5]Double) -> sqrt (sum 5 (fun i -> x[i] ** 2))\n\

@@ -29,7 +29,7 @@
 //! | external functions | name, arity, flags, the name in C |
 //! | failures | message, span |
 //! | operators | their names |
-//! | the body | messages about integers that do not fit; elements that are zero at its start; statements, each with its code; 0 ends a block |
+//! | the body | messages about integers that do not fit; elements that begin as zeros; coded statements; 0 at the end |
 //!
 //! # Rejected input
 //!

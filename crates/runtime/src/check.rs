@@ -136,8 +136,8 @@ impl Layout {
         }
     }
 
-    /// Returns the error for an integer that does not fit into 64 bits: the value of `of`, or the trip count of the loop
-    /// that it counts.
+    /// Returns the error for an integer that does not fit into 64 bits: the value of `of`, or the trip count of the
+    /// loop that it counts.
     #[must_use]
     pub fn overflow(&self, of: Option<Reg>) -> RunError {
         let found = of.and_then(|r| self.kernel.regs.overflow(r)).cloned();

@@ -4,9 +4,9 @@
 //! and loses it if a definition, a statement or a subexpression is removed.
 //!
 //! Lists (definitions and statements) are halved as by A. Zeller and R. Hildebrandt, Simplifying and isolating
-//! failure-inducing input (2002). Expressions are replaced by their parts from the outside in, as by G. Misherghi and Z.
-//! Su, HDD: hierarchical delta debugging (2006), and names that are used once by their values. Types are not considered:
-//! the property must reject texts that do not check.
+//! failure-inducing input (2002). Expressions are replaced by their parts from the outside in, as by G. Misherghi and
+//! Z. Su, HDD: hierarchical delta debugging (2006), and names that are used once by their values. Types are not
+//! considered: the property must reject texts that do not check.
 
 use crate::format::print_module;
 use crate::tree::{Expr, ExprKind, Item, ItemKind, Module, Pattern};

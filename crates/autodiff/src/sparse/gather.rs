@@ -446,8 +446,8 @@ impl<'a> Gathering<'a> {
         self.budget.is_exceeded(self.gathers.len())
     }
 
-    /// Replaces `var`, the element of `from` at `index`, by the code for that element. `is_proved`: whether the index is
-    /// known to be in range.
+    /// Replaces `var`, the element of `from` at `index`, by the code for that element. `is_proved`: whether the index
+    /// is known to be in range.
     fn read_through(
         &mut self,
         var: VarId,

@@ -217,8 +217,8 @@ impl Graph {
         Some(self.product_of_cores(rest, root))
     }
 
-    /// Simplifies `a * b`, algebraic, if both are the same multiple of a square root: its square, which has slopes where
-    /// the root has none.
+    /// Simplifies `a * b`, algebraic, if both are the same multiple of a square root: its square, which has slopes
+    /// where the root has none.
     fn square(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
         let (x, y) = self.as_pair(Op::Mul, a).filter(|_| a == b)?;
         let (factor, square) = match (self.as_unary(Op::Sqrt, x), self.as_unary(Op::Sqrt, y)) {

@@ -13,9 +13,9 @@
 //!
 //! In a nest of their own, iterations share the elements of `w`, and the nest is tiled like a product of matrices.
 //!
-//! **Nests that leave** come first, or after others that leave. They write private memory, and read that of nests before
-//! them and memory that the loop does not write. They contain no checks, so that the same check fails first. Private
-//! memory gets a copy for each iteration of a stretch.
+//! **Nests that leave** come first, or after others that leave. They write private memory, and read that of nests
+//! before them and memory that the loop does not write. They contain no checks, so that the same check fails first.
+//! Private memory gets a copy for each iteration of a stretch.
 //!
 //! **Straight-line code** between them is copied, if it cannot fail.
 //!
