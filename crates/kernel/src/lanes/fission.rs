@@ -157,8 +157,8 @@ impl Survey<'_> {
             && self.all.get(&buffer) == self.accesses.get(&buffer)
     }
 
-    /// Returns whether a nest contains a sum of products with elements that differ in it, and are the same in all
-    /// iterations of the loop.
+    /// Returns whether a nest contains a sum of products with elements of a rectangle that differ in it, and are the
+    /// same in all iterations of the loop.
     fn is_product(&self, stmt: &Stmt) -> bool {
         let mut open: Vec<(Reg, bool)> = Vec::new();
         let mut shared: BTreeSet<Reg> = BTreeSet::new();
@@ -166,7 +166,9 @@ impl Survey<'_> {
             match event {
                 Event::For { index, count, carried, .. } => {
                     let is_long = count.as_constant().is_none_or(|n| n >= LEAST);
-                    open.push((index, is_long && (open.is_empty() || !carried.is_empty())));
+                    // A triangle has no tiles: its iterations run in lanes, each with its own sum.
+                    let is_rectangle = !count.vars().iter().any(|r| self.defined.contains(r));
+                    open.push((index, is_long && is_rectangle && (open.is_empty() || !carried.is_empty())));
                 }
                 Event::EndFor { .. } => drop(open.pop()),
                 Event::Instr(Instr::Load { dst, buffer, at }) if !self.written.contains(buffer) => {

@@ -171,7 +171,9 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
         let is_long = |inner: &Inner| survey.loops[*inner].count.as_constant().is_none_or(|n| n >= LANES);
         own.len() >= 2 && own.iter().any(is_long) && sums == [0]
     };
-    let has_products = additions.iter().any(is_product);
+    // Additions to triangles stay, and run in lanes with the loop as it is.
+    let is_even = |found: &Found<'_>| path(&survey.loops, found.inside).iter().all(|inner| survey.is_even(*inner));
+    let has_products = survey.additions.iter().all(is_even) && additions.iter().any(is_product);
     let is_better = |addition: &Addition| !addition.windows.is_empty() || addition.is_turned;
     let differ = has_products || additions.iter().any(|addition| is_better(addition) || sums(addition) != sums(first));
     // A loop whose iterations have distinct elements runs in lanes without distribution; but not well if it contains
@@ -410,8 +412,8 @@ impl<'k> Survey<'k> {
         let is_contiguous = |inner: &Inner| is_along(self.loops[*inner].index, at, again);
         let count = |inner: &Inner| self.loops[*inner].count.as_constant();
         let can = |inner: &Inner| count(inner).is_none_or(|n| n >= LANES) && is_contiguous(inner);
-        // Along a window of unknown length, which is mostly short.
-        let is_better = |inner: &Inner| count(inner).is_some_and(|n| n >= LANES) && is_contiguous(inner);
+        // Not along a window of unknown length, which is mostly short.
+        let is_better = |inner: &Inner| can(inner) && (count(inner).is_some() || !self.is_window(*inner));
         let is_last = |r: &Reg, inner: Inner| {
             let path = self.result_of(*r).map(|inside| path(&self.loops, inside)).unwrap_or_default();
             path.last() == Some(&inner) || !path.contains(&inner)
@@ -421,6 +423,16 @@ impl<'k> Survey<'k> {
         }
         let found = sums.iter().position(|inner| can(inner) && kept.iter().all(|r| is_last(r, *inner)));
         found.map(|found| sums[..=found].rotate_right(1)).is_some()
+    }
+
+    /// Returns whether a loop runs along a window: to an extent that the count of another loop subtracts from one.
+    fn is_window(&self, inner: Inner) -> bool {
+        let Some(extent) = self.loops[inner].count.as_var() else { return false };
+        let has = |count: &Poly<Reg>, is: &dyn Fn(Reg, i64) -> bool| {
+            count.terms().any(|(factors, by)| matches!(factors, [r] if is(*r, by)))
+        };
+        let subtracts = |count: &Poly<Reg>| has(count, &|r, by| r == extent && by == -1) && has(count, &|_, by| by == 1);
+        self.loops.iter().any(|around| subtracts(&around.count))
     }
 
     /// Returns the loops several of whose iterations add to one element, each with the inner loop of the window: the
