@@ -23,7 +23,7 @@
 //!
 //! States of loops are kept, together with the expensive values of their bodies (module `tape`); or recomputed from a
 //! number of checkpoints (module `checkpoints`), on request, or if the number of steps is unknown at entry (module
-//! `keeping`).
+//! `keeping`). Of an array in which each step changes a few elements, only these are kept (module `overwritten`).
 //!
 //! In the scope of a loop's body in the reverse sweep, the rest of the body is recomputed: work is at most `d + 1`
 //! times the function's for statements in `d` loops, and memory is that of one iteration plus the kept states of folds.
@@ -34,6 +34,7 @@
 
 mod checkpoints;
 mod keeping;
+mod overwritten;
 mod tape;
 
 pub(crate) use keeping::Keeping;
@@ -48,6 +49,7 @@ use crate::slopes::Slopes;
 use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use checkpoints::{Advance, Stack};
+use overwritten::Changes;
 use std::collections::{BTreeMap, BTreeSet};
 use tape::Tape;
 
@@ -70,6 +72,7 @@ pub(crate) fn vjp(
         slopes,
         copies,
         scopes: Vec::new(),
+        local: Vec::new(),
         kept: BTreeMap::new(),
         naturals,
         numbers: BTreeSet::new(),
@@ -101,6 +104,8 @@ struct Reverse<'a> {
     copies: Renaming,
     /// Cotangents found so far, for each block in the reverse sweep.
     scopes: Vec<Found>,
+    /// Variables bound in each block in the reverse sweep, the state of a loop included.
+    local: Vec<BTreeSet<VarId>>,
     /// Access to the states of each active loop in the copy in scope.
     kept: BTreeMap<VarId, Kept>,
     /// Integers that are never negative.
@@ -122,10 +127,12 @@ struct Kept {
 }
 
 /// Source of the state before a step.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum States {
     /// Array of all states.
     Kept(VarId),
+    /// The last state, and the array of what each step has overwritten.
+    Overwritten { last: VarId, rows: VarId, changes: Changes },
     /// Recomputed from this initial state, with so many checkpoints.
     Again { init: VarId, checkpoints: u32 },
 }
@@ -214,6 +221,11 @@ impl Reverse<'_> {
         tape: Tape,
         body: impl FnOnce(&mut Self, &Tape) -> ([VarId; 3], VarId),
     ) -> VarId {
+        let changes = match &stmt.expr {
+            Expr::Fold { body, .. } => self.changes(Some(index), state, body, body.result),
+            Expr::Loop { body, .. } => self.changes_of_general(index, state, body),
+            _ => None,
+        };
         let mut count = self.size(count);
         if !matches!(stmt.expr, Expr::Loop { .. }) {
             count = self.natural(count);
@@ -226,8 +238,10 @@ impl Reverse<'_> {
         self.copies.insert(index, index_copy);
         self.copies.insert(state, state_copy);
         self.out.open();
+        // What a step overwrites is read before it is.
+        let before = changes.as_ref().map_or(state_copy, |changes| self.overwritten(changes, state_copy));
         let ([next, element, term], row) = body(self, &tape);
-        let parts = [state_copy, element, row];
+        let parts = [before, element, row];
         let element = self.out.builder.tuple(if tape.is_empty() { &parts[..2] } else { &parts });
         let triple = self.out.builder.tuple(&[next, element, term]);
         let body = self.out.close(triple);
@@ -255,7 +269,11 @@ impl Reverse<'_> {
             });
             (tape, kept)
         });
-        self.kept.insert(stmt.var, Kept { states: States::Kept(states), count, tape });
+        let states = match changes {
+            Some(changes) => States::Overwritten { last, rows: states, changes },
+            None => States::Kept(states),
+        };
+        self.kept.insert(stmt.var, Kept { states, count, tape });
         whole
     }
 
@@ -332,7 +350,18 @@ impl Reverse<'_> {
     /// Runs the reverse sweep of `block`, which has been computed in the open block, with `seed` as the cotangent of
     /// its result. Returns the cotangents of the variables bound outside.
     fn swept(&mut self, block: &Block, seed: impl FnOnce(&mut Self) -> Cotangent) -> Found {
+        self.swept_with(block, None, seed)
+    }
+
+    /// As [`Self::swept`], for the body of a loop with a state.
+    fn swept_with(
+        &mut self,
+        block: &Block,
+        state: Option<VarId>,
+        seed: impl FnOnce(&mut Self) -> Cotangent,
+    ) -> Found {
         self.scopes.push(Found::new());
+        self.local.push(block.stmts.iter().map(|stmt| stmt.var).chain(state).collect());
         let seed = seed(self);
         self.add(block.result, seed);
         for stmt in block.stmts.iter().rev() {
@@ -341,6 +370,7 @@ impl Reverse<'_> {
                 self.transpose(stmt, adj);
             }
         }
+        self.local.pop();
         self.scopes.pop().unwrap_or_default()
     }
 
@@ -582,13 +612,13 @@ impl Reverse<'_> {
         let form = Cotangent::form(&state_ty, &activity).unwrap_or(Cotangent::Tuple(Vec::new()));
         let state_forms: Forms = vec![(steps.state, form)];
         let mut whole_init = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
-        let init_stack = match kept.states {
-            States::Kept(_) => None,
-            States::Again { init, checkpoints } => Some(Stack::new(self.out, checkpoints, init)),
-        };
-        if let Some(stack) = init_stack {
-            let [states, places, top] = stack.parts();
-            whole_init = self.out.builder.tuple(&[whole_init, states, places, top]);
+        match kept.states {
+            States::Kept(_) => {}
+            States::Overwritten { last, .. } => whole_init = self.out.builder.tuple(&[whole_init, last]),
+            States::Again { init, checkpoints } => {
+                let [states, places, top] = Stack::new(self.out, checkpoints, init).parts();
+                whole_init = self.out.builder.tuple(&[whole_init, states, places, top]);
+            }
         }
         let whole_state = self.out.fresh_like(self.out.ty(whole_init).clone(), steps.state, "_adj");
         let back = self.out.builder.fresh(Type::Int);
@@ -599,8 +629,14 @@ impl Reverse<'_> {
             self.copies.insert(index, i);
         }
         let (mut state_adj, mut stack) = (whole_state, None);
-        let state = match kept.states {
-            States::Kept(states) => self.out.get(states, i, true),
+        let state = match &kept.states {
+            States::Kept(states) => self.out.get(*states, i, true),
+            States::Overwritten { rows, changes, .. } => {
+                state_adj = self.out.component(whole_state, 0);
+                let after = self.out.component(whole_state, 1);
+                let row = self.out.get(*rows, i, true);
+                self.put_back(changes, after, row)
+            }
             States::Again { .. } => {
                 state_adj = self.out.component(whole_state, 0);
                 let before = Stack::from_parts(self.out, whole_state, 1);
@@ -617,7 +653,7 @@ impl Reverse<'_> {
             self.enter_tape(tape, row);
         }
         self.primal(steps.body);
-        let mut found = self.swept(steps.body, |this| {
+        let mut found = self.swept_with(steps.body, Some(steps.state), |this| {
             let next = this.unflat(&state_forms, state_adj).pop();
             let next = next.map_or(Cotangent::Tuple(Vec::new()), |(_, adj)| adj);
             seed(this, i, next)
@@ -625,9 +661,15 @@ impl Reverse<'_> {
         kept.tape.iter().for_each(|(tape, _)| self.leave_tape(tape));
         let state_found: Found = found.remove_entry(&steps.state).into_iter().collect();
         let mut next = self.flat(&state_forms, &state_found);
-        if let Some(stack) = stack {
-            let [states, places, top] = stack.popped(self.out, i).parts();
-            next = self.out.builder.tuple(&[next, states, places, top]);
+        match &kept.states {
+            States::Kept(_) => {}
+            States::Overwritten { .. } => next = self.out.builder.tuple(&[next, self.copies.get(steps.state)]),
+            States::Again { .. } => {
+                if let Some(stack) = stack {
+                    let [states, places, top] = stack.popped(self.out, i).parts();
+                    next = self.out.builder.tuple(&[next, states, places, top]);
+                }
+            }
         }
         let (forms, term) = self.leaving(&found);
         let element = self.out.builder.tuple(&[]);
@@ -638,8 +680,17 @@ impl Reverse<'_> {
         let expr = Expr::Loop { count, index: back, state: whole_state, init: whole_init, body };
         let whole = self.out.builder.compute(expr);
         let (mut first, sum) = (self.out.component(whole, 0), self.out.component(whole, 2));
-        if init_stack.is_some() {
-            first = self.out.component(first, 0);
+        match kept.states {
+            States::Kept(_) => {}
+            States::Overwritten { .. } => {
+                // The same state again: code after this reads it where the sweep has left it.
+                let again = self.out.component(first, 1);
+                if self.local.last().is_some_and(|local| local.contains(&steps.init)) {
+                    self.copies.insert(steps.init, again);
+                }
+                first = self.out.component(first, 0);
+            }
+            States::Again { .. } => first = self.out.component(first, 0),
         }
         if let Some((_, adj)) = self.unflat(&state_forms, first).pop() {
             self.add(steps.init, adj);

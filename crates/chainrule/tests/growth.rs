@@ -74,8 +74,13 @@ fn integers_that_are_squared() {
             let bytes = f.to_bytes().unwrap();
             let loaded = Compiled::from_bytes(&bytes).unwrap();
             let args = [Value::Int(0), Value::Real(1.5)];
-            let (made, again) = (f.call(&args), loaded.call(&args));
-            assert_eq!(made.map_err(|e| e.to_string()), again.map_err(|e| e.to_string()), "{line} {n}");
+            // A program that was saved without sources names the place of an error, and does not show it.
+            let told = |found: Result<Vec<Value<f64>>, Error>| {
+                found.map_err(|e| e.to_string().contains("an integer does not fit into 64 bits"))
+            };
+            let (made, again) = (told(f.call(&args)), told(loaded.call(&args)));
+            assert_eq!(made, again, "{line} {n}");
+            assert_ne!(made, Err(false), "{line} {n}");
         }
     }
 }

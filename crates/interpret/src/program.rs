@@ -26,7 +26,8 @@ use std::sync::Arc;
 /// let b = buffers.push(Buffer { class: Class::Real, len: one, place: Place::Output(0) });
 /// let port = |name, buffer| Port { name: Name::new(name), shape: vec![], buffer };
 /// let square = Kernel {
-///     name: Name::new("square"), regs, sizes: vec![], inputs: vec![port("x", a)], outputs: vec![port("y", b)],
+///     name: Name::new("square"), regs: regs.into(), sizes: vec![],
+///     inputs: vec![port("x", a)], outputs: vec![port("y", b)],
 ///     buffers, requires: vec![], workspace_reals: Poly::zero(), workspace_ints: Poly::zero(),
 ///     externals: vec![], failures: vec![], zeros: vec![],
 ///     body: vec![Stmt::Straight(vec![

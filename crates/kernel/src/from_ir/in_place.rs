@@ -26,7 +26,8 @@
 //! `build n (fun i -> if i < k then s[i] else ...)`. These may be read at any time, since nothing writes them.
 //!
 //! **One element.** `build n (fun i -> if i == j then e else s[i])` changes element `j` only. Such a build, also nested
-//! for matrices, becomes the statements of one iteration.
+//! for matrices, becomes the statements of one iteration. If the element is a number, the build may read the whole
+//! array: everything is read before that number is written.
 //!
 //! | module | owns |
 //! | --- | --- |

@@ -310,12 +310,18 @@ impl<'f> Search<'f> {
         match &stmt.expr {
             Expr::Build { index, body, .. } => {
                 let inner = row(Size::var(*index));
+                let before = (self.late.clone(), self.saves.len());
                 let others_stay = std::mem::replace(&mut self.others_stay, true);
                 self.builds.push((*index, body));
                 self.block(body, leaf, &inner);
                 self.builds.pop();
                 self.others_stay = others_stay;
                 self.narrow.extend(kept::only_one(self, (stmt.var, leaf), *index, body, at));
+                // One number is written, after everything that it is computed from was read.
+                if at.is_empty() && self.writes_one_number(stmt) {
+                    self.late = before.0;
+                    self.saves.truncate(before.1);
+                }
             }
             Expr::If { condition, then, otherwise } => {
                 let (n, n_kept, others_stay) = (self.same.len(), self.kept.len(), self.others_stay);
@@ -382,6 +388,29 @@ impl<'f> Search<'f> {
             _ => self.reads(stmt, None),
         }
         idx
+    }
+
+    /// Returns whether a build changes one number of an array, and makes no other array.
+    fn writes_one_number(&self, mut stmt: &'f Stmt) -> bool {
+        loop {
+            let Expr::Build { body, .. } = &stmt.expr else { return false };
+            let of = self.function.ty(stmt.var);
+            let Some(narrow) = self.narrow.iter().find(|narrow| narrow.leaf == (stmt.var, 0)) else { return false };
+            if layout::count(of) != 1 {
+                return false;
+            }
+            if !self.is_array(body.result, 0) {
+                return true;
+            }
+            // The rows of a matrix: the row that changes is such a build.
+            let choice = body.stmts.iter().find(|stmt| stmt.var == body.result).map(|stmt| &stmt.expr);
+            let Some(Expr::If { condition, then, .. }) = choice else { return false };
+            let Some(row) = then.stmts.iter().find(|stmt| stmt.var == then.result) else { return false };
+            if *condition != narrow.condition {
+                return false;
+            }
+            stmt = row;
+        }
     }
 
     /// Records the reads of the current state by `stmt` and its blocks, except those inside of `at`.

@@ -1,0 +1,107 @@
+//! Derivatives of loops that write to elements of arrays: each step is undone in the reverse sweep.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use chainrule::{CompileOptions, Function, Module, Rewrite, Unroll, Value};
+
+const PROGRAMS: &str = include_str!("overwritten/programs.ft");
+
+fn function(name: &str) -> Function {
+    Module::from_text("programs.ft", PROGRAMS).unwrap().function(name).unwrap()
+}
+
+fn numbers(n: usize) -> Vec<f64> {
+    (0..n).map(|i| 0.3 + 0.17 * ((7 * i) % n.max(1)) as f64).collect()
+}
+
+fn matrix(n: usize) -> Value<f64> {
+    let element = |i: usize, j: usize| if i == j { n as f64 + 1.0 } else { 0.1 * ((i + j) % 5) as f64 };
+    (0..n).map(|i| (0..n).map(|j| element(i, j)).collect::<Vec<f64>>()).collect::<Vec<_>>().into()
+}
+
+fn call(f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Vec<f64> {
+    let found = f.compile_with(options).unwrap().call(args).unwrap();
+    found.iter().flat_map(Value::reals).copied().collect()
+}
+
+fn close(found: &[f64], expected: &[f64], name: &str) {
+    assert_eq!(found.len(), expected.len(), "{name}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-10 * (1.0 + expected.abs()), "{name}: {found} is not {expected}");
+    }
+}
+
+/// Compares with straight-line code, of which no step is undone, and with code that no pass has changed.
+#[test]
+fn gradients_and_hessians_are_those_of_straight_line_code() {
+    for n in [1, 2, 5, 9] {
+        let x = || Value::from(numbers(n));
+        let rows = [
+            ("recurrence", vec![x(), x()]),
+            ("rows", vec![matrix(n)]),
+            ("branch", vec![x(), Value::Real(0.8)]),
+            ("tuples", vec![x(), x()]),
+            ("scanned", vec![x()]),
+            ("cholesky", vec![matrix(n)]),
+            ("inTurn", vec![x()]),
+            ("inBranch", vec![x(), Value::Real(0.7)]),
+            ("inBranch", vec![x(), Value::Real(-0.7)]),
+            ("seidel", vec![matrix(n.max(2))]),
+        ];
+        for (name, args) in rows {
+            let size = if name == "seidel" { n.max(2) } else { n } as i64;
+            let f = function(name);
+            let known = f.at_sizes(&[("n", size)]).unwrap();
+            for (open, known) in [(f.gradient(), known.gradient()), (f.hessian(), known.hessian())] {
+                let kept = open.unroll(Unroll::Never).function().unwrap();
+                let straight = known.unroll(Unroll::Always).function().unwrap();
+                let expected = call(&straight, &CompileOptions::default(), &args);
+                close(&call(&kept, &CompileOptions::default(), &args), &expected, name);
+                let plain = CompileOptions { rewrite: Rewrite::Off, sequential: true, ..CompileOptions::default() };
+                close(&call(&kept, &plain, &args), &expected, name);
+                if n > 5 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Checks places that are read from data, some of them outside of the array, where a step changes nothing.
+#[test]
+fn gradients_of_writes_at_data_are_those_of_differences() {
+    for (name, at) in [
+        ("atData", vec![0, 4, 0]),
+        ("atData", vec![-1, 5, 0, 1000, 0]),
+        ("atData", vec![]),
+        ("atDataTwice", vec![4; 5]),
+        ("atDataTwice", vec![3, 0, 3]),
+    ] {
+        let at: Value<f64> = Value::Array(at.into_iter().map(Value::Int).collect());
+        let f = function(name);
+        let value = |x: &[f64]| call(&f, &CompileOptions::default(), &[x.to_vec().into(), at.clone()])[0];
+        let gradient = f.gradient().by(&["x"]).function().unwrap();
+        let x = numbers(5);
+        let found = call(&gradient, &CompileOptions::default(), &[x.clone().into(), at.clone()]);
+        for (k, found) in found.iter().enumerate() {
+            let moved = |by: f64| {
+                let mut x = x.clone();
+                x[k] += by;
+                value(&x)
+            };
+            let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((found - expected).abs() <= 1e-6 * (1.0 + expected.abs()), "{name}, {k}: {found}, {expected}");
+        }
+    }
+}
+
+/// Checks that what is kept of a step is a row, not the matrix, and that a recurrence is made in place.
+#[test]
+fn memory_is_that_of_what_is_overwritten() {
+    for name in ["cholesky", "rows"] {
+        let gradient = function(name).gradient().unroll(Unroll::Never).function().unwrap().compile().unwrap();
+        assert!(!gradient.listing().contains("r0*r0*r0"), "{}", gradient.listing());
+    }
+    let value = function("recurrence").compile().unwrap().listing();
+    assert!(value.matches("copy").count() <= 1, "{value}");
+}
