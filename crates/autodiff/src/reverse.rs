@@ -354,12 +354,7 @@ impl Reverse<'_> {
     }
 
     /// As [`Self::swept`], for the body of a loop with a state.
-    fn swept_with(
-        &mut self,
-        block: &Block,
-        state: Option<VarId>,
-        seed: impl FnOnce(&mut Self) -> Cotangent,
-    ) -> Found {
+    fn swept_with(&mut self, block: &Block, state: Option<VarId>, seed: impl FnOnce(&mut Self) -> Cotangent) -> Found {
         self.scopes.push(Found::new());
         self.local.push(block.stmts.iter().map(|stmt| stmt.var).chain(state).collect());
         let seed = seed(self);

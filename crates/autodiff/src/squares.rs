@@ -79,7 +79,7 @@ impl Pass<'_> {
             match self.defs.get(&var) {
                 Some(Expr::Op(Op::Sqrt, args)) if square.is_none() => square = Some(args[0]),
                 Some(Expr::Op(Op::Mul, args)) if open.len() + factors.len() < MAX_FACTORS => {
-                    open.extend_from_slice(args)
+                    open.extend_from_slice(args);
                 }
                 _ => factors.push(var),
             }

@@ -12,7 +12,7 @@ use chainrule_kernel::passes::{self, Plan, Stage};
 use chainrule_kernel::{Kernel, parse, verify};
 use std::cell::Cell;
 
-use support::reference::{compare, lower_with};
+use support::reference::{compare, compare_within, lower_with};
 
 const STAGES: &[Stage] = &[Stage::Loops, Stage::Threads, Stage::Lanes, Stage::Hoisting, Stage::Fusion];
 

@@ -258,11 +258,7 @@ impl Reverse<'_> {
                 Type::Array(..) => elements(ty).as_constant().is_none_or(|n| n > MAX_SMALL),
                 _ => false,
             };
-            let change = if is_large {
-                search.change(Part { state, component }, next)
-            } else {
-                Change::Whole
-            };
+            let change = if is_large { search.change(Part { state, component }, next) } else { Change::Whole };
             if let Change::Places(places) = &change {
                 let mut needed = std::mem::take(&mut search.needed);
                 let known = places.iter().flatten().all(|k| search.is_known(*k, &mut needed));

@@ -143,7 +143,7 @@ impl Derivation {
 
     /// Searches shortly for derivatives with few operations: straight-line code of some ten to a hundred operations is
     /// derived three to six times faster, and has a few percent more operations; code that the search can shrink much,
-    /// such as the dynamics of robots, has up to half more. Array programs are the same.
+    /// such as the dynamics of robots, has up to nearly twice as many. Array programs are the same.
     ///
     /// ```
     /// use chainrule::Module;

@@ -431,7 +431,8 @@ impl<'k> Survey<'k> {
         let has = |count: &Poly<Reg>, is: &dyn Fn(Reg, i64) -> bool| {
             count.terms().any(|(factors, by)| matches!(factors, [r] if is(*r, by)))
         };
-        let subtracts = |count: &Poly<Reg>| has(count, &|r, by| r == extent && by == -1) && has(count, &|_, by| by == 1);
+        let subtracts =
+            |count: &Poly<Reg>| has(count, &|r, by| r == extent && by == -1) && has(count, &|_, by| by == 1);
         self.loops.iter().any(|around| subtracts(&around.count))
     }
 
