@@ -8,7 +8,9 @@ use chainrule::{Function, Module, Rewrite};
 const PROGRAMS: &str = include_str!("../../../benchmarks/src/roofline/problems.ft");
 
 /// Function, differentiated arguments, and sizes.
-const CASES: &[(&str, &[&str], &[(&str, i64)])] = &[
+type Case = (&'static str, &'static [&'static str], &'static [(&'static str, i64)]);
+
+const CASES: &[Case] = &[
     ("linear", &["b"], &[("n", 500), ("d", 12)]),
     ("logistic", &["b"], &[("n", 500), ("d", 12)]),
     ("poisson", &["b"], &[("n", 500), ("d", 12)]),
