@@ -1,8 +1,9 @@
 //! The interpreter, a backend that runs any kernel.
 //!
 //! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], flat bytecode over slots, which runs one point
-//! ([`Program::run`]) or many ([`Program::run_batch`]). A run allocates lists of the buffers, but no buffers; a batch
-//! that runs point by point also copies of one point's arguments and results.
+//! ([`Backend::run`](chainrule_runtime::Backend::run)) or many
+//! ([`Backend::run_batch`](chainrule_runtime::Backend::run_batch)). A run allocates lists of the buffers, but no
+//! buffers; a batch that runs point by point also copies of one point's arguments and results.
 //!
 //! | module | owns |
 //! | --- | --- |
