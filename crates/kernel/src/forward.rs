@@ -74,37 +74,11 @@ impl<T> Rows<T> {
 }
 
 impl Forward {
-    fn poly(&self, poly: &mut Poly<Reg>) {
-        if poly.terms().flat_map(|(monomial, _)| monomial).any(|r| self.aliases.of(*r) != *r) {
-            *poly = poly.substitute(|r| Poly::var(self.aliases.of(r)));
-        }
-    }
-
-    fn reg(&self, r: &mut Reg) {
-        *r = self.aliases.of(*r);
-    }
-
-    fn operands(&self, instr: &mut Instr) {
-        match instr {
-            Instr::Const { .. } => {}
-            Instr::Int { value: poly, .. } | Instr::Load { at: poly, .. } => self.poly(poly),
-            Instr::Op { args, .. } | Instr::IntOp { args, .. } | Instr::MulAdd { args, .. } => {
-                args.iter_mut().for_each(|r| self.reg(r));
-            }
-            Instr::ToReal { src: r, .. } => self.reg(r),
-            Instr::External { args, .. } => args.iter_mut().for_each(|r| self.reg(r)),
-            Instr::Store { at: poly, value: r, .. } | Instr::CheckIndex { len: poly, index: r, .. } => {
-                self.poly(poly);
-                self.reg(r);
-            }
-        }
-    }
-
     /// Removes the loads of `code` whose values are stored before.
     fn loads(&mut self, code: &mut Vec<Instr>) {
         let mut stored = Rows(FxHashMap::default());
         code.retain_mut(|instr| {
-            self.operands(instr);
+            self.aliases.operands(instr);
             match instr {
                 Instr::Store { buffer, at, value } => stored.insert(*buffer, at, *value),
                 Instr::Load { dst, buffer, at } => {
@@ -153,45 +127,45 @@ impl Pass for Forward {
     }
 
     fn copy(&mut self, to: &mut (BufferId, Poly<Reg>), from: &mut (BufferId, Poly<Reg>), len: &mut Poly<Reg>) -> bool {
-        [&mut to.1, &mut from.1, len].into_iter().for_each(|poly| self.poly(poly));
+        [&mut to.1, &mut from.1, len].into_iter().for_each(|poly| self.aliases.poly(poly));
         true
     }
 
     fn open_for(&mut self, _: Reg, count: &mut Poly<Reg>, carried: &mut [Carried], _: Order) -> Rounds {
-        self.poly(count);
-        carried.iter_mut().for_each(|c| self.reg(&mut c.init));
+        self.aliases.poly(count);
+        carried.iter_mut().for_each(|c| self.aliases.reg(&mut c.init));
         Rounds::Loop
     }
 
     fn close_for(&mut self, _: Reg, carried: &mut Vec<Carried>, _: &mut Vec<Stmt>, _: &mut Vec<Instr>) -> bool {
-        carried.iter_mut().for_each(|c| self.reg(&mut c.next));
+        carried.iter_mut().for_each(|c| self.aliases.reg(&mut c.next));
         true
     }
 
     fn open_while(&mut self, limit: &mut Poly<Reg>, carried: &mut [Carried]) {
-        self.poly(limit);
-        carried.iter_mut().for_each(|c| self.reg(&mut c.init));
+        self.aliases.poly(limit);
+        carried.iter_mut().for_each(|c| self.aliases.reg(&mut c.init));
     }
 
     fn test(&mut self, holds: &mut Reg, _: usize) {
-        self.reg(holds);
+        self.aliases.reg(holds);
     }
 
     fn close_while(&mut self, carried: &mut Vec<Carried>) {
-        carried.iter_mut().for_each(|c| self.reg(&mut c.next));
+        carried.iter_mut().for_each(|c| self.aliases.reg(&mut c.next));
     }
 
     fn open_if(&mut self, condition: &mut Reg) -> Option<bool> {
-        self.reg(condition);
+        self.aliases.reg(condition);
         None
     }
 
     fn middle(&mut self, choices: &mut [Choice]) {
-        choices.iter_mut().for_each(|c| self.reg(&mut c.then));
+        choices.iter_mut().for_each(|c| self.aliases.reg(&mut c.then));
     }
 
     fn close_if(&mut self, _: Reg, choices: &mut Vec<Choice>, _: [&mut Vec<Stmt>; 2], _: &mut Vec<Instr>) -> bool {
-        choices.iter_mut().for_each(|c| self.reg(&mut c.otherwise));
+        choices.iter_mut().for_each(|c| self.aliases.reg(&mut c.otherwise));
         true
     }
 }

@@ -271,6 +271,35 @@ impl Aliases {
         self.0.get(r.index()).copied().flatten().unwrap_or(r)
     }
 
+    /// Replaces `r`.
+    pub(crate) fn reg(&self, r: &mut Reg) {
+        *r = self.of(*r);
+    }
+
+    /// Replaces the registers in `poly`.
+    pub(crate) fn poly(&self, poly: &mut Poly<Reg>) {
+        if poly.terms().flat_map(|(monomial, _)| monomial).any(|r| self.of(*r) != *r) {
+            *poly = poly.substitute(|r| Poly::var(self.of(r)));
+        }
+    }
+
+    /// Replaces the operands of `instr`.
+    pub(crate) fn operands(&self, instr: &mut Instr) {
+        match instr {
+            Instr::Const { .. } => {}
+            Instr::Int { value: poly, .. } | Instr::Load { at: poly, .. } => self.poly(poly),
+            Instr::Op { args, .. } | Instr::IntOp { args, .. } | Instr::MulAdd { args, .. } => {
+                args.iter_mut().for_each(|r| self.reg(r));
+            }
+            Instr::ToReal { src: r, .. } => self.reg(r),
+            Instr::External { args, .. } => args.iter_mut().for_each(|r| self.reg(r)),
+            Instr::Store { at: poly, value: r, .. } | Instr::CheckIndex { len: poly, index: r, .. } => {
+                self.poly(poly);
+                self.reg(r);
+            }
+        }
+    }
+
     /// Replaces `r` by `other`, which is not replaced itself.
     pub(crate) fn set(&mut self, r: Reg, other: Reg) {
         if self.0.len() <= r.index() {

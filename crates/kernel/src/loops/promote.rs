@@ -208,7 +208,8 @@ impl Promote<'_> {
     }
 
     fn instr(&mut self, mut instr: Instr) -> Option<Instr> {
-        match &mut instr {
+        self.aliases.operands(&mut instr);
+        match &instr {
             Instr::Load { dst, buffer, at } => {
                 if let Some(same) = at.as_constant().and_then(|at| self.current.get(&(*buffer, at))) {
                     self.aliases.set(*dst, *same);
@@ -216,7 +217,6 @@ impl Promote<'_> {
                 }
             }
             Instr::Store { buffer, at, value } => {
-                *value = self.of(*value);
                 if let Some(at) = at.as_constant()
                     && let Some(current) = self.current.get_mut(&(*buffer, at))
                 {
@@ -224,14 +224,7 @@ impl Promote<'_> {
                     return None;
                 }
             }
-            Instr::Op { args, .. } | Instr::MulAdd { args, .. } => *args = args.map(|r| self.of(r)),
-            Instr::External { args, .. } => args.iter_mut().for_each(|r| *r = self.of(*r)),
-            // Without doubles among their arguments.
-            Instr::Const { .. }
-            | Instr::Int { .. }
-            | Instr::IntOp { .. }
-            | Instr::ToReal { .. }
-            | Instr::CheckIndex { .. } => {}
+            _ => {}
         }
         Some(instr)
     }
