@@ -201,6 +201,24 @@ impl Emitter {
         let body = self.close(result);
         self.builder.compute(Expr::Build { size, index, body })
     }
+
+    /// Emits `array` with `value` in place of the element at these indices, outermost first, if there is one.
+    // Recursive on the depth of a type.
+    pub(crate) fn with_element(&mut self, array: VarId, at: &[VarId], value: VarId) -> VarId {
+        let [first, rest @ ..] = at else { return value };
+        let size = self.builder.length(array);
+        self.build(size, &mut |out, k| {
+            let condition = out.builder.op(Op::Eq, &[k, *first]);
+            out.open();
+            let row = if rest.is_empty() { array } else { out.get(array, k, true) };
+            let changed = out.with_element(row, rest, value);
+            let then = out.close(changed);
+            out.open();
+            let before = out.get(array, k, true);
+            let otherwise = out.close(before);
+            out.builder.compute(Expr::If { condition, then, otherwise })
+        })
+    }
 }
 
 /// Operators on scalars, as statements. Constants are folded; zeros and ones of tangents and partials, which are

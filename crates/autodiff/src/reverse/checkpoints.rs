@@ -114,18 +114,6 @@ fn is_in_sizes(out: &Emitter, block: &Block, var: VarId) -> bool {
     false
 }
 
-fn with_element(out: &mut Emitter, array: VarId, size: &Size, at: VarId, element: VarId) -> VarId {
-    out.build(size.clone(), &mut |out, k| {
-        let condition = out.builder.op(Op::Eq, &[k, at]);
-        out.open();
-        let then = out.close(element);
-        out.open();
-        let before = out.get(array, k, true);
-        let otherwise = out.close(before);
-        out.builder.compute(Expr::If { condition, then, otherwise })
-    })
-}
-
 impl Reverse<'_> {
     /// Recomputes the state before step `i` of a loop of at most `limit` steps; returns it with the checkpoints at that
     /// point.
@@ -160,8 +148,8 @@ impl Reverse<'_> {
         let there = self.advanced(advance, before, (place, far), limit);
         let above = plus_one(self.out, here.top);
         let new_place = self.out.builder.op(Op::Add, &[place, far]);
-        let states = with_element(self.out, here.states, &size, above, there);
-        let places = with_element(self.out, here.places, &size, above, new_place);
+        let states = self.out.with_element(here.states, &[above], there);
+        let places = self.out.with_element(here.places, &[above], new_place);
         let next = self.out.builder.tuple(&[states, places, above]);
         let body = self.out.close(next);
         let pushed = Expr::While { limit: size, state, init, condition, body };

@@ -19,6 +19,7 @@
 //! states are the same bit for bit.
 
 use super::Reverse;
+use crate::emit::Emitter;
 use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -319,7 +320,7 @@ impl Reverse<'_> {
                         let place: Place = place.iter().map(|at| self.copies.get(*at)).collect();
                         let value = self.out.component(overwritten, n_kept);
                         n_kept += 1;
-                        part = self.with_element(part, &place, value);
+                        part = self.out.with_element(part, &place, value);
                     }
                     parts.push(part);
                 }
@@ -353,56 +354,24 @@ impl Reverse<'_> {
         let found = self.element(row, rest);
         let then = self.out.close(found);
         self.out.open();
-        let nothing = self.nothing(&ty);
+        let nothing = nothing(self.out, &ty);
         let otherwise = self.out.close(nothing);
         self.out.builder.compute(Expr::If { condition, then, otherwise })
     }
+}
 
-    /// Emits a value that is not used.
-    // Recursive on the depth of a type.
-    fn nothing(&mut self, ty: &Type) -> VarId {
-        match ty {
-            Type::Double => self.out.real(0.0),
-            Type::Int => self.out.builder.int(0),
-            Type::Bool => self.out.builder.bool(false),
-            Type::Array(size, element) => {
-                let span = self.out.span();
-                let index = self.out.builder.fresh(Type::Int);
-                self.out.open();
-                let element = self.nothing(element);
-                let body = self.out.close(element);
-                self.out.set_span(span);
-                self.out.builder.compute(Expr::Build { size: size.clone(), index, body })
-            }
-            Type::Tuple(fields, _) => {
-                let parts = fields.iter().map(|field| self.nothing(field)).collect();
-                self.out.tuple(parts, ty.clone())
-            }
+/// Emits a value that is not used.
+// Recursive on the depth of a type.
+fn nothing(out: &mut Emitter, ty: &Type) -> VarId {
+    match ty {
+        Type::Double => out.real(0.0),
+        Type::Int => out.builder.int(0),
+        Type::Bool => out.builder.bool(false),
+        Type::Array(size, element) => out.build(size.clone(), &mut |out, _| nothing(out, element)),
+        Type::Tuple(fields, _) => {
+            let parts = fields.iter().map(|field| nothing(out, field)).collect();
+            out.tuple(parts, ty.clone())
         }
-    }
-
-    /// Emits `array` with `value` at a place, if there is one.
-    // Recursive on the depth of a type.
-    fn with_element(&mut self, array: VarId, place: &[VarId], value: VarId) -> VarId {
-        let [at, rest @ ..] = place else { return value };
-        let Type::Array(size, _) = self.out.ty(array).clone() else { return value };
-        let k = self.out.builder.fresh(Type::Int);
-        self.out.open();
-        let condition = self.out.builder.op(Op::Eq, &[k, *at]);
-        self.out.open();
-        let changed = if rest.is_empty() {
-            value
-        } else {
-            let row = self.out.get(array, k, true);
-            self.with_element(row, rest, value)
-        };
-        let then = self.out.close(changed);
-        self.out.open();
-        let before = self.out.get(array, k, true);
-        let otherwise = self.out.close(before);
-        let element = self.out.builder.compute(Expr::If { condition, then, otherwise });
-        let body = self.out.close(element);
-        self.out.builder.compute(Expr::Build { size, index: k, body })
     }
 }
 
