@@ -91,6 +91,12 @@ struct Trips {
     open: Vec<Option<(Reg, f64)>>,
 }
 
+/// Returns the extents of windows, by the trip count of a loop over their places: what it subtracts from an extent.
+pub(super) fn windows_of(count: &Poly<Reg>, is_extent: impl Fn(&Reg) -> bool) -> Vec<Reg> {
+    let by = |c: i64| count.terms().filter(move |(factors, by)| factors.len() == 1 && *by == c).map(|(f, _)| f[0]);
+    if by(1).any(|r| is_extent(&r)) { by(-1).filter(is_extent).collect() } else { Vec::new() }
+}
+
 impl Trips {
     /// Returns the state before `events`.
     fn new(events: &[Event<'_>]) -> Self {
@@ -98,11 +104,7 @@ impl Trips {
         let mut defined = BTreeSet::new();
         for event in events {
             if let Event::For { count, .. } = event {
-                let by = |c: i64| count.terms().filter(move |(factors, by)| factors.len() == 1 && *by == c);
-                let is_extent = |r: &Reg| !defined.contains(r);
-                if by(1).any(|(factors, _)| is_extent(&factors[0])) {
-                    windows.extend(by(-1).map(|(factors, _)| factors[0]).filter(is_extent));
-                }
+                windows.extend(windows_of(count, |r| !defined.contains(r)));
             }
             event.for_each_def(|r| defined.extend([r]));
         }

@@ -5,7 +5,7 @@
 
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
-use crate::lanes::cost::instr_time;
+use crate::lanes::cost::{instr_time, windows_of};
 use crate::lanes::rewrite::Loop;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -428,12 +428,7 @@ impl<'k> Survey<'k> {
     /// Returns whether a loop runs along a window: to an extent that the count of another loop subtracts from one.
     fn is_window(&self, inner: Inner) -> bool {
         let Some(extent) = self.loops[inner].count.as_var() else { return false };
-        let has = |count: &Poly<Reg>, is: &dyn Fn(Reg, i64) -> bool| {
-            count.terms().any(|(factors, by)| matches!(factors, [r] if is(*r, by)))
-        };
-        let subtracts =
-            |count: &Poly<Reg>| has(count, &|r, by| r == extent && by == -1) && has(count, &|_, by| by == 1);
-        self.loops.iter().any(|around| subtracts(&around.count))
+        self.loops.iter().any(|around| windows_of(&around.count, |_| true).contains(&extent))
     }
 
     /// Returns the loops several of whose iterations add to one element, each with the inner loop of the window: the
