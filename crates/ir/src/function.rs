@@ -73,6 +73,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// Returns the expression that one of its statements binds to `var`. Linear, from the end.
+    #[must_use]
+    pub fn bound(&self, var: VarId) -> Option<&Expr> {
+        self.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
+    }
+
     /// Calls `see` for every variable that its statements use, directly or in their blocks, and for its result.
     pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
         self.stmts.iter().for_each(|stmt| stmt.expr.for_each_use(see));
@@ -391,6 +397,28 @@ impl Expr {
             Self::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
             Self::Custom(custom) => custom.at = var(custom.at),
             Self::Again { at, .. } => *at = var(*at),
+        }
+    }
+
+    /// Returns the array of which this build changes one element, and the block with the new element: the build is
+    /// `build n (fun i -> if i == j then e else a[i])`, where `j` and `a` come from outside.
+    #[must_use]
+    pub fn changed_element(&self) -> Option<(VarId, &Block)> {
+        let Self::Build { index, body, .. } = self else { return None };
+        let (condition, then, otherwise) = match body.bound(body.result)? {
+            Self::If { condition, then, otherwise } => {
+                let kept = otherwise.bound(otherwise.result).or_else(|| body.bound(otherwise.result));
+                (*condition, then, kept?)
+            }
+            Self::Op(Op::Select, args) => (args[0], body, body.bound(args[2])?),
+            _ => return None,
+        };
+        let is_outside = |var: VarId| var != *index && body.bound(var).is_none();
+        let Self::Op(Op::Eq, args) = body.bound(condition)? else { return None };
+        let is_one = (args[0] == *index && is_outside(args[1])) || (args[1] == *index && is_outside(args[0]));
+        match *otherwise {
+            Self::Get { array, index: at, .. } if is_one && at == *index && is_outside(array) => Some((array, then)),
+            _ => None,
         }
     }
 

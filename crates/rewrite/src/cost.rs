@@ -10,7 +10,7 @@
 //! | operator | its weight |
 //! | `get` of a number, conversion | 1 |
 //! | `get` of a row | 0 |
-//! | `build n f` | n * (f + 1 + words of an element) |
+//! | `build n f` | n * (f + 1 + words of an element); if it changes one element of an array, in its memory: 8 + f |
 //! | `sum n f` | n * (f + 1 + words of a term that is not made in place) + words of the sum |
 //! | `ifold`, `while` | steps * (body + 1) |
 //! | `if` | 1 + the costlier branch |
@@ -21,6 +21,7 @@
 
 use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
 use chainrule_ops as ops;
+use std::collections::BTreeSet;
 
 /// Assumed value of an unknown size.
 pub const LARGE: f64 = 1000.0;
@@ -240,7 +241,30 @@ pub fn loops(function: &Function) -> usize {
 
 // `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
-    block.stmts.iter().fold(A::number(0.0), |sum, stmt| sum.plus(alone(&stmt.expr, ty, summed)))
+    let mut sparse = BTreeSet::new();
+    block.stmts.iter().fold(A::number(0.0), |sum, stmt| {
+        let one = match &stmt.expr {
+            Expr::Plus(a, b) if !summed && (sparse.contains(a) || sparse.contains(b)) => A::number(ADDED),
+            expr => alone(expr, ty, summed),
+        };
+        if matches!(ty(stmt.var), Type::Array(..)) && is_sparse(&stmt.expr, &sparse) {
+            sparse.insert(stmt.var);
+        }
+        sum.plus(one)
+    })
+}
+
+// Whether the expression is an array that is added in place, element by element; `sparse` has those around it.
+fn is_sparse(expr: &Expr, sparse: &BTreeSet<VarId>) -> bool {
+    let ends = |block: &Block| match crate::walk::bound_in(block, block.result) {
+        Some(expr) => is_sparse(expr, sparse),
+        None => sparse.contains(&block.result),
+    };
+    match expr {
+        Expr::OneHot { .. } | Expr::Zero => true,
+        Expr::If { then, otherwise, .. } => ends(then) && ends(otherwise),
+        _ => false,
+    }
 }
 
 fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
@@ -265,6 +289,8 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
             _ => one(),
         },
         Expr::Array(elements) => A::number(elements.len() as f64),
+        // Made in the memory of the array.
+        Expr::Build { .. } if let Some((_, element)) = expr.changed_element() => of(element).plus(A::number(ADDED)),
         Expr::Build { size, index, body } => {
             // A row that is only passed on costs a copy, but not if it is made in place.
             let stored = if made_in(body) { one() } else { words(ty(body.result)) };

@@ -24,7 +24,7 @@ pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
 
 /// Returns the expression to which `block` binds `var`, if any.
 pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
-    block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
+    block.bound(var)
 }
 
 /// Returns whether this is an unexpanded derivative, or a function with its own derivative: its content stays

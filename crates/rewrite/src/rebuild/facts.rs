@@ -61,6 +61,16 @@ impl Rebuild<'_> {
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
+    /// Returns whether `var`, which is in scope, is the index of a loop.
+    pub(crate) fn is_index(&self, var: VarId) -> bool {
+        self.defs.get(var.index()).is_some_and(|def| def.expr.is_none() && def.indices != 0)
+    }
+
+    /// Returns whether `var`, which is in scope, is the state of a loop.
+    pub(crate) fn is_state(&self, var: VarId) -> bool {
+        self.defs.get(var.index()).is_some_and(|def| def.expr.is_none() && def.states != 0)
+    }
+
     /// Returns whether the current `get` of `array` is to be fused.
     pub(crate) fn is_planned(&mut self, array: VarId) -> bool {
         self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))

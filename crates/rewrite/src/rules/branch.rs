@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "if-one-hot",
         law: "if c then oneHot i x else oneHot i y = oneHot i (if c then x else y); 0 is oneHot i 0; for fields of tuples, too",
-        when: "i is in range outside of the branches; it is no mask that sums look for (one-hot-mask); x and y are no long rows",
+        when: "i is in range outside of the branches; it is no mask that sums look for (one-hot-mask); no long row is added where nothing was",
         algebraic: false,
         split: false,
         on: On::If,
@@ -173,6 +173,13 @@ impl Terms {
         self.hot.is_empty() && self.rest.is_empty()
     }
 
+    /// Returns whether a one-hot array of `branch` adds a row, one that is itself no one-hot array, where `other` adds
+    /// nothing.
+    fn adds_row(&self, rb: &Rebuild<'_>, branch: &Block, other: &Self) -> bool {
+        let is_row = |value: VarId| !matches!(rb.bound_in(branch, value), Some(Expr::OneHot { .. }));
+        self.hot.iter().any(|(index, value)| is_row(*value) && other.at(index).is_empty())
+    }
+
     /// Returns the elements at `index`.
     fn at(&self, index: &Size) -> Vec<VarId> {
         self.hot.iter().filter(|(at, _)| at == index).map(|(_, value)| *value).collect()
@@ -250,10 +257,11 @@ fn without_one_hots(
     let leaving: Vec<Option<[Terms; 2]>> = (fields.iter().zip(types))
         .map(|(field, ty)| {
             let Type::Array(length, element) = ty else { return None };
-            if is_long(element) {
+            let terms = [0, 1].map(|side| Terms::of(rb, branches[side], field[side], length));
+            // A long row that only one branch adds would be made and added in both.
+            if is_long(element) && (0..2).any(|side| terms[side].adds_row(rb, branches[side], &terms[1 - side])) {
                 return None;
             }
-            let terms = [0, 1].map(|side| Terms::of(rb, branches[side], field[side], length));
             let is_mask = terms[1].is_none();
             let is_hot = terms.iter().any(|terms| !terms.hot.is_empty());
             (is_hot && !(is_mask && is_sought) && may_leave(&terms)).then_some(terms)

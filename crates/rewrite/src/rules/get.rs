@@ -1,6 +1,7 @@
 //! Rules for elements of arrays (figure 7c).
 
 use super::mask::{as_mask, condition_in, mask};
+use super::one_hot::is_added_to_state;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild, Slice};
 use crate::walk;
@@ -57,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-plus",
         law: "(a + b)[i] = a[i] + b[i]",
-        when: "i is in range",
+        when: "i is in range; i is no index of a loop, or one-hot arrays are not added to the state of a loop",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -89,6 +90,9 @@ fn of_one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let Expr::Plus(a, b) = *rb.def(array)? else { return None };
+    if rb.is_index(index) && is_added_to_state(rb, [a, b]) {
+        return None;
+    }
     let (a, b) = (rb.get(a, index), rb.get(b, index));
     Some(rb.plus(a, b))
 }

@@ -5,7 +5,7 @@ use super::solve::asks_for_index;
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -60,6 +60,57 @@ pub(super) fn is_long(ty: &Type) -> bool {
 /// condition moves inside.
 pub(super) fn is_sought(rb: &Rebuild<'_>, condition: VarId) -> bool {
     asks_for_index(rb, condition) || rb.loops_since(condition) > 0
+}
+
+/// Maximum number of arrays between a state and a version of it.
+const MAX_VERSIONS: usize = 32;
+
+/// Returns whether one of `terms` is the state of a loop, possibly with elements changed, and the other one sparse:
+/// that is added in the memory of the state, and takes no time for the whole array.
+pub(super) fn is_added_to_state(rb: &Rebuild<'_>, [a, b]: [VarId; 2]) -> bool {
+    (is_sparse(rb, b) && is_version(rb, a)) || (is_sparse(rb, a) && is_version(rb, b))
+}
+
+/// Returns whether an array is the state of an open loop, or made of it by changing elements.
+fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
+    let mut open = vec![array];
+    for _ in 0..MAX_VERSIONS {
+        let Some(var) = open.pop() else { return false };
+        let Some(def) = rb.def(var) else {
+            if rb.is_state(var) {
+                return true;
+            }
+            continue;
+        };
+        match &*def {
+            Expr::Component(whole, _) => open.push(*whole),
+            Expr::Plus(a, b) => open.extend([*a, *b]),
+            Expr::Build { .. } => open.extend(def.changed_element().map(|(array, _)| array)),
+            Expr::If { then, otherwise, .. } => {
+                for branch in [then, otherwise] {
+                    match rb.bound_in(branch, branch.result) {
+                        Some(made) => open.extend(made.changed_element().map(|(array, _)| array)),
+                        None => open.push(branch.result),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether an array has few elements that are not zero.
+fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
+    let ends = |block: &Block| {
+        is_zero(rb, block.result) || matches!(rb.bound_in(block, block.result), Some(Expr::OneHot { .. } | Expr::Zero))
+    };
+    match rb.def(array).as_deref() {
+        Some(Expr::OneHot { .. }) => true,
+        Some(Expr::If { then, otherwise, .. }) => ends(then) && ends(otherwise),
+        Some(Expr::Sum { body, .. }) => ends(body),
+        _ => false,
+    }
 }
 
 fn parts(rb: &mut Rebuild<'_>, _: &Expr, ty: &Type) -> Option<VarId> {

@@ -1,6 +1,7 @@
 //! Rules for the sum of two arrays or tuples.
 
 use super::mask::{as_mask, is_zero, mask};
+use super::one_hot::is_added_to_state;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Type, VarId};
@@ -45,7 +46,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "plus-build",
         law: "a + b = build n (fun i -> a[i] + b[i])",
-        when: "neither is sparse, or a sum that is added up in place; or one is a build and the other a masked one-hot array",
+        when: "neither is sparse, or a sum that is added up in place; or one is a build and the other a masked one-hot array; \
+               not for one-hot arrays that are added to the state of a loop",
         algebraic: false,
         split: false,
         on: On::Plus,
@@ -116,7 +118,7 @@ fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     };
     let built = |rb: &Rebuild<'_>, var: VarId| matches!(rb.def(var).as_deref(), Some(Expr::Build { .. }));
     let joins = (pulled(rb, a) && pulled(rb, b)) || (built(rb, a) && masked(rb, b)) || (masked(rb, a) && built(rb, b));
-    if !joins {
+    if !joins || is_added_to_state(rb, [a, b]) {
         return None;
     }
     Some(rb.build(size.clone(), |rb, i| {
