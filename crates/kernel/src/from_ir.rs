@@ -31,6 +31,7 @@
 //! | `blocks` | blocks, statements without loops |
 //! | `linear` | zeros, one-hot arrays, sums of two |
 //! | `hot` | one-hot arrays made where they are added |
+//! | `terms` | order of the terms of sums of arrays |
 //! | `loops` | build, fold, sum, loop, while, if |
 //! | `deep` | room for blocks that nest very deep |
 
@@ -44,6 +45,7 @@ mod linear;
 mod live;
 mod loops;
 mod offers;
+mod terms;
 
 use crate::events::{Event, walk};
 use crate::kernel::{Class, Condition, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource};
@@ -74,7 +76,10 @@ pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
 /// # Errors
 /// As [`lower_function`].
 pub fn lower_function_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
-    deep::with_room_for(&function.body, || lower(&hot::apart(function), reorder))?
+    deep::with_room_for(&function.body, || {
+        let function = hot::apart(function);
+        if reorder { lower(&terms::in_order(&function), reorder) } else { lower(&function, reorder) }
+    })?
 }
 
 fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {

@@ -235,15 +235,23 @@ impl<'f> Steps<'f> {
                     | Expr::Fold { .. }
                     | Expr::Loop { .. }
                     | Expr::While { .. }
+                    | Expr::Plus(..)
             )
         )
     }
 
     /// Returns the arrays of the state's type that the body makes and the producer of `new` reads, last ones first.
     fn sources(&self, new: (VarId, usize)) -> Vec<(VarId, usize)> {
-        let Some((_, expr)) = self.defs.get(&new.0) else { return Vec::new() };
+        // The term of a sum that is made first has the memory.
+        let (mut var, mut expr) = (new.0, None);
+        while let Some((_, made)) = self.defs.get(&var) {
+            expr = Some(*made);
+            let Expr::Plus(a, b) = made else { break };
+            var = if self.top.get(a) <= self.top.get(b) { *a } else { *b };
+        }
+        let Some(expr) = expr else { return Vec::new() };
         let mut found: Vec<(usize, (VarId, usize))> = Vec::new();
-        let mut open = vec![*expr];
+        let mut open = vec![expr];
         while let Some(expr) = open.pop() {
             let mut read = |var: VarId| {
                 for leaf in 0..layout::count(self.function.ty(var)) {

@@ -47,6 +47,11 @@ impl Live {
         if self.is_in_parts(var) { self.parts.get(&(var, k)).map(|(_, last)| *last) } else { Some(self.last_use[var]) }
     }
 
+    /// Returns the last statement that uses the variable: an index as in [`Self::last_use`].
+    pub fn end(&self, var: VarId) -> usize {
+        self.last_use[var]
+    }
+
     /// Returns whether all uses are projections of the variable or of its elements.
     fn is_in_parts(&self, var: VarId) -> bool {
         self.uses_of_parts[var] == self.uses[var]

@@ -15,7 +15,7 @@ use super::layout::{self, Leaf, View};
 use crate::kernel::Reg;
 use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Expr, Size, VarId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Destination of a leaf.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub(super) type Places = Vec<Option<View>>;
 pub(super) struct Accumulator {
     view: View,
     rows: Vec<Row>,
+    /// Statement of the block that writes it first; only later ones may add to it.
+    since: Option<usize>,
 }
 
 /// An element of an array.
@@ -55,7 +57,20 @@ enum Row {
 impl Offer {
     /// Returns the accumulator of the whole of `view`.
     pub fn add(view: View) -> Self {
-        Self::Add(Accumulator { view, rows: Vec::new() })
+        Self::Add(Accumulator { view, rows: Vec::new(), since: None })
+    }
+
+    /// Returns the accumulator of the whole of `view`, which statement `since` of the block writes.
+    fn add_since(view: View, since: Option<usize>) -> Self {
+        Self::Add(Accumulator { view, rows: Vec::new(), since })
+    }
+
+    /// Returns whether a statement of the block may take this offer.
+    fn is_open_to(&self, idx: usize) -> bool {
+        match self {
+            Self::Write(_) => true,
+            Self::Add(to) => to.since.is_none_or(|since| since < idx),
+        }
     }
 
     /// Returns the accumulator of element `index`.
@@ -94,10 +109,9 @@ fn makes_anew(expr: &Expr) -> bool {
     writes_at_once(expr) || matches!(expr, Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. })
 }
 
-/// Returns whether an expression adds its terms itself, rather than the producers of its operands, which may run
-/// earlier.
+/// Returns whether an expression may add to an array that an earlier statement has written.
 fn adds_late(expr: &Expr) -> bool {
-    matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. })
+    matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. } | Expr::OneHot { .. })
 }
 
 /// Removes the offers to add.
@@ -109,6 +123,9 @@ fn written_only(offers: &mut Offers) {
 fn adds_several(expr: &Expr) -> bool {
     matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop { .. })
 }
+
+/// Maximum number of statements between an array and a sum for which other uses of the array are examined.
+const MAX_BETWEEN: usize = 512;
 
 /// Component of a general loop that is the sum of its terms.
 const TERMS: usize = 2;
@@ -124,8 +141,12 @@ impl Lowering<'_> {
         if block.stmts.iter().any(|stmt| matches!(stmt.expr, Expr::Plus(..))) {
             position = block.stmts.iter().enumerate().map(|(idx, stmt)| (stmt.var, idx)).collect();
         }
-        for stmt in block.stmts.iter().rev() {
+        for (idx, stmt) in block.stmts.iter().enumerate().rev() {
             let Some(mut offers) = self.offers[stmt.var].clone() else { continue };
+            if !offers.iter().flatten().all(|offer| offer.is_open_to(idx)) {
+                offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| offer.is_open_to(idx)));
+                self.offers[stmt.var] = Some(offers.clone());
+            }
             if !self.reorder && adds_several(&stmt.expr) {
                 written_only(&mut offers);
                 self.offers[stmt.var] = Some(offers.clone());
@@ -169,7 +190,7 @@ impl Lowering<'_> {
                 Expr::Plus(a, b) if a != b => {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
-                    // An accumulator changes, so no other use may read it, under any alias.
+                    // An accumulator changes, so no other use may read it later, under any alias.
                     let (mut made, mut depth, mut part) = (first, 0, 0);
                     let mut alone = self.live.used_once(first);
                     while alone && let Some(Expr::Component(tuple, k)) = maker(made) {
@@ -182,18 +203,23 @@ impl Lowering<'_> {
                         0 | 1 => makes_anew(expr),
                         _ => matches!(expr, Expr::Sum { .. }) || (matches!(expr, Expr::Loop { .. }) && part == TERMS),
                     });
+                    let read_before = !alone && is_made && self.is_read_before(block, &position, first, second, idx);
                     if alone && is_made {
                         self.offer(first, offers.clone());
+                    } else if read_before {
+                        let mut offers = offers.clone();
+                        written_only(&mut offers);
+                        self.offer(first, offers);
                     }
                     // A written array may be added to once it exists.
                     let onto = self.reorder
-                        && self.live.used_once(first)
+                        && (self.live.used_once(first) || read_before)
                         && maker(first).is_some_and(writes_at_once)
                         && maker(second).is_some_and(adds_late);
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
                         (Some(Offer::Write(view)), Some(Offer::Write(other))) if onto && view == other => {
-                            Some(Offer::add(view))
+                            Some(Offer::add_since(view, position.get(&first).copied()))
                         }
                         (offer @ Some(Offer::Add(_)), _) => offer,
                         _ => None,
@@ -204,6 +230,43 @@ impl Lowering<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Returns whether statement `sum`, which adds `second` to `first`, is the last to access `first`, under any alias,
+    /// and everything else has read it before a statement that makes `second` can add to it.
+    fn is_read_before(
+        &self,
+        block: &Block,
+        position: &BTreeMap<VarId, usize>,
+        first: VarId,
+        second: VarId,
+        sum: usize,
+    ) -> bool {
+        let (Some(from), Some(mut adds)) = (position.get(&first), position.get(&second)) else { return false };
+        let mut term = second;
+        while let Some(Expr::OneHot { value, .. }) = position.get(&term).map(|idx| &block.stmts[*idx].expr) {
+            term = *value;
+            // A value that was made before `first` is not added by itself.
+            if let Some(idx) = position.get(&term).filter(|idx| *idx > from && makes_anew(&block.stmts[**idx].expr)) {
+                adds = adds.min(idx);
+            }
+        }
+        if sum.saturating_sub(*from) > MAX_BETWEEN {
+            return false;
+        }
+        let mut names = BTreeSet::from([first]);
+        for (idx, stmt) in block.stmts.iter().enumerate().take(sum).skip(from + 1) {
+            let mut is_read = false;
+            stmt.expr.for_each_use(&mut |var| is_read |= names.contains(&var));
+            if is_read && idx >= *adds {
+                return false;
+            }
+            if is_read && matches!(stmt.expr, Expr::Get { .. } | Expr::Component(..) | Expr::Tuple(_)) {
+                names.insert(stmt.var);
+            }
+        }
+        let is_scalar = |var: VarId| layout::leaves(self.function.ty(var)).iter().all(|leaf| leaf.dims.is_empty());
+        names.into_iter().all(|var| is_scalar(var) || self.live.end(var) <= sum)
     }
 
     /// Offers destinations for the leaves of `var`.
