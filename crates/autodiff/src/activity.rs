@@ -15,7 +15,7 @@
 
 use crate::chain;
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, StateLoop, Type, Var, VarId, WhileLoop};
 
 /// Set of the leaves of a type that carry a tangent, in normal form: an array or a tuple without an active leaf is
 /// `Inactive`.
@@ -177,11 +177,11 @@ impl Activities {
                 self.block(vars, body);
                 self.get(body.result).clone()
             }
-            Expr::Fold { state, init, body, .. } | Expr::While { state, init, body, .. } => {
+            Expr::Fold(StateLoop { state, init, body, .. }) | Expr::While(WhileLoop { state, init, body, .. }) => {
                 let init = self.get(*init).clone();
                 self.raise(*state, &init);
                 loop {
-                    if let Expr::While { condition, .. } = expr {
+                    if let Expr::While(WhileLoop { condition, .. }) = expr {
                         self.block(vars, condition);
                     }
                     self.block(vars, body);
@@ -191,7 +191,7 @@ impl Activities {
                     }
                 }
             }
-            Expr::Loop { state, init, body, .. } => {
+            Expr::Loop(StateLoop { state, init, body, .. }) => {
                 let init = self.get(*init).clone();
                 self.raise(*state, &init);
                 loop {

@@ -6,7 +6,7 @@
 
 use chainrule_base::Arena;
 use chainrule_ir::bound::{Range, bound, range_of_index, range_of_op};
-use chainrule_ir::{Block, Expr, Function, Size, Type, Var, VarId, size_of};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, Var, VarId, size_of};
 use std::collections::BTreeMap;
 
 /// Known bounds of variables.
@@ -76,8 +76,8 @@ impl Bounds {
                 Expr::Component(tuple, k) => self.component(vars, stmt.var, *tuple, *k),
                 Expr::Build { size: count, index, .. }
                 | Expr::Sum { count, index, .. }
-                | Expr::Fold { count, index, .. }
-                | Expr::Loop { count, index, .. } => {
+                | Expr::Fold(StateLoop { count, index, .. })
+                | Expr::Loop(StateLoop { count, index, .. }) => {
                     let range = range_of_index(&self.resolved(count), |var| self.range(var));
                     self.ranges.insert(*index, range);
                 }

@@ -43,7 +43,8 @@ use crate::slopes::Slopes;
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{
-    Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId,
+    Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, StateLoop, Stmt, Type, VarId,
+    WhileLoop,
 };
 use chainrule_ops::{Factor, Op};
 use rustc_hash::FxHashSet;
@@ -158,9 +159,13 @@ impl Forward {
                 self.bind_packed(var, Expr::Array(elements), span);
             }
             Expr::Build { size, index, body } => self.build(var, &size, index, body),
-            Expr::Fold { count, index, state, init, body } => self.fold(var, &count, index, state, init, body),
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
+                self.fold(var, &count, index, state, init, body)
+            }
             Expr::Sum { count, index, body } => self.sum(var, &count, index, body),
-            Expr::Loop { count, index, state, init, body } => self.loop_(var, &count, index, state, init, body),
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
+                self.loop_(var, &count, index, state, init, body)
+            }
             Expr::OneHot { index, value, proved } => {
                 let (index, element) = (self.plain(index), self.activities.get(var).element());
                 let value = self.pack(value, &element);
@@ -171,7 +176,7 @@ impl Forward {
                 let (a, b) = (self.pack(a, &activity), self.pack(b, &activity));
                 self.bind_packed(var, Expr::Plus(a, b), span);
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 self.while_loop(var, &limit, state, init, condition, body);
             }
             Expr::If { condition, then, otherwise } => self.branches(var, condition, then, otherwise),
@@ -286,7 +291,7 @@ impl Forward {
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         let body = self.step(state, state_dual, body, &activity);
-        self.bind_packed(var, Expr::Fold { count, index, state: state_dual, init, body }, span);
+        self.bind_packed(var, Expr::Fold(StateLoop { count, index, state: state_dual, init, body }), span);
     }
 
     /// Emits the sum of the dual numbers of the terms: values and tangents are added side by side.
@@ -307,7 +312,7 @@ impl Forward {
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         let body = self.step(state, state_dual, body, &triple);
-        self.bind_packed(var, Expr::Loop { count, index, state: state_dual, init, body }, span);
+        self.bind_packed(var, Expr::Loop(StateLoop { count, index, state: state_dual, init, body }), span);
     }
 
     fn while_loop(&mut self, var: VarId, limit: &Size, state: VarId, init: VarId, condition: Block, body: Block) {
@@ -319,7 +324,7 @@ impl Forward {
         // The state is bound in both blocks, and unpacked in each.
         let condition = self.step(state, state_dual, condition, &Activity::Inactive);
         let body = self.step(state, state_dual, body, &activity);
-        self.bind_packed(var, Expr::While { limit, state: state_dual, init, condition, body }, span);
+        self.bind_packed(var, Expr::While(WhileLoop { limit, state: state_dual, init, condition, body }), span);
     }
 
     /// Emits a block of a loop whose state is `state_dual`; its result is packed to activity `to`.
@@ -349,25 +354,25 @@ impl Forward {
             Expr::Op(op, args) => Expr::Op(op, args.iter().map(|v| self.plain(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(self.plain(arg)),
             Expr::Build { size, index, body } => Expr::Build { size: self.size(&size), index, body: self.block(body) },
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.size(&count), self.plain(init));
                 self.keep(state);
-                Expr::Fold { count, index, state, init, body: self.block(body) }
+                Expr::Fold(StateLoop { count, index, state, init, body: self.block(body) })
             }
             Expr::Sum { count, index, body } => Expr::Sum { count: self.size(&count), index, body: self.block(body) },
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.size(&count), self.plain(init));
                 self.keep(state);
-                Expr::Loop { count, index, state, init, body: self.block(body) }
+                Expr::Loop(StateLoop { count, index, state, init, body: self.block(body) })
             }
             Expr::OneHot { index, value, proved } => {
                 Expr::OneHot { index: self.plain(index), value: self.plain(value), proved }
             }
             Expr::Plus(a, b) => Expr::Plus(self.plain(a), self.plain(b)),
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let (limit, init) = (self.size(&limit), self.plain(init));
                 self.keep(state);
-                Expr::While { limit, state, init, condition: self.block(condition), body: self.block(body) }
+                Expr::While(WhileLoop { limit, state, init, condition: self.block(condition), body: self.block(body) })
             }
             Expr::If { condition, then, otherwise } => {
                 Expr::If { condition: self.plain(condition), then: self.block(then), otherwise: self.block(otherwise) }

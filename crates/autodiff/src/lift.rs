@@ -12,7 +12,7 @@
 
 use crate::activity::{Activities, Activity};
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Var, VarId};
+use chainrule_ir::{Block, Expr, StateLoop, Var, VarId, WhileLoop};
 
 /// Temporaries of a body.
 struct Lift<'a> {
@@ -78,10 +78,10 @@ impl Lift<'_> {
                 Expr::Build { body, .. } => {
                     self.raise_all(&[(body.result, self.activities.get(stmt.var).element())]);
                 }
-                Expr::Fold { state, body, .. } | Expr::While { state, body, .. } => {
+                Expr::Fold(StateLoop { state, body, .. }) | Expr::While(WhileLoop { state, body, .. }) => {
                     self.raise_all(&[(body.result, self.activities.get(*state).clone())]);
                 }
-                Expr::Loop { state, body, .. } => {
+                Expr::Loop(StateLoop { state, body, .. }) => {
                     let (state, whole) = (self.activities.get(*state).clone(), self.activities.get(stmt.var));
                     let triple = vec![state, whole.component(1).element(), whole.component(2)];
                     self.raise_all(&[(body.result, Activity::tuple(triple))]);

@@ -46,7 +46,7 @@ use crate::cotangent::{self, Cotangent};
 use crate::custom::{self, Direction};
 use crate::emit::{Emitter, Scalar};
 use crate::slopes::Slopes;
-use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Custom, Expr, Renaming, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use checkpoints::{Advance, Stack};
 use overwritten::Changes;
@@ -169,8 +169,8 @@ impl Reverse<'_> {
             let active = *self.activities.get(stmt.var) != Activity::Inactive;
             match &stmt.expr {
                 _ if self.tapes.contains_key(&stmt.var) => self.again(stmt),
-                Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. } if active && self.forget(stmt) => {}
-                Expr::Fold { count, index, state, init, body } if active => {
+                Expr::Fold(_) | Expr::Loop(_) | Expr::While(_) if active && self.forget(stmt) => {}
+                Expr::Fold(StateLoop { count, index, state, init, body }) if active => {
                     let tape = self.tape(body, self.out.ty(*state));
                     self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
                         let (next, row) = this.taping(body, tape);
@@ -178,7 +178,7 @@ impl Reverse<'_> {
                         ([next, nothing, nothing], row)
                     });
                 }
-                Expr::Loop { .. } | Expr::While { .. } if active => self.keep_other(stmt),
+                Expr::Loop(_) | Expr::While(_) if active => self.keep_other(stmt),
                 _ => self.alone(stmt),
             }
         }
@@ -188,13 +188,13 @@ impl Reverse<'_> {
     fn forget(&mut self, stmt: &Stmt) -> bool {
         let Some(checkpoints) = self.checkpoints(stmt) else { return false };
         let (count, init) = match &stmt.expr {
-            Expr::Fold { count, init, .. } | Expr::Loop { count, init, .. } => (count, *init),
-            Expr::While { limit, init, .. } => (limit, *init),
+            Expr::Fold(StateLoop { count, init, .. }) | Expr::Loop(StateLoop { count, init, .. }) => (count, *init),
+            Expr::While(WhileLoop { limit, init, .. }) => (limit, *init),
             _ => return false,
         };
         let init = self.copies.get(init);
         let count = match &stmt.expr {
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let (last, count) = self.run_while(limit, *state, *init, condition, body);
                 self.copies.insert(stmt.var, last);
                 count
@@ -222,12 +222,12 @@ impl Reverse<'_> {
         body: impl FnOnce(&mut Self, &Tape) -> ([VarId; 3], VarId),
     ) -> VarId {
         let changes = match &stmt.expr {
-            Expr::Fold { body, .. } => self.changes(Some(index), state, body, body.result),
-            Expr::Loop { body, .. } => self.changes_of_general(index, state, body),
+            Expr::Fold(StateLoop { body, .. }) => self.changes(Some(index), state, body, body.result),
+            Expr::Loop(StateLoop { body, .. }) => self.changes_of_general(index, state, body),
             _ => None,
         };
         let mut count = self.size(count);
-        if !matches!(stmt.expr, Expr::Loop { .. }) {
+        if !matches!(stmt.expr, Expr::Loop(_)) {
             count = self.natural(count);
         }
         let init = self.copies.get(init);
@@ -246,15 +246,15 @@ impl Reverse<'_> {
         let triple = self.out.builder.tuple(&[next, element, term]);
         let body = self.out.close(triple);
         self.out.set_span(stmt.span);
-        let whole = self.out.builder.compute(Expr::Loop {
+        let whole = self.out.builder.compute(Expr::Loop(StateLoop {
             count: count.clone(),
             index: index_copy,
             state: state_copy,
             init,
             body,
-        });
+        }));
         let last = self.out.component(whole, 0);
-        if !matches!(stmt.expr, Expr::Loop { .. }) {
+        if !matches!(stmt.expr, Expr::Loop(_)) {
             self.copies.insert(stmt.var, last);
         }
         let rows = self.out.component(whole, 1);
@@ -279,7 +279,7 @@ impl Reverse<'_> {
 
     fn keep_other(&mut self, stmt: &Stmt) {
         match &stmt.expr {
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let tape = self.tape(body, self.out.ty(*state));
                 let whole = self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
                     let (triple, row) = this.taping(body, tape);
@@ -293,7 +293,7 @@ impl Reverse<'_> {
                 let copy = self.out.builder.tuple(&[last, elements, sum]);
                 self.copies.insert(stmt.var, copy);
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let (_, count) = self.run_while(limit, *state, *init, condition, body);
                 let index = self.out.builder.fresh(Type::Int);
                 let tape = self.tape(body, self.out.ty(*state));
@@ -327,7 +327,7 @@ impl Reverse<'_> {
         let steps = self.out.builder.op(Op::Add, &[steps, one]);
         let next = self.out.builder.tuple(&[next, steps]);
         let body = self.out.close(next);
-        let last = Expr::While { limit: limit.clone(), state: pair, init, condition, body };
+        let last = Expr::While(WhileLoop { limit: limit.clone(), state: pair, init, condition, body });
         let last = self.out.builder.compute(last);
         let (last, steps) = (self.out.component(last, 0), self.out.component(last, 1));
         // The number of steps is at most the limit, which bounds the memory of the states.
@@ -435,17 +435,17 @@ impl Reverse<'_> {
             }
             (Expr::Sum { count, index, body }, adj) => self.terms(stmt.var, count, *index, body, |_, _| adj),
             (Expr::If { condition, then, otherwise }, adj) => self.branches(*condition, then, otherwise, &adj),
-            (Expr::Fold { index, state, init, body, .. }, adj) => {
+            (Expr::Fold(StateLoop { index, state, init, body, .. }), adj) => {
                 let (var, index, is_general) = (stmt.var, Some(*index), false);
                 let steps = Steps { var, index, state: *state, init: *init, body, is_general };
                 self.steps(&steps, Some(adj), |_, _, next| next);
             }
-            (Expr::While { state, init, body, .. }, adj) => {
+            (Expr::While(WhileLoop { state, init, body, .. }), adj) => {
                 let (var, index, is_general) = (stmt.var, None, false);
                 let steps = Steps { var, index, state: *state, init: *init, body, is_general };
                 self.steps(&steps, Some(adj), |_, _, next| next);
             }
-            (Expr::Loop { index, state, init, body, .. }, Cotangent::Tuple(parts)) => {
+            (Expr::Loop(StateLoop { index, state, init, body, .. }), Cotangent::Tuple(parts)) => {
                 let [last, elements, sum] = <[_; 3]>::try_from(parts).unwrap_or_default();
                 let (var, index, is_general) = (stmt.var, Some(*index), true);
                 let steps = Steps { var, index, state: *state, init: *init, body, is_general };
@@ -672,7 +672,7 @@ impl Reverse<'_> {
         let body = self.out.close(triple);
         self.out.set_span(span);
         let count = kept.count;
-        let expr = Expr::Loop { count, index: back, state: whole_state, init: whole_init, body };
+        let expr = Expr::Loop(StateLoop { count, index: back, state: whole_state, init: whole_init, body });
         let whole = self.out.builder.compute(expr);
         let (mut first, sum) = (self.out.component(whole, 0), self.out.component(whole, 2));
         match kept.states {

@@ -12,7 +12,7 @@
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, VarId};
+use chainrule_ir::{Block, Expr, StateLoop, VarId, WhileLoop};
 use chainrule_ops::{Factor, Op, Slope};
 use rustc_hash::FxHashMap;
 
@@ -135,7 +135,9 @@ impl Pass<'_> {
                     };
                     found = args.iter().enumerate().map(through).fold(Found::default(), join);
                 }
-                Expr::Fold { state, body, .. } | Expr::While { state, body, .. } | Expr::Loop { state, body, .. } => {
+                Expr::Fold(StateLoop { state, body, .. })
+                | Expr::While(WhileLoop { state, body, .. })
+                | Expr::Loop(StateLoop { state, body, .. }) => {
                     found = join(found, join(self.worst(body), self.captured(body)));
                     self.raise(*state, found);
                 }
@@ -179,7 +181,9 @@ impl Pass<'_> {
                     }
                     continue;
                 }
-                Expr::Fold { state, body, .. } | Expr::While { state, body, .. } | Expr::Loop { state, body, .. } => {
+                Expr::Fold(StateLoop { state, body, .. })
+                | Expr::While(WhileLoop { state, body, .. })
+                | Expr::Loop(StateLoop { state, body, .. }) => {
                     found = join(found, self.worst(body));
                     self.raise(*state, found);
                 }

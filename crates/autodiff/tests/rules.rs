@@ -1,7 +1,7 @@
 //! Each rule of forward mode on a separate program, against the derivative by hand and the reference evaluator.
 
 use chainrule_autodiff::check;
-use chainrule_ir::{Builder, Expr, Function, Size, Type, Value, VarId, print};
+use chainrule_ir::{Builder, Expr, Function, Size, StateLoop, Type, Value, VarId, print};
 use chainrule_ops::Op;
 
 /// `fun x x_tan -> jvp of body at x along x_tan`, with a double `x`.
@@ -187,8 +187,7 @@ fn build_get_sum_fold_on_arrays_of_any_length() {
         let by_hand: f64 = x.iter().zip(&along).map(|(x, t)| 2.0 * x * t).sum();
         let (expanded, value) = expand(&dot, &args);
         assert_eq!(reals(&value)[1], by_hand);
-        let loops =
-            |f: &Function| count(f, &|e| matches!(e, Expr::Fold { .. } | Expr::Sum { .. } | Expr::Build { .. }));
+        let loops = |f: &Function| count(f, &|e| matches!(e, Expr::Fold(_) | Expr::Sum { .. } | Expr::Build { .. }));
         assert_eq!(loops(&expanded), 1, "one loop, and no array of pairs");
         let (expanded, value) = expand(&product, &args);
         let total: f64 = x.iter().product();
@@ -223,7 +222,7 @@ fn only_the_active_part_of_a_state_carries_a_tangent() {
     assert_eq!(at(&f, 2.0), [3.5, 1.75]);
     let (expanded, _) = expand(&f, &[2.0.into(), 1.0.into()]);
     let pairs = expanded.body.stmts.iter().find_map(|stmt| match &stmt.expr {
-        Expr::Fold { state, .. } => Some(expanded.ty(*state).clone()),
+        Expr::Fold(StateLoop { state, .. }) => Some(expanded.ty(*state).clone()),
         _ => None,
     });
     let pair = Type::Double.dual();

@@ -5,7 +5,7 @@
 //! leads to its statement.
 
 use chainrule_ir::value::named;
-use chainrule_ir::{Block, Expr, Function, Size, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, VarId, WhileLoop};
 use std::fmt::Write;
 
 /// Returns the statements of `function` as a graph.
@@ -75,10 +75,10 @@ impl Drawing<'_> {
             Expr::Op(op, _) => op.row().name.to_owned(),
             Expr::ToReal(_) => "real".to_owned(),
             Expr::Build { size: n, .. } => format!("build {}", size(n)),
-            Expr::Fold { count, .. } => format!("ifold {}", size(count)),
+            Expr::Fold(StateLoop { count, .. }) => format!("ifold {}", size(count)),
             Expr::Sum { count, .. } => format!("sum {}", size(count)),
-            Expr::Loop { count, .. } => format!("loop {}", size(count)),
-            Expr::While { limit, .. } => format!("while, at most {}", size(limit)),
+            Expr::Loop(StateLoop { count, .. }) => format!("loop {}", size(count)),
+            Expr::While(WhileLoop { limit, .. }) => format!("while, at most {}", size(limit)),
             Expr::If { .. } => "if".to_owned(),
             Expr::Zero => "zero".to_owned(),
             Expr::OneHot { .. } => "one-hot".to_owned(),

@@ -8,7 +8,7 @@
 use crate::function::Body;
 use crate::guard::guard;
 use crate::{Error, Function, Result, Rewrite};
-use chainrule_ir::{self as ir, Block, Expr, Size, Type, VarId};
+use chainrule_ir::{self as ir, Block, Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::{Counts, Op};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -257,10 +257,10 @@ impl Walk<'_> {
                 plus(&mut step, &adds(self.added(body, body.result)));
                 self.repeated(&step, *index, count)
             }
-            Expr::Build { size: count, index, body } | Expr::Fold { count, index, body, .. } => {
+            Expr::Build { size: count, index, body } | Expr::Fold(StateLoop { count, index, body, .. }) => {
                 self.repeated(&self.block(body), *index, count)
             }
-            Expr::Loop { count, index, body, .. } => {
+            Expr::Loop(StateLoop { count, index, body, .. }) => {
                 let mut step = self.block(body);
                 let triple = body.stmts.iter().find(|stmt| stmt.var == body.result).map(|stmt| &stmt.expr);
                 if let Some(Expr::Tuple(parts)) = triple

@@ -33,7 +33,7 @@ use chainrule_accumulate::strategy::Report;
 use chainrule_base::{Arena, Name};
 use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Numbering, Semantics, number};
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, Var, VarId};
 use chainrule_kernel::LANES;
 use chainrule_ops::Counts;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -311,10 +311,12 @@ impl Regions {
         }
         let count = match &stmt.expr {
             Expr::Build { size, .. } => Some(size),
-            Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => Some(count),
+            Expr::Sum { count, .. } | Expr::Fold(StateLoop { count, .. }) | Expr::Loop(StateLoop { count, .. }) => {
+                Some(count)
+            }
             _ => None,
         };
-        let repeats = matches!(stmt.expr, Expr::While { .. })
+        let repeats = matches!(stmt.expr, Expr::While(_))
             || count.is_some_and(|n| n.as_constant().is_none_or(|n| n > MAX_LEAVES));
         for binder in stmt.expr.binders() {
             self.see(binder);
@@ -339,7 +341,7 @@ impl Regions {
             Type::Int | Type::Bool => true,
             ty => is_filled(ty),
         };
-        if matches!(stmt.expr, Expr::While { .. })
+        if matches!(stmt.expr, Expr::While(_))
             || !stmt.expr.operands().iter().all(|v| known(v, local))
             || !is_small(self.function.ty(stmt.var))
         {

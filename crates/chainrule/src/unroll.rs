@@ -12,7 +12,7 @@ pub(crate) mod pays;
 
 use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use local::{Local, Opened};
 use std::rc::Rc;
@@ -163,7 +163,7 @@ impl Unroller<'_> {
                 }
                 Tree::Many(elements.into())
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let n = self.size(count)?;
                 let mut value = self.var(*init)?;
                 for i in 0..n {
@@ -183,7 +183,7 @@ impl Unroller<'_> {
                 }
                 total
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let n = self.size(count)?;
                 let mut value = self.var(*init)?;
                 let term = match &self.function.vars[stmt.var].ty {
@@ -223,7 +223,7 @@ impl Unroller<'_> {
                 let (a, b) = (self.var(*a)?, self.var(*b)?);
                 self.plus(&a, &b)?
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let limit = self.size(limit)?;
                 let mut value = self.var(*init)?;
                 let mut steps = 0;

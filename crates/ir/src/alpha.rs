@@ -1,6 +1,6 @@
 //! Alpha equivalence: equality of functions up to the names of their variables.
 
-use crate::{Block, Expr, Function, Requirement, Size, Stmt, Type, VarId};
+use crate::{Block, Expr, Function, Requirement, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_base::{Arena, Id};
 
 /// Returns whether `a` and `b` are equal up to names, numbers of variables, source spans, and the messages of
@@ -99,9 +99,9 @@ impl Pairs<'_> {
             (Expr::Size(x), Expr::Size(y))
             | (Expr::Build { size: x, .. }, Expr::Build { size: y, .. })
             | (Expr::Sum { count: x, .. }, Expr::Sum { count: y, .. }) => self.sizes(x, y),
-            (Expr::Fold { count: m, init: x, .. }, Expr::Fold { count: n, init: y, .. })
-            | (Expr::Loop { count: m, init: x, .. }, Expr::Loop { count: n, init: y, .. })
-            | (Expr::While { limit: m, init: x, .. }, Expr::While { limit: n, init: y, .. }) => {
+            (Expr::Fold(StateLoop { count: m, init: x, .. }), Expr::Fold(StateLoop { count: n, init: y, .. }))
+            | (Expr::Loop(StateLoop { count: m, init: x, .. }), Expr::Loop(StateLoop { count: n, init: y, .. }))
+            | (Expr::While(WhileLoop { limit: m, init: x, .. }), Expr::While(WhileLoop { limit: n, init: y, .. })) => {
                 self.sizes(m, n) && self.same(*x, *y)
             }
             (Expr::If { condition: x, .. }, Expr::If { condition: y, .. }) => self.same(*x, *y),

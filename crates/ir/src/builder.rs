@@ -24,7 +24,7 @@
 //! ```
 
 use crate::custom::{Custom, Rule, RuleBlock};
-use crate::{Block, Expr, Function, Requirement, Size, Stmt, Type, Var, VarId, type_of};
+use crate::{Block, Expr, Function, Requirement, Size, StateLoop, Stmt, Type, Var, VarId, WhileLoop, type_of};
 use chainrule_base::{Arena, Name, Span};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
@@ -351,7 +351,7 @@ impl Builder {
         let state = self.fresh(self.ty(init).clone());
         let index = self.fresh(Type::Int);
         let body = self.block(|b| body(b, state, index));
-        self.compute(Expr::Fold { count, index, state, init, body })
+        self.compute(Expr::Fold(StateLoop { count, index, state, init, body }))
     }
 
     /// Adds `while (fun state -> condition) (fun state -> body) init limit`.
@@ -365,7 +365,7 @@ impl Builder {
         let state = self.fresh(self.ty(init).clone());
         let condition = self.block(|b| condition(b, state));
         let body = self.block(|b| body(b, state));
-        self.compute(Expr::While { limit, state, init, condition, body })
+        self.compute(Expr::While(WhileLoop { limit, state, init, condition, body }))
     }
 
     /// Adds `if condition then ... else ...`.
@@ -522,28 +522,28 @@ impl Builder {
                 let index = self.copy_var(source, *index, renaming);
                 Expr::Sum { count, index, body: self.copy(source, body, renaming) }
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.rename_size(count, renaming), renaming.get(*init));
                 let index = self.copy_var(source, *index, renaming);
                 let state = self.copy_var(source, *state, renaming);
-                Expr::Fold { count, index, state, init, body: self.copy(source, body, renaming) }
+                Expr::Fold(StateLoop { count, index, state, init, body: self.copy(source, body, renaming) })
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.rename_size(count, renaming), renaming.get(*init));
                 let index = self.copy_var(source, *index, renaming);
                 let state = self.copy_var(source, *state, renaming);
-                Expr::Loop { count, index, state, init, body: self.copy(source, body, renaming) }
+                Expr::Loop(StateLoop { count, index, state, init, body: self.copy(source, body, renaming) })
             }
             Expr::Zero => Expr::Zero,
             Expr::OneHot { index, value, proved } => {
                 Expr::OneHot { index: renaming.get(*index), value: renaming.get(*value), proved: *proved }
             }
             Expr::Plus(a, b) => Expr::Plus(renaming.get(*a), renaming.get(*b)),
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let (limit, init) = (self.rename_size(limit, renaming), renaming.get(*init));
                 let state = self.copy_var(source, *state, renaming);
                 let condition = self.copy(source, condition, renaming);
-                Expr::While { limit, state, init, condition, body: self.copy(source, body, renaming) }
+                Expr::While(WhileLoop { limit, state, init, condition, body: self.copy(source, body, renaming) })
             }
             Expr::If { condition, then, otherwise } => {
                 let condition = renaming.get(*condition);

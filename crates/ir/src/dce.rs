@@ -1,6 +1,6 @@
 //! Dead code elimination.
 
-use crate::{Block, Expr, Function, Type, Var, VarId};
+use crate::{Block, Expr, Function, StateLoop, Type, Var, VarId};
 use chainrule_base::{Arena, Id};
 use chainrule_ops as ops;
 
@@ -50,8 +50,8 @@ impl Marks<'_> {
     fn see_index(&mut self, expr: &Expr) {
         if let Expr::Build { index, .. }
         | Expr::Sum { index, .. }
-        | Expr::Fold { index, .. }
-        | Expr::Loop { index, .. } = expr
+        | Expr::Fold(StateLoop { index, .. })
+        | Expr::Loop(StateLoop { index, .. }) = expr
         {
             set(&mut self.natural, *index);
         }
@@ -64,10 +64,10 @@ impl Marks<'_> {
                 op.row().result == ops::Type::Num
                     && args.first().and_then(|v| self.vars.get(*v)).is_some_and(|v| v.ty == Type::Int)
             }
-            Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
+            Expr::Build { size, .. } | Expr::Loop(StateLoop { count: size, .. }) => {
                 !size.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|v| get(&self.natural, *v)))
             }
-            Expr::While { .. } => true,
+            Expr::While(_) => true,
             Expr::Get { proved, .. } | Expr::OneHot { proved, .. } => !proved,
             _ => false,
         };

@@ -6,7 +6,9 @@
 //! Blocks are lists and are walked as lists; only nesting is recursive.
 
 use crate::dual::{Duals, Num, primal_and_tangent};
-use crate::{Block, Custom, Expr, Function, Size, Sizes, Stmt, Type, Value, Var, VarId, bind_sizes};
+use crate::{
+    Block, Custom, Expr, Function, Size, Sizes, StateLoop, Stmt, Type, Value, Var, VarId, WhileLoop, bind_sizes,
+};
 use chainrule_base::{Arena, Diagnostic, Id, Kind, Span};
 use chainrule_ops::{self as ops, Algebra, Op};
 use std::collections::BTreeMap;
@@ -318,7 +320,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
                 }
                 Ok(Item::Array(Rc::new(items)))
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let n = self.size(count)?;
                 let mut now = self.get(*init)?.clone();
                 for i in 0..n {
@@ -338,7 +340,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
                 }
                 Ok(sum)
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let n = self.size(count)?;
                 let Type::Tuple(parts, _) = self.ty(var)? else {
                     return Err(Failure::bug("a loop has no three parts"));
@@ -381,7 +383,7 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
                 let (a, b) = (self.get(*a)?.clone(), self.get(*b)?.clone());
                 self.plus(&a, &b)
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let limit = self.size(limit)?;
                 let mut now = self.get(*init)?.clone();
                 let mut steps = 0;

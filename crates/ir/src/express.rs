@@ -11,7 +11,7 @@
 //! In: a function without derivatives. Out: one of the same value. Empty tuples, which F~ lacks too, remain for dead
 //! code elimination. The result is slower: arrays are added where an element would suffice.
 
-use crate::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use crate::{Block, Builder, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 
 /// Returns `function` in F~ constructs. Linear, except for the types of added values.
@@ -31,7 +31,7 @@ pub fn is_needed(function: &Function) -> bool {
         block.stmts.iter().any(|stmt| {
             let here = match &stmt.expr {
                 Expr::Zero | Expr::OneHot { .. } | Expr::Plus(..) => true,
-                Expr::Sum { .. } | Expr::Loop { .. } => *function.ty(stmt.var) != Type::Double,
+                Expr::Sum { .. } | Expr::Loop(_) => *function.ty(stmt.var) != Type::Double,
                 _ => false,
             };
             here || stmt.expr.blocks().into_iter().any(|inner| in_block(function, inner))
@@ -63,9 +63,9 @@ fn statement(b: &mut Builder, stmt: &Stmt) {
                 let next = plus(b, &ty, state, term);
                 b.emit(next, ty.clone())
             });
-            Expr::Fold { count: count.clone(), index: *index, state, init, body }
+            Expr::Fold(StateLoop { count: count.clone(), index: *index, state, init, body })
         }
-        Expr::Loop { count, index, state, init, body } => {
+        Expr::Loop(StateLoop { count, index, state, init, body }) => {
             let parts = general(b, &ty, count, *index, *state, *init, body);
             Expr::Tuple(parts)
         }
@@ -75,14 +75,14 @@ fn statement(b: &mut Builder, stmt: &Stmt) {
         Expr::Sum { count, index, body } => {
             Expr::Sum { count: count.clone(), index: *index, body: b.block(|b| statements(b, body)) }
         }
-        Expr::Fold { count, index, state, init, body } => {
+        Expr::Fold(StateLoop { count, index, state, init, body }) => {
             let body = b.block(|b| statements(b, body));
-            Expr::Fold { count: count.clone(), index: *index, state: *state, init: *init, body }
+            Expr::Fold(StateLoop { count: count.clone(), index: *index, state: *state, init: *init, body })
         }
-        Expr::While { limit, state, init, condition, body } => {
+        Expr::While(WhileLoop { limit, state, init, condition, body }) => {
             let condition = b.block(|b| statements(b, condition));
             let body = b.block(|b| statements(b, body));
-            Expr::While { limit: limit.clone(), state: *state, init: *init, condition, body }
+            Expr::While(WhileLoop { limit: limit.clone(), state: *state, init: *init, condition, body })
         }
         Expr::If { condition, then, otherwise } => {
             let then = b.block(|b| statements(b, then));
@@ -203,10 +203,10 @@ fn general(
     });
     let (count, state, init) = (count.clone(), loop_state, start);
     let (last, array) = if has_elements {
-        let whole = b.compute(Expr::Loop { count, index, state, init, body });
+        let whole = b.compute(Expr::Loop(StateLoop { count, index, state, init, body }));
         (b.component(whole, 0), b.component(whole, 1))
     } else {
-        let last = b.compute(Expr::Fold { count, index, state, init, body });
+        let last = b.compute(Expr::Fold(StateLoop { count, index, state, init, body }));
         (last, b.emit(Expr::Zero, elements))
     };
     let own = match (has_state, both) {

@@ -100,6 +100,36 @@ pub struct Stmt {
 /// Operands of a scalar operator, without heap memory, because no operator has more.
 pub type Operands = SmallVec<[VarId; 4]>;
 
+/// A loop that carries a state from one iteration to the next.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StateLoop {
+    /// Number of iterations; none if negative.
+    pub count: Size,
+    /// Number of the iteration from 0, bound in `body`.
+    pub index: VarId,
+    /// State before the iteration, bound in `body`.
+    pub state: VarId,
+    /// State before the first iteration.
+    pub init: VarId,
+    /// Result of an iteration: the next state, or a triple that starts with it.
+    pub body: Block,
+}
+
+/// A loop that runs while a condition on its state holds; more than `limit` steps are an error.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WhileLoop {
+    /// Maximum number of steps.
+    pub limit: Size,
+    /// State before the step, bound in `condition` and in `body`.
+    pub state: VarId,
+    /// State before the first step.
+    pub init: VarId,
+    /// Whether to take another step; `Bool`.
+    pub condition: Block,
+    /// State after the step; of the same type.
+    pub body: Block,
+}
+
 /// An operation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
@@ -122,19 +152,8 @@ pub enum Expr {
         /// Element.
         body: Block,
     },
-    /// `ifold (fun state index -> body) init count`: `init` after `count` steps.
-    Fold {
-        /// Number of steps; none if negative.
-        count: Size,
-        /// Number of the step from 0, bound in `body`.
-        index: VarId,
-        /// State before the step, bound in `body`.
-        state: VarId,
-        /// The state before the first step.
-        init: VarId,
-        /// State after the step; of the same type.
-        body: Block,
-    },
+    /// `ifold (fun state index -> body) init count`: `init` after `count` steps; `body` is the state after a step.
+    Fold(StateLoop),
     /// `sum count (fun index -> body)`: the sum of the values of `body`, elementwise, from zero, in order. If `body` is
     /// an array, code accumulates into one array in place; terms may be sparse ([`Self::OneHot`], [`Self::Zero`]), and
     /// then only their nonzero elements are accessed.
@@ -148,20 +167,9 @@ pub enum Expr {
     },
     /// The general loop, of which [`Self::Build`], [`Self::Fold`] and [`Self::Sum`] are special cases: each iteration
     /// makes the next state, an element of an array, and a term of a sum. Its value is the triple of the last state,
-    /// the array and the sum.
-    Loop {
-        /// Number of iterations; not negative.
-        count: Size,
-        /// The iteration's number from 0, bound in `body`.
-        index: VarId,
-        /// The state before the iteration, bound in `body`.
-        state: VarId,
-        /// The state before the first iteration.
-        init: VarId,
-        /// A triple: the state after the iteration, of the same type; an element; a term, of a
-        /// [linear type](Type::is_linear).
-        body: Block,
-    },
+    /// the array and the sum; `count` is not negative. `body` is a triple: the state after the iteration, an element,
+    /// and a term, of a [linear type](Type::is_linear).
+    Loop(StateLoop),
     /// The zero of the [linear type](Type::is_linear) of the statement's variable.
     Zero,
     /// The array of the statement's variable's type, linear, that is `value` at `index` and zero elsewhere.
@@ -176,20 +184,8 @@ pub enum Expr {
     /// The elementwise sum of two values of one linear type that is an array or a tuple. (The sum of two `Double`s is
     /// an operator.)
     Plus(VarId, VarId),
-    /// `while`: the first state for which `condition` does not hold. It is an error if that takes more than `limit`
-    /// steps.
-    While {
-        /// Maximum number of steps.
-        limit: Size,
-        /// The state, bound in `condition` and in `body`.
-        state: VarId,
-        /// State before the first step.
-        init: VarId,
-        /// Whether to take another step; `Bool`.
-        condition: Block,
-        /// State after the step; of the same type.
-        body: Block,
-    },
+    /// The first state for which a condition does not hold.
+    While(WhileLoop),
     /// Lazy: only the chosen branch is computed.
     If {
         /// Condition, a `Bool`.
@@ -287,12 +283,12 @@ impl Expr {
     pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
         match self {
             Self::Build { body, .. }
-            | Self::Fold { body, .. }
+            | Self::Fold(StateLoop { body, .. })
             | Self::Sum { body, .. }
-            | Self::Loop { body, .. }
+            | Self::Loop(StateLoop { body, .. })
             | Self::Jvp { body, .. }
             | Self::Vjp { body, .. } => smallvec![body],
-            Self::While { condition, body, .. } => smallvec![condition, body],
+            Self::While(WhileLoop { condition, body, .. }) => smallvec![condition, body],
             Self::If { then, otherwise, .. } => smallvec![then, otherwise],
             Self::Custom(custom) => custom.blocks(),
             _ => SmallVec::new(),
@@ -304,12 +300,12 @@ impl Expr {
     pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
         match self {
             Self::Build { body, .. }
-            | Self::Fold { body, .. }
+            | Self::Fold(StateLoop { body, .. })
             | Self::Sum { body, .. }
-            | Self::Loop { body, .. }
+            | Self::Loop(StateLoop { body, .. })
             | Self::Jvp { body, .. }
             | Self::Vjp { body, .. } => smallvec![body],
-            Self::While { condition, body, .. } => smallvec![condition, body],
+            Self::While(WhileLoop { condition, body, .. }) => smallvec![condition, body],
             Self::If { then, otherwise, .. } => smallvec![then, otherwise],
             Self::Custom(custom) => custom.blocks_mut(),
             _ => SmallVec::new(),
@@ -340,9 +336,9 @@ impl Expr {
             Self::Op(_, args) => args.iter().for_each(|arg| see(*arg)),
             Self::Array(args) | Self::Tuple(args) => args.iter().for_each(|arg| see(*arg)),
             Self::ToReal(v) | Self::Component(v, _) => see(*v),
-            Self::Fold { count: size, init, .. }
-            | Self::Loop { count: size, init, .. }
-            | Self::While { limit: size, init, .. } => {
+            Self::Fold(StateLoop { count: size, init, .. })
+            | Self::Loop(StateLoop { count: size, init, .. })
+            | Self::While(WhileLoop { limit: size, init, .. }) => {
                 sizes(size, see);
                 see(*init);
             }
@@ -374,9 +370,9 @@ impl Expr {
             Self::Op(_, args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
             Self::Array(args) | Self::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
             Self::ToReal(arg) | Self::Component(arg, _) => *arg = var(*arg),
-            Self::Fold { count: s, init, .. }
-            | Self::Loop { count: s, init, .. }
-            | Self::While { limit: s, init, .. } => {
+            Self::Fold(StateLoop { count: s, init, .. })
+            | Self::Loop(StateLoop { count: s, init, .. })
+            | Self::While(WhileLoop { limit: s, init, .. }) => {
                 *s = size(s);
                 *init = var(*init);
             }
@@ -427,8 +423,10 @@ impl Expr {
     pub fn binders(&self) -> SmallVec<[VarId; 2]> {
         match self {
             Self::Build { index, .. } | Self::Sum { index, .. } => smallvec![*index],
-            Self::Fold { index, state, .. } | Self::Loop { index, state, .. } => smallvec![*index, *state],
-            Self::While { state, .. } => smallvec![*state],
+            Self::Fold(StateLoop { index, state, .. }) | Self::Loop(StateLoop { index, state, .. }) => {
+                smallvec![*index, *state]
+            }
+            Self::While(WhileLoop { state, .. }) => smallvec![*state],
             Self::Jvp { params, .. } | Self::Vjp { params, .. } => SmallVec::from_slice(params),
             Self::Custom(custom) => custom.binders(),
             _ => SmallVec::new(),

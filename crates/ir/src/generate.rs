@@ -19,7 +19,7 @@ pub mod steps;
 pub mod windows;
 pub mod written;
 
-use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
+use crate::{Builder, Expr, Function, Size, Sizes, StateLoop, Type, Value, VarId, WhileLoop};
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Name;
 use chainrule_ops::{self as ops, CostClass, Op, Row};
@@ -463,7 +463,7 @@ impl Generator<'_, '_> {
                 let init = self.expr(ty, depth - 1)?;
                 let (count, index, state) = (self.count()?, self.b.fresh(Type::Int), self.b.fresh(ty.clone()));
                 let body = self.block(ty, depth - 1, &[state], Some(index))?;
-                Ok(self.b.compute(Expr::Fold { count, index, state, init, body }))
+                Ok(self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body })))
             }
             Kind::While => self.while_(ty, depth),
             Kind::Linear => self.linear(ty, depth),
@@ -512,7 +512,7 @@ impl Generator<'_, '_> {
         let next = self.b.tuple(&[counter, next]);
         let body = self.b.pop_block(next);
         let limit = Size::constant(steps + self.u.int_in_range(0..=1)?);
-        let result = self.b.compute(Expr::While { limit, state, init, condition, body });
+        let result = self.b.compute(Expr::While(WhileLoop { limit, state, init, condition, body }));
         Ok(self.b.component(result, 1))
     }
 

@@ -56,7 +56,7 @@ pub use check::messages::nearest;
 pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};
-pub use function::{Block, Expr, Function, Operands, Requirement, Stmt, Var, VarId};
+pub use function::{Block, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop};
 pub use print::print;
 pub use specialise::specialise;
 pub use types::{Size, Type};

@@ -12,7 +12,7 @@
 
 use crate::check::builtin;
 use crate::custom::RuleBlock;
-use crate::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use crate::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
 use chainrule_syntax::token::TokenKind;
@@ -205,13 +205,13 @@ impl Printer<'_> {
                 let _ = write!(self.out, "sum {count} ");
                 self.function(&[*index], body, depth);
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 self.out.push_str("ifold ");
                 self.function(&[*state, *index], body, depth);
                 let count = self.size(count);
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let scanned = without_term(self.function, stmt.var, body);
                 self.out.push_str(if scanned.is_some() { "scan " } else { "loop " });
                 self.function(&[*state, *index], scanned.as_ref().unwrap_or(body), depth);
@@ -232,7 +232,7 @@ impl Printer<'_> {
             Expr::Plus(a, b) => {
                 let _ = write!(self.out, "{} + {}", self.names[*a], self.names[*b]);
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 self.out.push_str("while ");
                 self.function(&[*state], condition, depth);
                 self.out.push(' ');

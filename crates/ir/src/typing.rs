@@ -2,7 +2,7 @@
 //!
 //! The builder uses it to infer types, the verifier to check them.
 
-use crate::{Block, Expr, Size, Type, Var, VarId};
+use crate::{Block, Expr, Size, StateLoop, Type, Var, VarId, WhileLoop};
 use chainrule_base::Arena;
 use chainrule_ops::{self as ops, Op};
 
@@ -33,7 +33,7 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             expect(&Type::Int, ty(*index, vars)?, "an index")?;
             Ok(linear(of_block(body, vars)?, "the term of a sum")?.clone())
         }
-        Expr::Fold { count, index, state, init, body } => {
+        Expr::Fold(StateLoop { count, index, state, init, body }) => {
             of_ints(count, vars)?;
             expect(&Type::Int, ty(*index, vars)?, "an index")?;
             let init = ty(*init, vars)?;
@@ -41,7 +41,7 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             expect(init, of_block(body, vars)?, "the step of a fold")?;
             Ok(init.clone())
         }
-        Expr::Loop { count, index, state, init, body } => {
+        Expr::Loop(StateLoop { count, index, state, init, body }) => {
             of_ints(count, vars)?;
             expect(&Type::Int, ty(*index, vars)?, "an index")?;
             let init = ty(*init, vars)?;
@@ -63,7 +63,7 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             Ok(a.clone())
         }
         Expr::Zero | Expr::OneHot { .. } => Err("its type is not known from its operands".to_owned()),
-        Expr::While { limit, state, init, condition, body } => {
+        Expr::While(WhileLoop { limit, state, init, condition, body }) => {
             of_ints(limit, vars)?;
             let init = ty(*init, vars)?;
             expect(init, ty(*state, vars)?, "the state of a while")?;

@@ -2,7 +2,7 @@
 //!
 //! Runs after every pass in tests. Its findings are bugs of the previous stage, never a user's error.
 
-use crate::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, check_type, describe};
+use crate::{Block, Expr, Function, Size, StateLoop, Stmt, Type, Var, VarId, WhileLoop, check_type, describe};
 use chainrule_base::{Diagnostic, Id, Span};
 
 /// Checks every invariant. Linear in the function, up to the size of its types.
@@ -183,10 +183,10 @@ impl<'a> Verifier<'a> {
         match &stmt.expr {
             Expr::Size(size) => self.size(size, "an integer"),
             Expr::Build { size, .. } => self.size(size, "a build"),
-            Expr::Fold { count: size, .. }
+            Expr::Fold(StateLoop { count: size, .. })
             | Expr::Sum { count: size, .. }
-            | Expr::Loop { count: size, .. }
-            | Expr::While { limit: size, .. } => self.size(size, "a loop"),
+            | Expr::Loop(StateLoop { count: size, .. })
+            | Expr::While(WhileLoop { limit: size, .. }) => self.size(size, "a loop"),
             Expr::Again { me, .. } => self.operand(*me, stmt),
             _ => {}
         }

@@ -1,7 +1,9 @@
 //! The verifier accepts valid functions, and finds each violation.
 
 use chainrule_base::{Id, Kind};
-use chainrule_ir::{Block, Builder, Expr, Function, Requirement, Size, Stmt, Type, Var, VarId, verify};
+use chainrule_ir::{
+    Block, Builder, Expr, Function, Requirement, Size, StateLoop, Stmt, Type, Var, VarId, WhileLoop, verify,
+};
 use chainrule_ops::Op;
 
 // fun (v : [n]Double) (k : Int) (w : [n + k]Double) -> every construct
@@ -53,7 +55,10 @@ fn is_build(e: &Expr) -> bool {
 
 fn body(stmt: &mut Stmt) -> &mut Block {
     match &mut stmt.expr {
-        Expr::Build { body, .. } | Expr::Fold { body, .. } | Expr::Sum { body, .. } | Expr::Jvp { body, .. } => body,
+        Expr::Build { body, .. }
+        | Expr::Fold(StateLoop { body, .. })
+        | Expr::Sum { body, .. }
+        | Expr::Jvp { body, .. } => body,
         other => panic!("{other:?} has no body"),
     }
 }
@@ -158,11 +163,11 @@ fn loops_and_branches() {
         has(&f, phrase);
     };
     result_becomes(|e| matches!(e, Expr::Sum { .. }), "the term of a sum is Int");
-    result_becomes(|e| matches!(e, Expr::Fold { .. }), "the step of a fold is Int");
+    result_becomes(|e| matches!(e, Expr::Fold(_)), "the step of a fold is Int");
 
     let mut f = good();
     let k = f.params[1];
-    let Expr::While { condition, body, .. } = &mut find(&mut f, |e| matches!(e, Expr::While { .. })).expr else {
+    let Expr::While(WhileLoop { condition, body, .. }) = &mut find(&mut f, |e| matches!(e, Expr::While(_))).expr else {
         panic!("not found")
     };
     (condition.result, body.result) = (k, k);
@@ -189,7 +194,9 @@ fn loops_and_branches() {
     has(&f, "a coordinate of the direction");
 
     let mut f = good();
-    let Expr::Fold { index, .. } = find(&mut f, |e| matches!(e, Expr::Fold { .. })).expr else { panic!("not found") };
+    let Expr::Fold(StateLoop { index, .. }) = find(&mut f, |e| matches!(e, Expr::Fold(_))).expr else {
+        panic!("not found")
+    };
     f.vars[index].ty = Type::Double;
     has(&f, "an index is Double");
 }

@@ -563,7 +563,13 @@ fn branches_and_loops_that_nest_deep_lower() {
             b.compute(chainrule_ir::Expr::If { condition, then: inner, otherwise: other })
         } else {
             let (state, index) = (b.fresh(b.ty(v).clone()), b.fresh(Type::Int));
-            b.compute(chainrule_ir::Expr::Fold { count: Size::constant(1), index, state, init: v, body: inner })
+            b.compute(chainrule_ir::Expr::Fold(chainrule_ir::StateLoop {
+                count: Size::constant(1),
+                index,
+                state,
+                init: v,
+                body: inner,
+            }))
         };
     }
     let f = b.finish(result);

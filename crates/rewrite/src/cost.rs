@@ -19,7 +19,7 @@
 //! | sum of two arrays | their words; in the body of a sum, the cost of accumulating each |
 //! | a derivative | 3 times its body |
 
-use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops as ops;
 use std::collections::BTreeSet;
 
@@ -160,9 +160,9 @@ pub fn operations(function: &Function) -> Size {
             Expr::Op(..) => Size::constant(1),
             Expr::Build { size: count, index, body }
             | Expr::Sum { count, index, body }
-            | Expr::Fold { count, index, body, .. }
-            | Expr::Loop { count, index, body, .. } => count.mul(&of(body)).outside(*index, count),
-            Expr::While { condition, body, .. } => of(condition).add(&of(body)).scale(WHILE_STEPS as i64),
+            | Expr::Fold(StateLoop { count, index, body, .. })
+            | Expr::Loop(StateLoop { count, index, body, .. }) => count.mul(&of(body)).outside(*index, count),
+            Expr::While(WhileLoop { condition, body, .. }) => of(condition).add(&of(body)).scale(WHILE_STEPS as i64),
             Expr::If { then, otherwise, .. } => of(then).larger(of(otherwise)),
             _ => expr.blocks().into_iter().fold(Size::zero(), |sum, block| sum.add(&of(block))),
         }
@@ -191,11 +191,13 @@ fn stored_in<'a>(block: &Block, made: Option<VarId>, ty: &impl Fn(VarId) -> &'a 
         let inside = match &stmt.expr {
             Expr::Build { size: count, index, body }
             | Expr::Sum { count, index, body }
-            | Expr::Loop { count, index, body, .. } => {
+            | Expr::Loop(StateLoop { count, index, body, .. }) => {
                 count.mul(&stored_in(body, Some(body.result), ty)).outside(*index, count)
             }
-            Expr::Fold { count, index, body, .. } => count.mul(&stored_in(body, None, ty)).outside(*index, count),
-            Expr::While { condition, body, .. } => {
+            Expr::Fold(StateLoop { count, index, body, .. }) => {
+                count.mul(&stored_in(body, None, ty)).outside(*index, count)
+            }
+            Expr::While(WhileLoop { condition, body, .. }) => {
                 stored_in(condition, None, ty).add(&stored_in(body, None, ty)).scale(WHILE_STEPS as i64)
             }
             Expr::If { then, otherwise, .. } => stored_in(then, None, ty).larger(stored_in(otherwise, None, ty)),
@@ -219,7 +221,7 @@ fn kept<'a>(var: VarId, expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> Size {
     match (expr, ty(var)) {
         (Expr::Build { .. } | Expr::Sum { .. } | Expr::Array(_) | Expr::Plus(..), ty) => arrays(ty),
         // The state is in place.
-        (Expr::Loop { .. }, Type::Tuple(parts, _)) => {
+        (Expr::Loop(_), Type::Tuple(parts, _)) => {
             parts.iter().skip(1).fold(Size::zero(), |sum, part| sum.add(&arrays(part)))
         }
         _ => Size::zero(),
@@ -231,7 +233,7 @@ fn kept<'a>(var: VarId, expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> Size {
 pub fn loops(function: &Function) -> usize {
     fn of(block: &Block) -> usize {
         let one = |expr: &Expr| match expr {
-            Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. } => 1,
+            Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_) | Expr::While(_) => 1,
             _ => 0,
         };
         block.stmts.iter().map(|stmt| one(&stmt.expr) + stmt.expr.blocks().into_iter().map(of).sum::<usize>()).sum()
@@ -300,15 +302,19 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
             let step = of_sum(body).plus(one()).plus(added(body, body.result, ty));
             A::size(count).times(step).outside(*index, count).plus(started(ty(body.result)))
         }
-        Expr::Fold { count, index, body, .. } => A::size(count).times(of(body).plus(one())).outside(*index, count),
-        Expr::Loop { count, index, body, .. } => {
+        Expr::Fold(StateLoop { count, index, body, .. }) => {
+            A::size(count).times(of(body).plus(one())).outside(*index, count)
+        }
+        Expr::Loop(StateLoop { count, index, body, .. }) => {
             let term = match ty(body.result) {
                 Type::Tuple(parts, _) => parts.last().map_or(none(), started),
                 _ => none(),
             };
             A::size(count).times(of_sum(body).plus(one())).outside(*index, count).plus(term)
         }
-        Expr::While { condition, body, .. } => A::number(WHILE_STEPS).times(of(condition).plus(of(body)).plus(one())),
+        Expr::While(WhileLoop { condition, body, .. }) => {
+            A::number(WHILE_STEPS).times(of(condition).plus(of(body)).plus(one()))
+        }
         Expr::If { then, otherwise, .. } => {
             one().plus(within::<A>(then, ty, summed).larger(within(otherwise, ty, summed)))
         }
@@ -329,7 +335,7 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
             Expr::OneHot { .. }
             | Expr::Build { .. }
             | Expr::Sum { .. }
-            | Expr::Loop { .. }
+            | Expr::Loop(_)
             | Expr::Zero
             | Expr::Component(..),
         ) => A::number(0.0),

@@ -9,7 +9,7 @@
 
 use crate::cost;
 use chainrule_base::Arena;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, Var, VarId, WhileLoop};
 use rustc_hash::FxHashMap;
 
 /// Sources of a value: of all of it, or of each field of its tuple, inside arrays or not.
@@ -136,18 +136,18 @@ impl<'a> Dependence<'a> {
                 let (then, otherwise) = (self.block(then)?, self.block(otherwise)?);
                 then.union(otherwise).with(self.any(*condition))
             }
-            Expr::Fold { count, state, init, body, .. } => {
+            Expr::Fold(StateLoop { count, state, init, body, .. }) => {
                 let steps = self.size(count);
                 self.settled(*state, *init, |this| Some(this.block(body)?.with(steps)))?
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let steps = self.size(limit);
                 self.settled(*state, *init, |this| {
                     let steps = steps | this.block(condition)?.any();
                     Some(this.block(body)?.with(steps))
                 })?
             }
-            Expr::Loop { count, state, init, body, .. } => {
+            Expr::Loop(StateLoop { count, state, init, body, .. }) => {
                 let (steps, mut made) = (self.size(count), Sources::All(0));
                 let last = self.settled(*state, *init, |this| {
                     made = this.block(body)?.with(steps);
@@ -190,9 +190,9 @@ impl<'a> Dependence<'a> {
             Expr::Op(_, args) => self.vars[stmt.var].ty == Type::Int && args.iter().any(depends),
             Expr::Build { size: count, .. }
             | Expr::Sum { count, .. }
-            | Expr::Fold { count, .. }
-            | Expr::Loop { count, .. } => sized(count),
-            Expr::While { limit, condition, .. } => sized(limit) || depends(&condition.result),
+            | Expr::Fold(StateLoop { count, .. })
+            | Expr::Loop(StateLoop { count, .. }) => sized(count),
+            Expr::While(WhileLoop { limit, condition, .. }) => sized(limit) || depends(&condition.result),
             _ => false,
         };
         let mut inside = stmt.expr.blocks().into_iter().flat_map(|block| &block.stmts);
@@ -207,8 +207,8 @@ impl<'a> Dependence<'a> {
                 let times = match expr {
                     Expr::Build { size: count, .. }
                     | Expr::Sum { count, .. }
-                    | Expr::Fold { count, .. }
-                    | Expr::Loop { count, .. } => cost::estimate(count),
+                    | Expr::Fold(StateLoop { count, .. })
+                    | Expr::Loop(StateLoop { count, .. }) => cost::estimate(count),
                     _ => 1.0,
                 };
                 times * expr.blocks().into_iter().map(|block| self.cost_without(block, sources)).sum::<f64>()

@@ -26,7 +26,7 @@ use crate::cost;
 use crate::rebuild::Plan;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, StateLoop, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -395,11 +395,11 @@ impl<'a> Uses<'a, '_> {
                 }
                 Some(cost::estimate(size))
             }
-            Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {
+            Expr::Sum { count, .. } | Expr::Fold(StateLoop { count, .. }) | Expr::Loop(StateLoop { count, .. }) => {
                 Some(cost::estimate(count))
             }
             // Derivatives keep their bodies unchanged; a `while` may have many iterations.
-            Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
+            Expr::While(_) | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
             _ => None,
         };
         // A build in a branch whose other side is zero: a mask, whose elements are masks.
@@ -426,8 +426,8 @@ impl<'a> Uses<'a, '_> {
         let outer = self.inside.take();
         if let Expr::Build { index, .. }
         | Expr::Sum { index, .. }
-        | Expr::Fold { index, .. }
-        | Expr::Loop { index, .. } = expr
+        | Expr::Fold(StateLoop { index, .. })
+        | Expr::Loop(StateLoop { index, .. }) = expr
         {
             self.inside = Some((var, *index));
         }
@@ -459,10 +459,8 @@ impl<'a> Uses<'a, '_> {
 
 /// Returns the number of statements of a loop or a `get` that may move into branches; `None` for others.
 fn movable(expr: &Expr) -> Option<usize> {
-    let moves = matches!(
-        expr,
-        Expr::Get { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. }
-    );
+    let moves =
+        matches!(expr, Expr::Get { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_));
     moves.then(|| 1 + expr.blocks().into_iter().map(statements).sum::<usize>())
 }
 

@@ -6,7 +6,7 @@
 //! have equal keys.
 
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Size, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, Var, VarId, WhileLoop};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
@@ -215,7 +215,7 @@ impl Keys {
                 self.out.push(5);
                 self.size(size);
             }
-            Expr::Fold { count, init, .. } => {
+            Expr::Fold(StateLoop { count, init, .. }) => {
                 self.out.push(6);
                 self.size(count);
                 self.var(*init);
@@ -224,7 +224,7 @@ impl Keys {
                 self.out.push(7);
                 self.size(count);
             }
-            Expr::While { limit, init, .. } => {
+            Expr::While(WhileLoop { limit, init, .. }) => {
                 self.out.push(8);
                 self.size(limit);
                 self.var(*init);
@@ -256,7 +256,7 @@ impl Keys {
                 self.vars(at);
                 self.vars(along);
             }
-            Expr::Loop { count, init, .. } => {
+            Expr::Loop(StateLoop { count, init, .. }) => {
                 self.out.push(15);
                 self.size(count);
                 self.var(*init);

@@ -10,7 +10,7 @@
 use crate::rebuild::Plan;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, StateLoop, Type, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::ptr::from_ref;
@@ -153,7 +153,7 @@ impl Live<'_> {
                 self.block(then, need);
                 self.block(otherwise, need);
             }
-            (Expr::Loop { count, state, init, body, .. }, Need::Fields(used)) if self.opaque == 0 => {
+            (Expr::Loop(StateLoop { count, state, init, body, .. }), Need::Fields(used)) if self.opaque == 0 => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
                 let [last, element, term] = [0, 1, 2].map(|k| used.get(k) == Some(&true));
                 if last || is_nothing(self.function.ty(*state)) {
@@ -175,7 +175,7 @@ impl Live<'_> {
                     self.whole(*init);
                 }
             }
-            (Expr::Fold { count, state, init, body, .. }, _) => {
+            (Expr::Fold(StateLoop { count, state, init, body, .. }), _) => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
                 // The next iterations' need of the state is the need of its next value.
                 self.need(*state, need);
@@ -221,15 +221,17 @@ impl Live<'_> {
                 plan.dead.insert(stmt.var);
                 continue;
             }
-            if let Expr::Fold { state, .. } = &stmt.expr {
+            if let Expr::Fold(StateLoop { state, .. }) = &stmt.expr {
                 need = &self.needs[state.index()];
             }
-            let narrows = matches!(stmt.expr, Expr::Fold { .. } | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop { .. });
+            let narrows = matches!(stmt.expr, Expr::Fold(_) | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop(_));
             if let (true, Need::Fields(used)) = (narrows, need)
                 && used.contains(&false)
             {
                 let mut used = used.clone();
-                if let (Expr::Loop { state, .. }, Type::Tuple(parts, _)) = (&stmt.expr, self.function.ty(stmt.var)) {
+                if let (Expr::Loop(StateLoop { state, .. }), Type::Tuple(parts, _)) =
+                    (&stmt.expr, self.function.ty(stmt.var))
+                {
                     used[0] = self.needs[state.index()] != Need::Nothing;
                     // Fields without content stay.
                     used.iter_mut().zip(parts).for_each(|(used, part)| *used |= is_nothing(part));

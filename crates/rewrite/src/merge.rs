@@ -28,7 +28,7 @@ use crate::key::{Keys, Numbers};
 use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
@@ -359,12 +359,12 @@ impl<'a, 'p> Merge<'a, 'p> {
             Expr::Sum { count, index, body } => {
                 (if *ty == Type::Double { Kind::Sum } else { Kind::Terms }, count, index, body)
             }
-            Expr::Fold { count, index, body, .. } => (Kind::Fold, count, index, body),
+            Expr::Fold(StateLoop { count, index, body, .. }) => (Kind::Fold, count, index, body),
             Expr::Build { size, index, body } => {
                 let escapes = self.escapes[stmt.var.index()];
                 (if escapes { Kind::Array } else { Kind::Elements }, size, index, body)
             }
-            Expr::Loop { count, index, body, .. } => {
+            Expr::Loop(StateLoop { count, index, body, .. }) => {
                 let Type::Tuple(parts, _) = ty else { return None };
                 let empty = matches!(parts.get(1), Some(Type::Array(_, element)) if nothing(element));
                 (if empty { Kind::Running } else { Kind::Loop }, count, index, body)

@@ -37,7 +37,7 @@ use crate::ranges::Ranges;
 use crate::rules::{self, Settings};
 use crate::walk;
 use chainrule_base::{Arena, Id, Span};
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, type_of};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, Var, VarId, type_of};
 use chainrule_ops as ops;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -584,7 +584,7 @@ impl Rebuild<'_> {
             body(rb, state, index)
         });
         let state = bound.unwrap_or(index);
-        self.emit(Expr::Fold { count, index, state, init, body }, ty)
+        self.emit(Expr::Fold(StateLoop { count, index, state, init, body }), ty)
     }
 
     /// Returns the result of `body` in an iteration of a loop over `count` with a state of type `ty`; the loop is not
@@ -619,7 +619,7 @@ impl Rebuild<'_> {
             body(rb, state, index)
         });
         let state = bound.unwrap_or(index);
-        self.compute(Expr::Loop { count, index, state, init, body })
+        self.compute(Expr::Loop(StateLoop { count, index, state, init, body }))
     }
 
     /// Writes a block that may not run, in which `condition` is known to be `value`.

@@ -161,14 +161,14 @@ fn kind_of(expr: &Expr) -> Option<usize> {
         Expr::Get { .. } => 0,
         Expr::Build { .. } => 1,
         Expr::Sum { .. } => 2,
-        Expr::Fold { .. } => 3,
+        Expr::Fold(_) => 3,
         Expr::If { .. } => 4,
         Expr::Tuple(_) => 5,
         Expr::Component(..) => 6,
         Expr::Zero => 7,
         Expr::OneHot { .. } => 8,
         Expr::Plus(..) => 9,
-        Expr::Loop { .. } => 10,
+        Expr::Loop(_) => 10,
         _ => return None,
     })
 }

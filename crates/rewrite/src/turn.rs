@@ -109,7 +109,7 @@ fn turn(function: &Function, at: usize) -> Option<Function> {
 /// Returns whether `block` contains operators or carried states: pure moves of numbers are already in the right order.
 fn computes(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
-        let itself = matches!(stmt.expr, Expr::Op(..) | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. });
+        let itself = matches!(stmt.expr, Expr::Op(..) | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_));
         itself || stmt.expr.blocks().into_iter().any(computes)
     })
 }
@@ -488,7 +488,7 @@ impl<'f> Turn<'f> {
             });
         }
         let few = self.directions.as_constant().is_some_and(|k| 2 * masks.len() as i64 + 2 <= k);
-        let steps = rest().any(|stmt| matches!(stmt.expr, Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. }));
+        let steps = rest().any(|stmt| matches!(stmt.expr, Expr::Fold(_) | Expr::Loop(_) | Expr::While(_)));
         if few && steps && by_nothing_else { masks } else { BTreeMap::new() }
     }
 

@@ -36,8 +36,7 @@ pub(crate) fn is_opaque(expr: &Expr) -> bool {
 /// Returns whether `block` has nested loops, or any loop if it `is_inside` one.
 pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
     block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(|stmt| {
-        let is_loop =
-            matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. });
+        let is_loop = matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_));
         let inside = is_inside || is_loop;
         (is_loop && is_inside) || stmt.expr.blocks().into_iter().any(|block| has_nested_loops(block, inside))
     })

@@ -2,7 +2,7 @@
 //! may not be, or does not pay.
 
 use arbitrary::{Result, Unstructured};
-use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, print};
+use chainrule_ir::{Builder, Expr, Function, Size, Sizes, StateLoop, Type, Value, VarId, print};
 use chainrule_ops::Op;
 use chainrule_rewrite::engine::apply;
 use chainrule_rewrite::{Options, check};
@@ -195,7 +195,7 @@ fn function(u: &mut Unstructured<'_>) -> Result<Function> {
         p.number(3, state, of, (index, step))
     })?;
     let body = p.b.pop_block(next);
-    let last = p.b.compute(Expr::Fold { count, index: step, state, init, body });
+    let last = p.b.compute(Expr::Fold(StateLoop { count, index: step, state, init, body }));
     let wanted = p.u.int_in_range(0..=2)?;
     let result = if tuple {
         p.leaf(last, wanted, direction)

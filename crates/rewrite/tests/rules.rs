@@ -1,7 +1,7 @@
 //! Every rule on a program written for it: it applies, and both sides compute the same value, at sizes 0, 1 and more,
 //! and, if it is exact, with infinities, NaN and zeros of both signs, bit for bit.
 
-use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, evaluate, print, verify};
+use chainrule_ir::{Builder, Expr, Function, Size, Sizes, StateLoop, Type, Value, VarId, evaluate, print, verify};
 use chainrule_ops::{F64, Op};
 use chainrule_rewrite::engine::apply;
 use chainrule_rewrite::{Options, check, rules};
@@ -96,7 +96,7 @@ impl Make {
         self.b.push_block();
         let result = step(self, state, index);
         let body = self.b.pop_block(result);
-        self.b.compute(Expr::Fold { count, index, state, init, body })
+        self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body }))
     }
 
     fn general(&mut self, count: Size, init: VarId, step: impl FnOnce(&mut Self, VarId, VarId) -> [VarId; 3]) -> VarId {
@@ -105,7 +105,7 @@ impl Make {
         let parts = step(self, state, index);
         let result = self.b.tuple(&parts);
         let body = self.b.pop_block(result);
-        self.b.compute(Expr::Loop { count, index, state, init, body })
+        self.b.compute(Expr::Loop(StateLoop { count, index, state, init, body }))
     }
 
     fn get(&mut self, array: VarId, index: VarId) -> VarId {

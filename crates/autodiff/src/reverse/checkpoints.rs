@@ -19,7 +19,7 @@
 
 use super::Reverse;
 use crate::emit::Emitter;
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 
 /// Recomputation of a state.
@@ -101,8 +101,10 @@ fn is_in_sizes(out: &Emitter, block: &Block, var: VarId) -> bool {
         for stmt in &block.stmts {
             let count = match &stmt.expr {
                 Expr::Build { size, .. } => Some(size),
-                Expr::Fold { count, .. } | Expr::Sum { count, .. } | Expr::Loop { count, .. } => Some(count),
-                Expr::While { limit, .. } => Some(limit),
+                Expr::Fold(StateLoop { count, .. }) | Expr::Sum { count, .. } | Expr::Loop(StateLoop { count, .. }) => {
+                    Some(count)
+                }
+                Expr::While(WhileLoop { limit, .. }) => Some(limit),
                 _ => None,
             };
             if count.is_some_and(&uses) || out.ty(stmt.var).sizes().iter().any(&uses) {
@@ -152,7 +154,7 @@ impl Reverse<'_> {
         let places = self.out.with_element(here.places, &[above], new_place);
         let next = self.out.builder.tuple(&[states, places, above]);
         let body = self.out.close(next);
-        let pushed = Expr::While { limit: size, state, init, condition, body };
+        let pushed = Expr::While(WhileLoop { limit: size, state, init, condition, body });
         let pushed = self.out.builder.compute(pushed);
         let stack = Stack::from_parts(self.out, pushed, 0);
         // Runs the remaining steps.
@@ -185,7 +187,7 @@ impl Reverse<'_> {
         }
         let body = self.out.close(next);
         let count = self.out.builder.size_of(steps);
-        self.out.builder.compute(Expr::Fold { count, index: k, state, init: from, body })
+        self.out.builder.compute(Expr::Fold(StateLoop { count, index: k, state, init: from, body }))
     }
 }
 
@@ -215,7 +217,7 @@ fn next_distance(out: &mut Emitter, snapshots: VarId, way: VarId, limit: &Size) 
     let later = plus_one(out, t);
     let next = out.builder.tuple(&[next, later]);
     let body = out.close(next);
-    let last = out.builder.compute(Expr::While { limit: limit.clone(), state, init, condition, body });
+    let last = out.builder.compute(Expr::While(WhileLoop { limit: limit.clone(), state, init, condition, body }));
     let (reach, t) = (out.component(last, 0), out.component(last, 1));
     // β(s - 1, t - 1) = β(s, t - 1) s / (s + t - 1).
     let product = out.builder.op(Op::Mul, &[reach, snapshots]);

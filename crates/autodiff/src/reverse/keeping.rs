@@ -9,7 +9,7 @@ use super::Reverse;
 use crate::asked::doubles;
 use crate::bounds::Bounds;
 use chainrule_base::Span;
-use chainrule_ir::{Expr, Size, Stmt, VarId};
+use chainrule_ir::{Expr, Size, StateLoop, Stmt, VarId, WhileLoop};
 use std::fmt;
 
 /// Number of states of a loop in memory if the number of steps is unknown at entry: 561 steps are run at most twice
@@ -61,15 +61,15 @@ impl Reverse<'_> {
     /// Returns the number of checkpoints of the loop `stmt`; `None` if all its states are kept.
     pub(super) fn checkpoints(&mut self, stmt: &Stmt) -> Option<u32> {
         let (steps, state) = match &stmt.expr {
-            Expr::Fold { count, state, .. } | Expr::Loop { count, state, .. } => (count, *state),
-            Expr::While { limit, state, .. } => (limit, *state),
+            Expr::Fold(StateLoop { count, state, .. }) | Expr::Loop(StateLoop { count, state, .. }) => (count, *state),
+            Expr::While(WhileLoop { limit, state, .. }) => (limit, *state),
             _ => return None,
         };
         if let Some(asked) = self.out.keeping.asked {
             let asked = asked.max(1);
             return steps.as_constant().is_none_or(|n| n > i64::from(asked)).then_some(asked);
         }
-        let is_while = matches!(stmt.expr, Expr::While { .. });
+        let is_while = matches!(stmt.expr, Expr::While(_));
         let reason = self.reason(steps, state, is_while)?;
         let made_again = MadeAgain { span: stmt.span, reason };
         if !self.out.keeping.made_again.contains(&made_again) {

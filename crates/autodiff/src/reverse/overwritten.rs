@@ -20,7 +20,7 @@
 
 use super::Reverse;
 use crate::emit::Emitter;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,8 +74,10 @@ fn definitions(block: &Block) -> (Defined<'_>, BTreeSet<VarId>) {
                 Expr::Build { index, .. } | Expr::Sum { index, .. } => {
                     bound.insert(*index);
                 }
-                Expr::Fold { index, state, .. } | Expr::Loop { index, state, .. } => bound.extend([*index, *state]),
-                Expr::While { state, .. } => {
+                Expr::Fold(StateLoop { index, state, .. }) | Expr::Loop(StateLoop { index, state, .. }) => {
+                    bound.extend([*index, *state])
+                }
+                Expr::While(WhileLoop { state, .. }) => {
                     bound.insert(*state);
                 }
                 _ => {}
@@ -170,14 +172,14 @@ impl Search<'_> {
             match (&stmt.expr, at.component) {
                 (Expr::Component(tuple, k), None) => at = Part { state: *tuple, component: Some(*k) },
                 (Expr::Tuple(fields), Some(k)) => at = Part { state: fields[k], component: None },
-                (Expr::Fold { state, init, body, .. }, component) => {
+                (Expr::Fold(StateLoop { state, init, body, .. }), component) => {
                     let inner = Part { state: *state, component };
                     let Some(found) = self.of_loop(inner, body.result) else { return Change::Whole };
                     places.extend(found);
                     at.state = *init;
                 }
                 // The state of a general loop is the first component of its value; a component of it has a name.
-                (Expr::Loop { .. }, Some(0)) => {
+                (Expr::Loop(_), Some(0)) => {
                     let Some((base, found)) = self.of_general(at.state, None) else { return Change::Whole };
                     places.extend(found);
                     at = base;
@@ -222,7 +224,7 @@ impl Search<'_> {
     }
 
     fn of_general(&self, whole: VarId, component: Option<usize>) -> Option<(Part, Vec<Place>)> {
-        let Expr::Loop { state, init, body, .. } = &self.defined.get(&whole)?.expr else { return None };
+        let Expr::Loop(StateLoop { state, init, body, .. }) = &self.defined.get(&whole)?.expr else { return None };
         let Expr::Tuple(triple) = &self.defined.get(&body.result)?.expr else { return None };
         let next = match (component, self.defined.get(&triple[0]).map(|stmt| &stmt.expr)) {
             (None, _) => triple[0],

@@ -9,7 +9,7 @@
 //! loop, for its own iterations alone.
 
 use super::Reverse;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId};
 
 /// Minimum cost of a taped value; cheaper values are recomputed.
 const MIN_WEIGHT: u32 = 20;
@@ -133,7 +133,7 @@ impl Reverse<'_> {
         let body = self.out.close(triple);
         self.out.set_span(stmt.span);
         let state = self.out.builder.fresh(Type::tuple(Vec::new()));
-        let whole = self.out.builder.compute(Expr::Loop { count, index: i, state, init: nothing, body });
+        let whole = self.out.builder.compute(Expr::Loop(StateLoop { count, index: i, state, init: nothing, body }));
         let value = self.out.component(whole, 2);
         self.copies.insert(stmt.var, value);
         self.out.component(whole, 1)

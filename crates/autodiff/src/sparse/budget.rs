@@ -10,7 +10,7 @@
 //!
 //! Holds: the decision depends on the program alone, never on sizes that are known only at run time.
 
-use chainrule_ir::{Expr, Size};
+use chainrule_ir::{Expr, Size, StateLoop};
 
 /// Assumed trip count of a loop whose count is unknown.
 const ASSUMED_TRIPS: u64 = 16;
@@ -109,9 +109,9 @@ fn cost(expr: &Expr) -> (u64, u64) {
     let times = match expr {
         Expr::Build { size: count, .. }
         | Expr::Sum { count, .. }
-        | Expr::Fold { count, .. }
-        | Expr::Loop { count, .. } => trips(count),
-        Expr::While { .. } => ASSUMED_TRIPS,
+        | Expr::Fold(StateLoop { count, .. })
+        | Expr::Loop(StateLoop { count, .. }) => trips(count),
+        Expr::While(_) => ASSUMED_TRIPS,
         _ => 1,
     };
     let (mut stmts, mut work) = (1_u64, 1_u64);

@@ -17,7 +17,7 @@ use super::budget::{Budget, MAX_LEVEL};
 use super::indices::Indices;
 use super::{Step, is_small};
 use chainrule_base::Span;
-use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Builder, Expr, Renaming, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -348,8 +348,8 @@ impl<'a> Gathering<'a> {
             }
             Expr::Build { size, index, body }
             | Expr::Sum { count: size, index, body }
-            | Expr::Fold { count: size, index, body, .. }
-            | Expr::Loop { count: size, index, body, .. } => {
+            | Expr::Fold(StateLoop { count: size, index, body, .. })
+            | Expr::Loop(StateLoop { count: size, index, body, .. }) => {
                 let extent = self.extents.of(size);
                 let runs = size.as_constant().is_some_and(|n| n > 0);
                 if let Some((extent, is_exact)) = extent.clone() {
@@ -368,7 +368,7 @@ impl<'a> Gathering<'a> {
                     self.counters.pop();
                 }
             }
-            Expr::While { condition, body, .. } => {
+            Expr::While(WhileLoop { condition, body, .. }) => {
                 self.inner(condition);
                 self.guards.push(Guard::Loop(None));
                 self.inner(body);

@@ -9,7 +9,7 @@
 
 use super::{asks, for_each_mention, rename};
 use chainrule_base::Arena;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, Var, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of earlier statements with which a hoisted one is compared.
@@ -51,8 +51,8 @@ impl Lift<'_> {
             Expr::Jvp { .. } | Expr::Vjp { .. } => true,
             Expr::Build { size: n, .. }
             | Expr::Sum { count: n, .. }
-            | Expr::Fold { count: n, .. }
-            | Expr::Loop { count: n, .. } => n.as_constant().is_some_and(|n| n > 0),
+            | Expr::Fold(StateLoop { count: n, .. })
+            | Expr::Loop(StateLoop { count: n, .. }) => n.as_constant().is_some_and(|n| n > 0),
             _ => false,
         };
         if !runs {

@@ -13,7 +13,7 @@
 //! | branch on data | both sides | the more expensive side |
 
 use chainrule_base::Arena;
-use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
 
 /// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so
 /// many takes some tens of milliseconds for a gradient.
@@ -141,13 +141,13 @@ impl Walk<'_> {
                 let step = (STEP + if is_stored { ACCESS } else { 0.0 }) / speedup;
                 times(one, trips, step)
             }
-            Expr::Fold { count, index, body, .. } | Expr::Loop { count, index, body, .. } => {
+            Expr::Fold(StateLoop { count, index, body, .. }) | Expr::Loop(StateLoop { count, index, body, .. }) => {
                 let trips = self.bound(count).unwrap_or(UNKNOWN_TRIPS);
                 self.bounds[*index] = Some((trips - 1.0).max(0.0));
                 let one = self.block(body, speedup);
                 times(one, trips, STEP / speedup)
             }
-            Expr::While { limit, condition, body, .. } => {
+            Expr::While(WhileLoop { limit, condition, body, .. }) => {
                 let trips = self.bound(limit).map_or(UNKNOWN_TRIPS, |limit| limit.min(UNKNOWN_TRIPS));
                 let one = self.block(condition, speedup).plus(self.block(body, speedup));
                 times(one, trips, STEP / speedup)

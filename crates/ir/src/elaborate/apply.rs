@@ -4,7 +4,7 @@ use super::values::Value;
 use super::{Elaborator, Stop};
 use crate::check::builtin::Builtin;
 use crate::range::Loop;
-use crate::{Block, Expr, Size, Type, VarId};
+use crate::{Block, Expr, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_base::Span;
 
 impl<'p> Elaborator<'p> {
@@ -61,7 +61,7 @@ impl<'p> Elaborator<'p> {
                     let next = this.call_data(&step, &[state], span)?;
                     this.fit(next, &ty, ("the state after a step", "the state before it"), span)
                 })?;
-                Ok(self.b.compute(Expr::While { limit, state, init, condition, body }))
+                Ok(self.b.compute(Expr::While(WhileLoop { limit, state, init, condition, body })))
             }
             Builtin::Get => {
                 let (array, index) = (data(self, 0)?, data(self, 1)?);
@@ -187,7 +187,7 @@ impl<'p> Elaborator<'p> {
             let nothing = this.tuple(Vec::new(), None);
             Ok(this.tuple(vec![next, element, nothing], None))
         })?;
-        let whole = self.b.compute(Expr::Loop { count, index, state, init, body });
+        let whole = self.b.compute(Expr::Loop(StateLoop { count, index, state, init, body }));
         let (last, elements) = (self.component(whole, 0), self.component(whole, 1));
         Ok(self.tuple(vec![last, elements], None))
     }
@@ -201,6 +201,6 @@ impl<'p> Elaborator<'p> {
             let next = this.call_data(f, &[state, index], span)?;
             this.fit(next, &ty, ("the state after a step", "the state before it"), span)
         })?;
-        Ok(self.b.compute(Expr::Fold { count, index, state, init, body }))
+        Ok(self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body })))
     }
 }

@@ -3,7 +3,7 @@
 //! differ from the previous ones in an element or a row, at indices inside and outside the array, or element by
 //! element, with reads of the old state before, in and after that.
 
-use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
+use crate::{Block, Builder, Expr, Function, Size, StateLoop, Type, Value, VarId, WhileLoop};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
@@ -273,7 +273,7 @@ impl Generator<'_, '_> {
         })?;
         let steps = Size::constant(steps);
         let whole = if with_elements {
-            let whole = self.b.compute(Expr::Loop { count: self.n.clone(), index, state, init, body });
+            let whole = self.b.compute(Expr::Loop(StateLoop { count: self.n.clone(), index, state, init, body }));
             let (last, rows) = (self.b.component(whole, 0), self.b.component(whole, 1));
             let all = self.b.build(self.n.clone(), |b, i| {
                 let row = b.get_proved(rows, i);
@@ -283,14 +283,14 @@ impl Generator<'_, '_> {
             last
         } else if counted {
             let count = if over_n { self.n.clone() } else { steps };
-            self.b.compute(Expr::Fold { count, index, state, init, body })
+            self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body }))
         } else {
             let condition = self.block(|g| {
                 let (step, end) = (g.b.component(state, kinds.len()), g.b.size(steps));
                 Ok(g.b.op(Op::Lt, &[step, end]))
             })?;
             let limit = Size::constant(5);
-            self.b.compute(Expr::While { limit, state, init, condition, body })
+            self.b.compute(Expr::While(WhileLoop { limit, state, init, condition, body }))
         };
         Ok(self.b.component(whole, 0))
     }

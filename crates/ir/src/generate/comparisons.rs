@@ -2,7 +2,7 @@
 //! nests, under other conditions, in carried values. Elements are read at indices that are in range, at some that are
 //! clamped, and at some that may not be in range.
 
-use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
+use crate::{Block, Builder, Expr, Function, Size, StateLoop, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
@@ -128,7 +128,7 @@ impl Generator<'_, '_> {
             let k = g.b.compute(Expr::If { condition, then, otherwise: Block { stmts: Vec::new(), result: k } });
             Ok(g.b.tuple(&[x, k]))
         })?;
-        let whole = self.b.compute(Expr::Fold { count, index, state, init, body });
+        let whole = self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body }));
         Ok(self.b.component(whole, 0))
     }
 

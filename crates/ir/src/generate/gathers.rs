@@ -5,7 +5,7 @@
 //! and on doubles; sums over neighbours inside other functions; intermediate arrays that are read again; arrays of
 //! tuples. Sizes are 0 to 4. Functions are smooth, and every index that is read is in range.
 
-use crate::{Builder, Expr, Function, Size, Type, Value, VarId};
+use crate::{Builder, Expr, Function, Size, StateLoop, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
@@ -225,7 +225,7 @@ impl<'a, 'u> Generator<'a, 'u> {
                     let both = g.b.op(Op::Add, &[state, step]);
                     Ok(g.b.op(Op::Sin, &[both]))
                 })?;
-                self.b.compute(Expr::Fold { count: self.extent(range), index, state, init, body })
+                self.b.compute(Expr::Fold(StateLoop { count: self.extent(range), index, state, init, body }))
             }
             7 | 8 => self.branch(depth - 1)?,
             _ => self.read()?,

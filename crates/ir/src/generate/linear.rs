@@ -1,7 +1,7 @@
 //! Constructs of reverse mode: cotangents, sums of arrays, one-hot arrays, zeros, loops with elements and terms.
 
 use super::Generator;
-use crate::{Expr, Type, VarId};
+use crate::{Expr, StateLoop, Type, VarId};
 use arbitrary::Result;
 use chainrule_ops::Op;
 
@@ -91,7 +91,7 @@ impl Generator<'_, '_> {
         let state_var = self.b.fresh(state.clone());
         let triple = Type::tuple(vec![state, element, term]);
         let body = self.block(&triple, depth - 1, &[state_var], Some(index))?;
-        let whole = self.b.compute(Expr::Loop { count, index, state: state_var, init, body });
+        let whole = self.b.compute(Expr::Loop(StateLoop { count, index, state: state_var, init, body }));
         Ok(self.b.component(whole, wanted))
     }
 }

@@ -2,7 +2,7 @@
 //! previous one at, above or below an index, or passes it on, and reads rows nearby: the form of elimination. In
 //! [`long_sums`] the next state is a sum that contains the last of them.
 
-use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
+use crate::{Block, Builder, Expr, Function, Size, StateLoop, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
@@ -65,10 +65,10 @@ fn made(u: &mut Unstructured<'_>, sums: bool) -> Result<(Function, Vec<Value<f64
         let (element, none) = (b.tuple(&[row]), b.tuple(&[]));
         let all = b.tuple(&[next, element, none]);
         let body = b.pop_block(all);
-        b.compute(Expr::Loop { count: inner.clone(), index, state, init: a, body })
+        b.compute(Expr::Loop(StateLoop { count: inner.clone(), index, state, init: a, body }))
     } else {
         let body = b.pop_block(next);
-        b.compute(Expr::Fold { count: inner.clone(), index, state, init: a, body })
+        b.compute(Expr::Fold(StateLoop { count: inner.clone(), index, state, init: a, body }))
     };
     let result = if with_rows {
         let (last, rows) = (b.component(result, 0), b.component(result, 1));

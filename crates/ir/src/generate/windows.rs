@@ -2,7 +2,7 @@
 //! carried value or a count of an inner loop, forwards and backwards, from the vector and from results of previous
 //! rounds.
 
-use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
+use crate::{Block, Builder, Expr, Function, Size, StateLoop, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::Op;
 
@@ -93,7 +93,7 @@ impl Generator<'_, '_> {
             })?;
             Ok(g.b.compute(Expr::Build { size: wide, index: at, body: element }))
         })?;
-        Ok(self.b.compute(Expr::Fold { count, index, state, init, body }))
+        Ok(self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body })))
     }
 
     fn number(&mut self, i: VarId, depth: u32) -> Result<VarId> {
@@ -138,7 +138,7 @@ impl Generator<'_, '_> {
             let k = g.b.op(op, &[k, by]);
             Ok(g.b.tuple(&[x, k]))
         })?;
-        let whole = self.b.compute(Expr::Fold { count, index, state, init, body });
+        let whole = self.b.compute(Expr::Fold(StateLoop { count, index, state, init, body }));
         Ok(self.b.component(whole, 0))
     }
 

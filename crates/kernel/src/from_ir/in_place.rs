@@ -232,9 +232,9 @@ impl<'f> Steps<'f> {
                 Expr::Build { .. }
                     | Expr::If { .. }
                     | Expr::Sum { .. }
-                    | Expr::Fold { .. }
-                    | Expr::Loop { .. }
-                    | Expr::While { .. }
+                    | Expr::Fold(_)
+                    | Expr::Loop(_)
+                    | Expr::While(_)
                     | Expr::Plus(..)
             )
         )

@@ -306,8 +306,8 @@ impl Lowering<'_> {
                 // An alias inside their blocks is out of scope here.
                 Expr::Build { .. }
                 | Expr::Sum { .. }
-                | Expr::Fold { .. }
-                | Expr::While { .. }
+                | Expr::Fold(_)
+                | Expr::While(_)
                 | Expr::If { .. }
                 | Expr::Zero
                 | Expr::OneHot { .. } => break,

@@ -106,7 +106,7 @@ fn writes_at_once(expr: &Expr) -> bool {
 
 /// Returns whether an expression makes new arrays rather than aliases of its operands.
 fn makes_anew(expr: &Expr) -> bool {
-    writes_at_once(expr) || matches!(expr, Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. })
+    writes_at_once(expr) || matches!(expr, Expr::Fold(_) | Expr::Loop(_) | Expr::While(_))
 }
 
 /// Returns whether an expression may add to an array that an earlier statement has written.
@@ -121,7 +121,7 @@ fn written_only(offers: &mut Offers) {
 
 /// Returns whether an expression would add several terms to one element of an accumulator.
 fn adds_several(expr: &Expr) -> bool {
-    matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop { .. })
+    matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop(_))
 }
 
 /// Maximum number of statements between an array and a sum for which other uses of the array are examined.
@@ -201,7 +201,7 @@ impl Lowering<'_> {
                     // added as a whole; newly assembled states are equally fast.
                     let is_made = maker(made).is_some_and(|expr| match depth {
                         0 | 1 => makes_anew(expr),
-                        _ => matches!(expr, Expr::Sum { .. }) || (matches!(expr, Expr::Loop { .. }) && part == TERMS),
+                        _ => matches!(expr, Expr::Sum { .. }) || (matches!(expr, Expr::Loop(_)) && part == TERMS),
                     });
                     let read_before = !alone && is_made && self.is_read_before(block, &position, first, second, idx);
                     if alone && is_made {

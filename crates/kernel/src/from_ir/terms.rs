@@ -52,8 +52,11 @@ impl Facts {
             // Numbers are read where they are named.
             let is_scalar = matches!(vars[stmt.var].ty, Type::Double | Type::Int | Type::Bool);
             match &stmt.expr {
-                Expr::Fold { state, .. } | Expr::Loop { state, .. } | Expr::While { state, .. } => {
-                    self.states.insert(*state);
+                Expr::Fold(looped) | Expr::Loop(looped) => {
+                    self.states.insert(looped.state);
+                }
+                Expr::While(looped) => {
+                    self.states.insert(looped.state);
                 }
                 Expr::Component(tuple, k) if !is_scalar => {
                     self.names.insert(stmt.var, (*tuple, Some(*k)));

@@ -4,7 +4,7 @@ use super::{Kind, Rebuild, Slice};
 use crate::cost;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Size, Type, VarId, size_of};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId, size_of};
 use chainrule_ops as ops;
 use std::rc::Rc;
 
@@ -96,10 +96,10 @@ impl Rebuild<'_> {
                     && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
                     && !self.is_total(*op, args, loops, more)
             }
-            Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
+            Expr::Build { size, .. } | Expr::Loop(StateLoop { count: size, .. }) => {
                 !self.ranges.not_negative_outside(size, loops, more)
             }
-            Expr::While { .. } => true,
+            Expr::While(_) => true,
             Expr::Get { array, index, .. } => is_outside(&self.vars[*array].ty, *index, more),
             Expr::OneHot { index, .. } => is_outside(ty, *index, more),
             _ => false,
@@ -107,8 +107,8 @@ impl Rebuild<'_> {
         let count = match expr {
             Expr::Build { size: count, .. }
             | Expr::Sum { count, .. }
-            | Expr::Fold { count, .. }
-            | Expr::Loop { count, .. } => count.as_var(),
+            | Expr::Fold(StateLoop { count, .. })
+            | Expr::Loop(StateLoop { count, .. }) => count.as_var(),
             _ => None,
         };
         more.extend(count);

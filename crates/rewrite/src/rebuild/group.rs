@@ -1,6 +1,6 @@
 //! Merging of loops and branches ([`crate::merge`]).
 
-use super::{Env, Expr, How, Rebuild, Stmt, Together, Type, VarId};
+use super::{Env, Expr, How, Rebuild, StateLoop, Stmt, Together, Type, VarId};
 use chainrule_ops::Op;
 
 impl Rebuild<'_> {
@@ -25,15 +25,15 @@ impl Rebuild<'_> {
         let Some(first) = group.first() else { return };
         let (Expr::Build { size: count, .. }
         | Expr::Sum { count, .. }
-        | Expr::Fold { count, .. }
-        | Expr::Loop { count, .. }) = &first.expr
+        | Expr::Fold(StateLoop { count, .. })
+        | Expr::Loop(StateLoop { count, .. })) = &first.expr
         else {
             return;
         };
         let count = self.rename_size(count, env);
         let inits: Vec<VarId> = (group.iter())
             .filter_map(|stmt| match &stmt.expr {
-                Expr::Fold { init, .. } | Expr::Loop { init, .. } => Some(env.get(*init)),
+                Expr::Fold(StateLoop { init, .. }) | Expr::Loop(StateLoop { init, .. }) => Some(env.get(*init)),
                 _ => None,
             })
             .collect();
@@ -42,14 +42,14 @@ impl Rebuild<'_> {
         let together = self.general(count, init, |rb, state, i| {
             let (mut next, mut terms, mut element) = (Vec::new(), Vec::new(), None);
             for (at, stmt) in group.iter().enumerate() {
-                let before = (matches!(stmt.expr, Expr::Fold { .. } | Expr::Loop { .. }))
+                let before = (matches!(stmt.expr, Expr::Fold(_) | Expr::Loop(_)))
                     .then(|| rb.compute(Expr::Component(state, next.len())));
                 match &stmt.expr {
                     Expr::Sum { index, body, .. } => {
                         env.insert(*index, i);
                         terms.push(rb.stmts(body, env));
                     }
-                    Expr::Fold { index, state, body, .. } => {
+                    Expr::Fold(StateLoop { index, state, body, .. }) => {
                         env.insert(*index, i);
                         env.insert(*state, before.unwrap_or(i));
                         next.push(rb.stmts(body, env));
@@ -64,7 +64,7 @@ impl Rebuild<'_> {
                             terms.push(rb.emit(Expr::OneHot { index: i, value, proved: true }, types[at].clone()));
                         }
                     }
-                    Expr::Loop { index, state, body, .. } => {
+                    Expr::Loop(StateLoop { index, state, body, .. }) => {
                         env.insert(*index, i);
                         env.insert(*state, before.unwrap_or(i));
                         let triple = rb.stmts(body, env);
@@ -91,9 +91,9 @@ impl Rebuild<'_> {
                 rb.compute(Expr::Component(from, which.next().unwrap_or(0)))
             };
             let var = match &stmt.expr {
-                Expr::Fold { .. } => take(self, last, &mut states),
+                Expr::Fold(_) => take(self, last, &mut states),
                 Expr::Build { .. } if array == Some(at) => made,
-                Expr::Loop { .. } => {
+                Expr::Loop(_) => {
                     let state = take(self, last, &mut states);
                     let term = take(self, sums, &mut terms);
                     let made = match &types[at] {
@@ -138,7 +138,7 @@ impl Rebuild<'_> {
                     count = Some(n);
                     inits.push(self.real(0.0));
                 }
-                Expr::Fold { count: n, init, .. } => {
+                Expr::Fold(StateLoop { count: n, init, .. }) => {
                     count = Some(n);
                     inits.push(env.get(*init));
                 }
@@ -159,7 +159,7 @@ impl Rebuild<'_> {
                         let term = rb.stmts(body, env);
                         next.push(rb.op(Op::Add, &[before, term]));
                     }
-                    Expr::Fold { index, state, body, .. } => {
+                    Expr::Fold(StateLoop { index, state, body, .. }) => {
                         env.insert(*index, i);
                         env.insert(*state, before);
                         next.push(rb.stmts(body, env));

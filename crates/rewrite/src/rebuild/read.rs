@@ -4,7 +4,7 @@ use super::{Env, Kind, Mark, Rebuild, Shared, Slice};
 use crate::rules;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
+use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, StateLoop, Stmt, Type, VarId, WhileLoop, size_of};
 use chainrule_ops::Op;
 use rustc_hash::FxHashSet;
 use std::ptr::from_ref;
@@ -237,17 +237,17 @@ impl Rebuild<'_> {
                 });
                 Expr::Sum { count, index, body }
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.rename_size(count, env), env.get(*init));
                 let (index, state, body) = self.stateful(&count, *index, *state, body, env);
-                Expr::Fold { count, index, state, init, body }
+                Expr::Fold(StateLoop { count, index, state, init, body })
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.rename_size(count, env), env.get(*init));
                 let (index, state, body) = self.stateful(&count, *index, *state, body, env);
-                Expr::Loop { count, index, state, init, body }
+                Expr::Loop(StateLoop { count, index, state, init, body })
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 let (limit, init) = (self.rename_size(limit, env), env.get(*init));
                 self.enter(Kind::Lazy);
                 let new = self.bind_as(*state, env);
@@ -256,7 +256,7 @@ impl Rebuild<'_> {
                 self.enter(Kind::Lazy);
                 let result = self.stmts(body, env);
                 let body = self.leave(result);
-                Expr::While { limit, state: new, init, condition, body }
+                Expr::While(WhileLoop { limit, state: new, init, condition, body })
             }
             Expr::If { condition, then, otherwise } => {
                 let condition = env.get(*condition);
@@ -359,7 +359,7 @@ impl Rebuild<'_> {
             if fields.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) }
         };
         let narrowed = match &stmt.expr {
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.rename_size(count, env), env.get(*init));
                 let narrow_init = pick(self, init);
                 let rest: Vec<VarId> = (0..all.len()).map(|k| self.compute(Expr::Component(init, k))).collect();
@@ -379,7 +379,7 @@ impl Rebuild<'_> {
                 });
                 whole(self, narrow)
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let count = self.rename_size(count, env);
                 let nothing = |rb: &mut Self| rb.tuple(Vec::new(), &Type::tuple(Vec::new()));
                 let start = if fields.contains(&0) { env.get(*init) } else { nothing(self) };

@@ -8,7 +8,7 @@ use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashSet;
 
@@ -79,7 +79,7 @@ struct Parts<'e> {
 
 fn parts(expr: &Expr) -> Option<Parts<'_>> {
     match expr {
-        Expr::Fold { count, index, state, init, body } => {
+        Expr::Fold(StateLoop { count, index, state, init, body }) => {
             Some(Parts { count, index: *index, state: *state, init: *init, body })
         }
         _ => None,

@@ -2,7 +2,7 @@
 
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -35,7 +35,9 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Loop { count, index, state, init, body }, Type::Tuple(types, _)) = (expr, ty) else { return None };
+    let (Expr::Loop(StateLoop { count, index, state, init, body }), Type::Tuple(types, _)) = (expr, ty) else {
+        return None;
+    };
     let [next, element, term] = parts_of_step(rb, body)?;
     let fields: &[Type] = match &types[0] {
         Type::Tuple(fields, _) => fields,
@@ -104,7 +106,7 @@ fn stays(
 
 /// As [`stays`], for field `k` of a state with next value `next`, whatever the others are.
 fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool {
-    let Expr::Loop { count, index, state, init, body } = expr else { return false };
+    let Expr::Loop(StateLoop { count, index, state, init, body }) = expr else { return false };
     let field = rb.compute(Expr::Component(*init, k));
     if rb.real_of(field).is_none() {
         return false;
@@ -131,14 +133,14 @@ fn is_unit(rb: &Rebuild<'_>, var: VarId) -> bool {
 }
 
 fn plain(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let Expr::Loop { body, .. } = expr else { return None };
+    let Expr::Loop(StateLoop { body, .. }) = expr else { return None };
     let parts = parts_of_step(rb, body)?;
     let n_made = parts.iter().filter(|part| !is_unit(rb, **part)).count();
     if n_made > 1 { None } else { split(rb, expr, ty) }
 }
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Loop { count, index, state, init, body }, Type::Tuple(..)) = (expr, ty) else { return None };
+    let (Expr::Loop(StateLoop { count, index, state, init, body }), Type::Tuple(..)) = (expr, ty) else { return None };
     let [next, element, term] = parts_of_step(rb, body)?;
     let depends = |rb: &Rebuild<'_>, part: VarId| rb.slice_mentions(body, &[part], *state);
     let is_stateless = is_unit(rb, *init);

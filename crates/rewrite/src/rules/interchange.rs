@@ -6,7 +6,7 @@ use crate::cost;
 use crate::dependence::{Dependence, Sources};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "fold-of-builds",
@@ -136,9 +136,9 @@ struct Nest<'e> {
 
 fn fold_of_builds(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Build { size, index: direction, body }, Type::Array(_, element)) = (expr, ty) else { return None };
-    let folds = (0..body.stmts.len()).filter(|at| matches!(body.stmts[*at].expr, Expr::Fold { .. }));
+    let folds = (0..body.stmts.len()).filter(|at| matches!(body.stmts[*at].expr, Expr::Fold(_)));
     folds.take(MAX_FOLDS).find_map(|at| {
-        let Expr::Fold { count, index, state, init, body: step } = &body.stmts[at].expr else { return None };
+        let Expr::Fold(StateLoop { count, index, state, init, body: step }) = &body.stmts[at].expr else { return None };
         let (direction, index, state, init, ty) = (*direction, *index, *state, *init, rb.ty(*state).clone());
         let leaves = leaves(&ty);
         let nest = Nest { size, direction, body, at, count, index, state, init, step, ty, leaves };

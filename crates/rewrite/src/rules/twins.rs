@@ -4,7 +4,7 @@
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -73,7 +73,9 @@ impl Parts<'_> {
 }
 
 fn parts<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type, next: VarId) -> Option<Parts<'e>> {
-    let (Expr::Fold { count, index, state, init, body } | Expr::Loop { count, index, state, init, body }) = expr else {
+    let (Expr::Fold(StateLoop { count, index, state, init, body })
+    | Expr::Loop(StateLoop { count, index, state, init, body })) = expr
+    else {
         return None;
     };
     let Type::Tuple(fields, _) = ty else { return None };
@@ -90,7 +92,7 @@ fn kept(twins: &[usize]) -> (Vec<usize>, impl Fn(usize) -> usize + use<>) {
 }
 
 fn fold(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let Expr::Fold { body, .. } = expr else { return None };
+    let Expr::Fold(StateLoop { body, .. }) = expr else { return None };
     let fold = parts(rb, expr, ty, body.result)?;
     let twins = fold.twins(rb)?;
     let (kept, place) = kept(&twins);
@@ -106,7 +108,7 @@ fn fold(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 fn general(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Loop { body, .. }, Type::Tuple(types, _)) = (expr, ty) else { return None };
+    let (Expr::Loop(StateLoop { body, .. }), Type::Tuple(types, _)) = (expr, ty) else { return None };
     let triple = rb.def(body.result);
     let Some(Expr::Tuple(made)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
     let &[next, element, term] = made.as_slice() else { return None };

@@ -3,7 +3,7 @@
 //! does.
 
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, Size, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, VarId};
 use chainrule_rewrite::engine::measure;
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ impl Terms<'_> {
                 Expr::Op(op, _) => op.row().name.to_owned(),
                 Expr::ToReal(_) => "real".to_owned(),
                 Expr::Sum { count, .. } => format!("sum {}", self.size(count)),
-                Expr::Fold { count, .. } => format!("fold {}", self.size(count)),
+                Expr::Fold(StateLoop { count, .. }) => format!("fold {}", self.size(count)),
                 Expr::Get { .. } => "get".to_owned(),
                 Expr::Array(_) => "array".to_owned(),
                 Expr::Tuple(_) => "tuple".to_owned(),

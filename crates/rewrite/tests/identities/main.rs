@@ -6,7 +6,7 @@ mod alike;
 use alike::alike;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_base::Sources;
-use chainrule_ir::{Block, Builder, Expr, Function, Program, Renaming, VarId, print, verify};
+use chainrule_ir::{Block, Builder, Expr, Function, Program, Renaming, StateLoop, VarId, print, verify};
 use chainrule_ops::Op;
 use chainrule_rewrite::engine::measure;
 use chainrule_rewrite::{Options, Report, optimise};
@@ -337,7 +337,9 @@ fn around(f: &Function, block: &Block, loops: &mut Vec<String>, found: &mut Vec<
             found.push(loops.join(" "));
         }
         let count = match &stmt.expr {
-            Expr::Build { size: count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {
+            Expr::Build { size: count, .. }
+            | Expr::Fold(StateLoop { count, .. })
+            | Expr::Loop(StateLoop { count, .. }) => {
                 let name = |var: VarId| f.vars[var].name.as_ref().map_or("?", |name| name.as_str());
                 count.as_var().map_or_else(|| count.to_string(), |var| name(var).to_owned())
             }

@@ -8,7 +8,7 @@ use super::super::layout;
 use super::super::live::Live;
 use super::kept::{self, Kept};
 use super::{Narrow, Save};
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, VarId, WhileLoop};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -342,7 +342,9 @@ impl<'f> Search<'f> {
                 self.kept.truncate(n_kept);
                 self.others_stay = others_stay;
             }
-            Expr::Loop { index, state, init, body, .. } if leaf >= layout::count(self.function.ty(*state)) => {
+            Expr::Loop(StateLoop { index, state, init, body, .. })
+                if leaf >= layout::count(self.function.ty(*state)) =>
+            {
                 let chainrule_ir::Type::Tuple(parts, _) = self.function.ty(stmt.var) else { return 0 };
                 let n_terms = parts.get(2).map_or(0, layout::count);
                 if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
@@ -360,7 +362,9 @@ impl<'f> Search<'f> {
                     self.reads(stmt, None);
                 }
             }
-            Expr::Fold { init, .. } | Expr::Loop { init, .. } | Expr::While { init, .. } => {
+            Expr::Fold(StateLoop { init, .. })
+            | Expr::Loop(StateLoop { init, .. })
+            | Expr::While(WhileLoop { init, .. }) => {
                 // The initial value of the loop is the current state itself, or another array, which is copied.
                 if self.old(*init, leaf).is_none_or(|path| path != at) {
                     self.read((*init, leaf), None);
