@@ -159,13 +159,9 @@ impl Forward {
                 self.bind_packed(var, Expr::Array(elements), span);
             }
             Expr::Build { size, index, body } => self.build(var, &size, index, body),
-            Expr::Fold(StateLoop { count, index, state, init, body }) => {
-                self.fold(var, &count, index, state, init, body)
-            }
+            Expr::Fold(steps) => self.fold(var, steps),
             Expr::Sum { count, index, body } => self.sum(var, &count, index, body),
-            Expr::Loop(StateLoop { count, index, state, init, body }) => {
-                self.loop_(var, &count, index, state, init, body)
-            }
+            Expr::Loop(steps) => self.loop_(var, steps),
             Expr::OneHot { index, value, proved } => {
                 let (index, element) = (self.plain(index), self.activities.get(var).element());
                 let value = self.pack(value, &element);
@@ -176,9 +172,7 @@ impl Forward {
                 let (a, b) = (self.pack(a, &activity), self.pack(b, &activity));
                 self.bind_packed(var, Expr::Plus(a, b), span);
             }
-            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
-                self.while_loop(var, &limit, state, init, condition, body);
-            }
+            Expr::While(steps) => self.while_loop(var, steps),
             Expr::If { condition, then, otherwise } => self.branches(var, condition, then, otherwise),
             Expr::Custom(custom) => self.custom(var, *custom),
             // These are active only if their operand is, which the cases above handle.
@@ -284,10 +278,11 @@ impl Forward {
         self.bind_packed(var, Expr::Build { size, index, body }, span);
     }
 
-    fn fold(&mut self, var: VarId, count: &Size, index: VarId, state: VarId, init: VarId, body: Block) {
+    fn fold(&mut self, var: VarId, steps: StateLoop) {
+        let StateLoop { count, index, state, init, body } = steps;
         let span = self.out.span();
         let activity = self.activities.get(state).clone();
-        let count = self.size(count);
+        let count = self.size(&count);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         let body = self.step(state, state_dual, body, &activity);
@@ -303,22 +298,24 @@ impl Forward {
         self.bind_packed(var, Expr::Sum { count, index, body }, span);
     }
 
-    fn loop_(&mut self, var: VarId, count: &Size, index: VarId, state: VarId, init: VarId, body: Block) {
+    fn loop_(&mut self, var: VarId, steps: StateLoop) {
+        let StateLoop { count, index, state, init, body } = steps;
         let span = self.out.span();
         let activity = self.activities.get(state).clone();
         let whole = self.activities.get(var).clone();
         let triple = Activity::tuple(vec![activity.clone(), whole.component(1).element(), whole.component(2)]);
-        let count = self.size(count);
+        let count = self.size(&count);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         let body = self.step(state, state_dual, body, &triple);
         self.bind_packed(var, Expr::Loop(StateLoop { count, index, state: state_dual, init, body }), span);
     }
 
-    fn while_loop(&mut self, var: VarId, limit: &Size, state: VarId, init: VarId, condition: Block, body: Block) {
+    fn while_loop(&mut self, var: VarId, steps: WhileLoop) {
+        let WhileLoop { limit, state, init, condition, body } = steps;
         let span = self.out.span();
         let activity = self.activities.get(state).clone();
-        let limit = self.size(limit);
+        let limit = self.size(&limit);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         // The state is bound in both blocks, and unpacked in each.

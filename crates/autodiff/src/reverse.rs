@@ -194,8 +194,8 @@ impl Reverse<'_> {
         };
         let init = self.copies.get(init);
         let count = match &stmt.expr {
-            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
-                let (last, count) = self.run_while(limit, *state, *init, condition, body);
+            Expr::While(steps) => {
+                let (last, count) = self.run_while(steps);
                 self.copies.insert(stmt.var, last);
                 count
             }
@@ -293,8 +293,9 @@ impl Reverse<'_> {
                 let copy = self.out.builder.tuple(&[last, elements, sum]);
                 self.copies.insert(stmt.var, copy);
             }
-            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
-                let (_, count) = self.run_while(limit, *state, *init, condition, body);
+            Expr::While(steps) => {
+                let WhileLoop { state, init, body, .. } = steps;
+                let (_, count) = self.run_while(steps);
                 let index = self.out.builder.fresh(Type::Int);
                 let tape = self.tape(body, self.out.ty(*state));
                 self.keep(stmt, &count, index, (*state, *init), tape, |this, tape| {
@@ -308,10 +309,11 @@ impl Reverse<'_> {
     }
 
     /// Emits a `while`; returns its last state and its number of steps.
-    fn run_while(&mut self, limit: &Size, state: VarId, init: VarId, condition: &Block, body: &Block) -> (VarId, Size) {
-        let limit = self.size(limit);
+    fn run_while(&mut self, steps: &WhileLoop) -> (VarId, Size) {
+        let WhileLoop { limit, state, init, condition, body } = steps;
+        let (limit, state) = (self.size(limit), *state);
         let zero = self.out.builder.int(0);
-        let init = self.copies.get(init);
+        let init = self.copies.get(*init);
         let init = self.out.builder.tuple(&[init, zero]);
         let pair = self.out.builder.fresh(self.out.ty(init).clone());
         self.out.open();

@@ -11,7 +11,7 @@
 //! In: a function without derivatives. Out: one of the same value. Empty tuples, which F~ lacks too, remain for dead
 //! code elimination. The result is slower: arrays are added where an element would suffice.
 
-use crate::{Block, Builder, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
+use crate::{Block, Builder, Expr, Function, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 
 /// Returns `function` in F~ constructs. Linear, except for the types of added values.
@@ -65,10 +65,7 @@ fn statement(b: &mut Builder, stmt: &Stmt) {
             });
             Expr::Fold(StateLoop { count: count.clone(), index: *index, state, init, body })
         }
-        Expr::Loop(StateLoop { count, index, state, init, body }) => {
-            let parts = general(b, &ty, count, *index, *state, *init, body);
-            Expr::Tuple(parts)
-        }
+        Expr::Loop(steps) => Expr::Tuple(general(b, &ty, steps)),
         Expr::Build { size, index, body } => {
             Expr::Build { size: size.clone(), index: *index, body: b.block(|b| statements(b, body)) }
         }
@@ -144,15 +141,9 @@ fn plus(b: &mut Builder, ty: &Type, x: VarId, y: VarId) -> Expr {
 }
 
 // Writes a loop with value of type `ty`; returns the last state, the array and the sum.
-fn general(
-    b: &mut Builder,
-    ty: &Type,
-    count: &Size,
-    index: VarId,
-    state: VarId,
-    init: VarId,
-    body: &Block,
-) -> Vec<VarId> {
+fn general(b: &mut Builder, ty: &Type, steps: &StateLoop) -> Vec<VarId> {
+    let StateLoop { count, index, state, init, body } = steps;
+    let (index, state, init) = (*index, *state, *init);
     let nothing = Type::tuple(Vec::new());
     let (elements, term) = match ty {
         Type::Tuple(parts, _) if parts.len() == 3 => (parts[1].clone(), parts[2].clone()),

@@ -6,7 +6,7 @@ use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
 use chainrule_base::{Arena, Id, Poly, Span};
 use chainrule_ir::bound::range_of_op;
-use chainrule_ir::{Block, Expr, StateLoop, Stmt, Type, VarId, WhileLoop};
+use chainrule_ir::{Block, Expr, Stmt, Type, VarId};
 use chainrule_ops::Op;
 
 impl Lowering<'_> {
@@ -133,19 +133,13 @@ impl Lowering<'_> {
             Expr::Tuple(args) => args.iter().flat_map(|arg| self.value(*arg)).collect(),
             Expr::Component(tuple, idx) => self.component(*tuple, *idx),
             Expr::Build { size, index, body } => self.build(stmt.var, size, *index, body, span),
-            Expr::Fold(StateLoop { count, index, state, init, body }) => {
-                self.fold(stmt.var, count, *index, *state, *init, body, span)
-            }
+            Expr::Fold(steps) => self.fold(stmt.var, steps, span),
             Expr::Sum { count, index, body } => self.sum(stmt.var, count, *index, body, span),
-            Expr::Loop(StateLoop { count, index, state, init, body }) => {
-                self.general(stmt.var, count, *index, *state, *init, body, span)
-            }
+            Expr::Loop(steps) => self.general(stmt.var, steps, span),
             Expr::Zero => self.zero(stmt.var, span),
             Expr::OneHot { index, value, proved } => self.one_hot(stmt.var, *index, *value, *proved, span),
             Expr::Plus(a, b) => self.plus(stmt.var, *a, *b, span),
-            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
-                self.repeat(stmt.var, limit, *state, *init, condition, body, span)
-            }
+            Expr::While(steps) => self.while_loop(stmt.var, steps, span),
             Expr::If { condition, then, otherwise } => self.branch(stmt.var, *condition, then, otherwise, span),
             Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) | Expr::Again { .. } => {
                 self.b.bug("a derivative in it was not worked out");

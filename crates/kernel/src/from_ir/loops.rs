@@ -6,7 +6,7 @@ use super::layout::{self, Leaf, LeafType, Scalar, Value, View, leaves};
 use super::offers::{Offer, Offers, Places, Target};
 use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Poly, Span};
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 
 /// State of a loop: for each leaf its memory and the memory of the next state, or its carried register.
@@ -178,17 +178,9 @@ impl Lowering<'_> {
         value
     }
 
-    #[allow(clippy::too_many_arguments)] // The parts of one expression.
-    pub(super) fn general(
-        &mut self,
-        var: VarId,
-        count: &Size,
-        index: VarId,
-        state: VarId,
-        init: VarId,
-        body: &Block,
-        span: Option<Span>,
-    ) -> Value {
+    pub(super) fn general(&mut self, var: VarId, steps: &StateLoop, span: Option<Span>) -> Value {
+        let StateLoop { count, index, state, init, body } = steps;
+        let (index, state, init) = (*index, *state, *init);
         let count = self.size(count);
         let n_state = leaves(self.function.ty(state)).len();
         let n_terms = match self.function.ty(var) {
@@ -223,17 +215,9 @@ impl Lowering<'_> {
         value
     }
 
-    #[allow(clippy::too_many_arguments)] // The parts of one expression.
-    pub(super) fn fold(
-        &mut self,
-        var: VarId,
-        count: &Size,
-        index: VarId,
-        state: VarId,
-        init: VarId,
-        body: &Block,
-        span: Option<Span>,
-    ) -> Value {
+    pub(super) fn fold(&mut self, var: VarId, steps: &StateLoop, span: Option<Span>) -> Value {
+        let StateLoop { count, index, state, init, body } = steps;
+        let (index, state, init) = (*index, *state, *init);
         let count = self.size(count);
         self.take_over(var, layout::count(self.function.ty(state)), init);
         let current = self.state_targets(var, span);
@@ -247,17 +231,9 @@ impl Lowering<'_> {
         value
     }
 
-    #[allow(clippy::too_many_arguments)] // The parts of one expression.
-    pub(super) fn repeat(
-        &mut self,
-        var: VarId,
-        limit: &Size,
-        state: VarId,
-        init: VarId,
-        condition: &Block,
-        body: &Block,
-        span: Option<Span>,
-    ) -> Value {
+    pub(super) fn while_loop(&mut self, var: VarId, steps: &WhileLoop, span: Option<Span>) -> Value {
+        let WhileLoop { limit, state, init, condition, body } = steps;
+        let (state, init) = (*state, *init);
         let mut limit = self.size(limit);
         if limit.as_constant().is_none() {
             limit = Poly::var(self.b.int(&limit));
