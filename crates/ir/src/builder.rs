@@ -122,6 +122,11 @@ impl Builder {
         }
     }
 
+    /// Renames the function.
+    pub fn rename(&mut self, name: Name) {
+        self.name = name;
+    }
+
     /// Returns the size parameters.
     #[must_use]
     pub fn sizes(&self) -> &[VarId] {

@@ -19,7 +19,8 @@
 //! | [`cost`] | operation counts of evaluations |
 //! | [`bound`] | upper bounds of integers |
 //! | [`difference`] | derivatives by central differences, as a check |
-//! | [`print`](mod@print) | functions as F~ text |
+//! | [`print`](mod@print) | functions as F~ text, and as listings |
+//! | [`parse`](mod@parse) | listings to functions |
 //! | [`alpha`] | alpha equivalence |
 //! | [`dce`] | dead code elimination |
 //! | [`range`] | proofs that a size is not negative |
@@ -41,6 +42,7 @@ pub mod express;
 pub mod function;
 pub mod generate;
 pub mod library;
+pub mod parse;
 pub mod print;
 pub mod range;
 pub mod rows;
@@ -57,7 +59,8 @@ pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop};
-pub use print::print;
+pub use parse::parse;
+pub use print::{listing, print};
 pub use specialise::specialise;
 pub use types::{Size, Type};
 pub use typing::{check_type, describe, type_of};

@@ -1,4 +1,4 @@
-//! Printing of functions as F~ text that elaborates back to them.
+//! Printing of functions as F~ text that elaborates back to them, and as listings that parse back.
 //!
 //! One statement a line, in `let`s without nesting; the variables of the program keep their names if those are unique
 //! and not reserved. Elaborating the text yields the same function up to names ([`crate::alpha::alpha_equal`]), if
@@ -7,6 +7,9 @@
 //! than two fields without names, and operators without F~ syntax, do not occur in elaborated functions; nor do
 //! constructs of reverse mode without F~ syntax: `loop`, `zero`, `oneHot`, `backward`, sums of arrays. The module
 //! [`crate::express`] expresses all except `backward` in F~. A `scan` is a loop without terms.
+//!
+//! A [`listing`] has the same form and covers every function: binders state their types with sizes, indices that are
+//! checked at run time are marked, and operators on `Int` are written as functions. [`crate::parse`] reads it back.
 //!
 //! Only recursive on nesting.
 
@@ -25,9 +28,68 @@ const RESERVED: &[&str] = &["lambda", "return", "elif", "elseif", "elsif", "def"
 /// Returns `function` as an item of an F~ file, with a final line break. Linear.
 #[must_use]
 pub fn print(function: &Function) -> String {
-    let mut printer = Printer { function, names: names(function), known: FxHashMap::default(), out: String::new() };
+    print_as(function, Form::Source)
+}
+
+/// Returns `function` as a listing, which [`parse`](crate::parse()) reads back. Linear.
+#[must_use]
+pub fn listing(function: &Function) -> String {
+    print_as(function, Form::Listing)
+}
+
+fn print_as(function: &Function, form: Form) -> String {
+    let names = names(function, form);
+    let mut printer = Printer { function, form, names, known: FxHashMap::default(), out: String::new() };
     printer.item();
     printer.out
+}
+
+/// Form of a printed function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// F~.
+    Source,
+    /// All that the function contains.
+    Listing,
+}
+
+/// Words of listings that are not names of operators.
+pub(crate) mod words {
+    pub(crate) const REAL: &str = "real";
+    pub(crate) const BUILD: &str = "build";
+    pub(crate) const SUM: &str = "sum";
+    pub(crate) const FOLD: &str = "ifold";
+    pub(crate) const LOOP: &str = "loop";
+    pub(crate) const WHILE: &str = "while";
+    pub(crate) const ZERO: &str = "zero";
+    pub(crate) const ONE_HOT: &str = "oneHot";
+    pub(crate) const FORWARD: &str = "forward";
+    pub(crate) const BACKWARD: &str = "backward";
+    pub(crate) const CONSTANT: &str = "constant";
+    pub(crate) const DERIVATIVE: &str = "withDerivative";
+    /// As `CONSTANT` and `DERIVATIVE`, with a rule that is known to be the derivative.
+    pub(crate) const PROMISED_CONSTANT: &str = "promisedConstant";
+    pub(crate) const PROMISED_DERIVATIVE: &str = "promisedDerivative";
+    /// Marks an index that is checked at run time.
+    pub(crate) const CHECK: &str = "check";
+
+    /// Words that start a construct.
+    pub(crate) const ALL: &[&str] = &[
+        REAL,
+        BUILD,
+        SUM,
+        FOLD,
+        LOOP,
+        WHILE,
+        ZERO,
+        ONE_HOT,
+        FORWARD,
+        BACKWARD,
+        CONSTANT,
+        DERIVATIVE,
+        PROMISED_CONSTANT,
+        PROMISED_DERIVATIVE,
+    ];
 }
 
 /// Returns a number that reads back as the same double: `0.1`, `1e300`, `-2.0`, `(0.0 / 0.0)`.
@@ -71,6 +133,7 @@ fn uses(expr: &Expr, var: VarId) -> bool {
 
 struct Printer<'a> {
     function: &'a Function,
+    form: Form,
     names: Arena<VarId, String>,
     // Integers in scope, by their values.
     known: FxHashMap<Size, Vec<VarId>>,
@@ -127,11 +190,14 @@ impl Printer<'_> {
         for binder in binders {
             let name = &self.names[*binder];
             match self.function.ty(*binder) {
-                Type::Double | Type::Int => {
+                Type::Int => {
+                    let _ = write!(self.out, " {name}");
+                }
+                Type::Double if self.form == Form::Source => {
                     let _ = write!(self.out, " {name}");
                 }
                 ty => {
-                    let ty = self.ty(ty, false);
+                    let ty = self.ty(ty, self.form == Form::Listing);
                     let _ = write!(self.out, " ({name} : {ty})");
                 }
             }
@@ -191,7 +257,7 @@ impl Printer<'_> {
                 let text = self.polynomial(size);
                 self.out.push_str(&text);
             }
-            Expr::Op(op, args) => self.operator(*op, args),
+            Expr::Op(op, args) => self.operator(stmt.var, *op, args),
             Expr::ToReal(arg) => {
                 let _ = write!(self.out, "real {}", self.names[*arg]);
             }
@@ -212,7 +278,8 @@ impl Printer<'_> {
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }
             Expr::Loop(StateLoop { count, index, state, init, body }) => {
-                let scanned = without_term(self.function, stmt.var, body);
+                let is_source = self.form == Form::Source;
+                let scanned = is_source.then(|| without_term(self.function, stmt.var, body)).flatten();
                 self.out.push_str(if scanned.is_some() { "scan " } else { "loop " });
                 self.function(&[*state, *index], scanned.as_ref().unwrap_or(body), depth);
                 let count = self.size(count);
@@ -222,12 +289,14 @@ impl Printer<'_> {
                 let ty = self.ty(self.function.ty(stmt.var), true);
                 let _ = write!(self.out, "zero : {ty}");
             }
-            Expr::OneHot { index, value, .. } => {
+            Expr::OneHot { index, value, proved } => {
                 let n = match self.function.ty(stmt.var) {
                     Type::Array(size, _) => self.size(size),
                     _ => String::new(),
                 };
-                let _ = write!(self.out, "oneHot {n} {} {}", self.names[*index], self.names[*value]);
+                let index = self.index(*index, *proved);
+                let index = if index.contains(' ') { format!("({index})") } else { index };
+                let _ = write!(self.out, "oneHot {n} {index} {}", self.names[*value]);
             }
             Expr::Plus(a, b) => {
                 let _ = write!(self.out, "{} + {}", self.names[*a], self.names[*b]);
@@ -246,8 +315,8 @@ impl Printer<'_> {
                 self.out.push_str(" else ");
                 self.branch(otherwise, depth);
             }
-            Expr::Get { array, index, .. } => {
-                let _ = write!(self.out, "{}[{}]", self.names[*array], self.names[*index]);
+            Expr::Get { array, index, proved } => {
+                let _ = write!(self.out, "{}[{}]", self.names[*array], self.index(*index, *proved));
             }
             Expr::Array(elements) => self.list("[", elements, "]"),
             Expr::Tuple(fields) => match self.function.ty(stmt.var) {
@@ -282,15 +351,21 @@ impl Printer<'_> {
                 let _ = write!(self.out, " {}", self.names[*cotangent]);
             }
             Expr::Custom(custom) => {
-                match &custom.rule {
-                    None => self.out.push_str("constant"),
-                    Some(rule) => {
-                        self.out.push_str("withDerivative ");
-                        self.function(&[custom.param], &custom.body, depth);
-                        for RuleBlock { params, body } in [&rule.forward, &rule.reverse] {
-                            let _ = write!(self.out, " (fun {}", self.names[rule.me]);
-                            self.binders_and_body(params, body, depth);
-                        }
+                let is_listing = self.form == Form::Listing;
+                self.out.push_str(match (&custom.rule, is_listing && custom.promised) {
+                    (None, false) => words::CONSTANT,
+                    (None, true) => words::PROMISED_CONSTANT,
+                    (Some(_), false) => words::DERIVATIVE,
+                    (Some(_), true) => words::PROMISED_DERIVATIVE,
+                });
+                if custom.rule.is_some() || is_listing {
+                    self.out.push(' ');
+                    self.function(&[custom.param], &custom.body, depth);
+                }
+                if let Some(rule) = &custom.rule {
+                    for RuleBlock { params, body } in [&rule.forward, &rule.reverse] {
+                        let _ = write!(self.out, " (fun {}", self.names[rule.me]);
+                        self.binders_and_body(params, body, depth);
                     }
                 }
                 let _ = write!(self.out, " {}", self.names[custom.at]);
@@ -301,9 +376,17 @@ impl Printer<'_> {
         }
     }
 
-    fn operator(&mut self, op: Op, args: &[VarId]) {
+    /// Returns `index`, marked in listings if it is checked at run time.
+    fn index(&self, index: VarId, proved: bool) -> String {
+        let name = &self.names[index];
+        if proved || self.form == Form::Source { name.clone() } else { format!("{} {name}", words::CHECK) }
+    }
+
+    fn operator(&mut self, result: VarId, op: Op, args: &[VarId]) {
         let row = op.row();
-        match (row.symbol, args) {
+        // An operator on integers is no polynomial.
+        let is_plain = self.form == Form::Source || *self.function.ty(result) != Type::Int;
+        match (row.symbol.filter(|_| is_plain), args) {
             (Some(symbol), [a]) => {
                 let _ = write!(self.out, "{symbol}{}", self.names[*a]);
             }
@@ -402,7 +485,7 @@ impl Printer<'_> {
 }
 
 // Returns a distinct name for each variable.
-fn names(function: &Function) -> Arena<VarId, String> {
+fn names(function: &Function, form: Form) -> Arena<VarId, String> {
     let mut taken: FxHashSet<String> = FxHashSet::default();
     let mut names: Arena<VarId, String> = Arena::filled(function.vars.len(), String::new());
     // Names at entry are visible outside, so they are chosen first.
@@ -415,7 +498,8 @@ fn names(function: &Function) -> Arena<VarId, String> {
         let base = data.name.as_deref().and_then(identifier);
         let mut name = base.map_or_else(|| var.to_string(), ToOwned::to_owned);
         let mut suffix = var.index();
-        while taken.contains(&name) || is_reserved(&name) {
+        let is_word = |name: &str| form == Form::Listing && words::ALL.contains(&name);
+        while taken.contains(&name) || is_reserved(&name) || is_word(&name) {
             name = format!("{}_{suffix}", base.unwrap_or("v"));
             suffix += function.vars.len();
         }

@@ -75,7 +75,7 @@ fn definitions(block: &Block) -> (Defined<'_>, BTreeSet<VarId>) {
                     bound.insert(*index);
                 }
                 Expr::Fold(StateLoop { index, state, .. }) | Expr::Loop(StateLoop { index, state, .. }) => {
-                    bound.extend([*index, *state])
+                    bound.extend([*index, *state]);
                 }
                 Expr::While(WhileLoop { state, .. }) => {
                     bound.insert(*state);
