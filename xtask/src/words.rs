@@ -16,6 +16,7 @@ pub const CHECKED: &[&str] = &[
     "crates/base",
     "crates/c",
     "crates/chainrule",
+    "crates/cli",
     "crates/cranelift",
     "crates/graph",
     "crates/interpret",

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 /// The arguments of a function.
 #[derive(Args)]
 pub struct Arguments {
-    /// An argument's value, or `@` and the file that has it.
+    /// Value of an argument, or `@` and a file that contains it
     #[arg(long = "arg", id = "arg", value_name = "NAME=VALUE")]
     args: Vec<String>,
-    /// A JSON file with an object of all arguments.
+    /// JSON file with an object of all arguments
     #[arg(long = "args", id = "args_file", value_name = "FILE")]
     args_file: Option<PathBuf>,
 }
@@ -29,8 +29,8 @@ pub struct Given {
 }
 
 impl Arguments {
-    /// The values of the parameters of a function of which a derivative is to be made, whose directions may come
-    /// besides.
+    /// Returns the values of the parameters of a function to be differentiated. Directions may also be given, and are
+    /// not read.
     ///
     /// # Errors
     /// As [`Self::read`].

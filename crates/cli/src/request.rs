@@ -6,44 +6,44 @@ use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Which function.
+/// Function to work on.
 #[derive(Args)]
 pub struct Which {
-    /// The F~ file.
+    /// F~ file
     pub file: PathBuf,
-    /// The function; the last one of the file when it is not said.
+    /// Function to use (default: the last one in the file)
     #[arg(long, short)]
     pub function: Option<String>,
-    /// Value of a size or of an integer argument: `--size n=10`.
+    /// Value of a size or of an integer argument: `--size n=10`
     #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
-    /// Whether loops are unrolled into straight-line code.
+    /// Unrolling of loops into straight-line code
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Unrolling::Auto)]
     pub unroll: Unrolling,
-    /// Compute what the program says, operation by operation: no sum is added in another order, no product is fused
-    /// with one, nothing is rewritten but by rules that are exact for doubles.
+    /// Keep every operation of the program: sums in their order, no fused products, only rewriting rules that are exact
+    /// for doubles
     #[arg(long)]
     pub strict: bool,
 }
 
-/// When loops are unrolled.
+/// Condition for unrolling loops.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Unrolling {
-    /// Where all sizes are known, and straight-line code is estimated to take no more time.
+    /// If all sizes are known, and straight-line code is estimated to take no more time
     Auto,
-    /// Always, however long the code is.
+    /// Always, however long the code is
     Always,
-    /// Never.
+    /// Never
     Never,
 }
 
-/// How what runs is computed.
+/// Order and rounding of the operations of compiled code.
 #[derive(Args, Clone, Copy)]
 pub struct Arithmetic {
-    /// Round every product: fuse none with a sum.
+    /// Round every product: fuse none with a sum
     #[arg(long)]
     no_fuse: bool,
-    /// Run loops one iteration after the other, and add sums in that order: none in the lanes of vectors.
+    /// Run loops one iteration after the other, without vectorisation, and add sums in that order
     #[arg(long)]
     sequential: bool,
 }
@@ -61,33 +61,32 @@ impl Arithmetic {
     }
 }
 
-/// Which derivative.
+/// Requested derivatives.
 #[derive(Args, Clone)]
 pub struct Derivative {
-    /// What to compute; several give several results.
+    /// Derivative to compute; repeat it for several results
     #[arg(long, short, value_enum)]
     pub what: Vec<What>,
-    /// By which arguments, or elements such as `x[0]`; all when it is not said.
+    /// Arguments, or elements such as `x[0]`, to differentiate by (default: all)
     #[arg(long, value_name = "ARGUMENT", value_delimiter = ',')]
     pub by: Vec<String>,
-    /// Of which results, or elements such as `result[0]`; all when it is not said. Straight-line code only.
+    /// Results, or elements such as `result[0]`, to differentiate (default: all); straight-line code only
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub of: Vec<String>,
-    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Straight-line code only.
+    /// Strategy of accumulation: auto, forward, reverse, markowitz, ...; straight-line code only
     #[arg(long, default_value = "auto")]
     pub strategy: String,
-    /// Leave derivatives as they were accumulated, without value numbering and factoring. Straight-line code only.
+    /// Skip value numbering and factoring of derivatives; straight-line code only
     #[arg(long)]
     pub no_optimise: bool,
-    /// How long derivatives with few operations are searched for. Straight-line code only.
+    /// Effort of the search for derivatives with few operations; straight-line code only
     #[arg(long, value_name = "EFFORT", value_enum, default_value_t = SearchEffort::Thorough)]
     pub effort: SearchEffort,
-    /// Only the elements that are not structurally zero. Of a function that keeps its loops: its Jacobian or its
-    /// Hessian, with the pattern.
+    /// Compute only elements that are not structurally zero; with loops, a Jacobian or Hessian with its pattern
     #[arg(long)]
     pub sparse: bool,
-    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that
-    /// keep their loops only.
+    /// Maximum number of saved states of a loop in reverse mode; others are recomputed. Only for functions that keep
+    /// their loops
     #[arg(long, value_name = "NUMBER")]
     pub checkpoints: Option<u32>,
 }
@@ -95,9 +94,9 @@ pub struct Derivative {
 /// Effort of the search for derivatives with few operations.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SearchEffort {
-    /// Shortly: a few times as long as compiling takes.
+    /// A few times as long as compiling takes
     Quick,
-    /// Several times as long, for fewer operations.
+    /// Several times as long, for fewer operations
     Thorough,
 }
 

@@ -70,10 +70,10 @@ impl Input {
         Output::new(object).map(|output| Self(output.0))
     }
 
-    /// The doubles, to be written; the array is one of [`Self::writable`].
+    /// Returns the doubles for writing; the array is one of [`Self::writable`].
     pub(crate) fn reals_mut(&mut self) -> Option<&mut [f64]> {
         match &mut self.0 {
-            // SAFETY: the buffer is exported, contiguous, and writable where it is not of an argument alone.
+            // SAFETY: the buffer is exported and contiguous, and writable by the condition above.
             Memory::Real(exported) if !exported.buffer.readonly() => Some(unsafe { exported.memory.as_mut() }),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Many points at once, with an end by Ctrl-C.
+//! Evaluation of many points, which Ctrl-C ends.
 
 use crate::arrays::{Input, Output};
 use crate::errors::{Stage, detached};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Aimed time between two looks at signals and at the bar of progress.
+/// Intended time between two checks of signals and updates of the progress bar.
 const INTERVAL: Duration = Duration::from_millis(40);
 
-/// The process that has started threads; 0 before that.
+/// Process that has started threads; 0 if none has.
 static THREADED: AtomicU32 = AtomicU32::new(0);
 
-/// The number of threads that this process can have: a child that was forked off has none of its parent's, and they
-/// cannot be started anew. Results do not depend on it.
+/// Returns the number of threads that this process can have: a forked child has none of its parent's threads, and
+/// cannot start new ones. Results do not depend on it.
 fn available(threads: usize) -> usize {
     if threads == 1 {
         return 1;
@@ -100,7 +100,7 @@ pub(crate) fn run(
             BatchOptions { threads: available(threads), observe: Some(&observe), every: 1, interval: Some(INTERVAL) };
         compiled.eval_batch_with(n_points, &inputs, &mut results, &mut workspace, &options)
     });
-    // What ended the batch says more than that it ended.
+    // The exception that ended the batch says more than its end.
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => done,

@@ -1,4 +1,4 @@
-//! `Bound`: code with arrays of its own, called without checks from Python, and by address from C.
+//! `Bound`: code with its own arrays, called without checks from Python, and by address from C.
 
 // Calls from C.
 #![allow(unsafe_code)]
@@ -35,7 +35,7 @@ impl Memory {
 /// Code with arrays of its own.
 #[pyclass(frozen)]
 pub(crate) struct Bound {
-    /// At an address that stays: the context of calls from C.
+    /// Boxed, because calls from C have its address as their context.
     evaluation: Box<Evaluation>,
     result: Py<PyAny>,
     is_short: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Bound {
 
 #[pymethods]
 impl Bound {
-    /// `result` is what calls give: the arrays `outputs`, put together.
+    /// `result` is the value of calls, assembled from the arrays `outputs`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -79,19 +79,19 @@ impl Bound {
         Ok(self.result.clone_ref(py))
     }
 
-    /// Address of `int f(void *context, const double *x, double *y)`.
+    /// Returns the address of `int f(void *context, const double *x, double *y)`.
     #[getter]
     fn address(&self) -> usize {
         call as *const () as usize
     }
 
-    /// Address of `double f(int n, double *x, void *context)`.
+    /// Returns the address of `double f(int n, double *x, void *context)`.
     #[getter]
     fn number_address(&self) -> usize {
         number as *const () as usize
     }
 
-    /// The context of both; valid as long as this object lives.
+    /// Returns the context of both; valid as long as this object lives.
     #[getter]
     fn context(&self) -> usize {
         std::ptr::from_ref::<Evaluation>(&self.evaluation) as usize
@@ -130,7 +130,7 @@ impl Evaluation {
     }
 }
 
-/// Evaluates at the doubles `x` and writes the doubles `y`; gives 0, or 1 where the program fails.
+/// Evaluates at the doubles `x` and writes the doubles `y`; returns 0, or 1 if the program fails.
 extern "C" fn call(context: *const c_void, x: *const f64, y: *mut f64) -> c_int {
     // SAFETY: the context is that of a `Bound` that lives.
     let evaluation = unsafe { &*context.cast::<Evaluation>() };
@@ -138,7 +138,7 @@ extern "C" fn call(context: *const c_void, x: *const f64, y: *mut f64) -> c_int 
     c_int::from(!done.unwrap_or(false))
 }
 
-/// The first double of the results at `n` doubles; a NaN where their number is another, or the program fails.
+/// Returns the first double of the results at `n` doubles; NaN if their number is wrong or the program fails.
 extern "C" fn number(n: c_int, x: *const f64, context: *const c_void) -> f64 {
     // SAFETY: the context is that of a `Bound` that lives.
     let evaluation = unsafe { &*context.cast::<Evaluation>() };

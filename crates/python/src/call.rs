@@ -18,22 +18,21 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of plans a function has: kinds of arguments that take turns.
+/// Maximum number of plans of a function: combinations of argument kinds that alternate.
 const MAX_PLANS: usize = 4;
 
-/// Workspaces above this many bytes are made anew at each call, for memory that is used rarely is to be there for
-/// others.
+/// Maximum size of a workspace that is kept between calls, in bytes; larger ones are freed for other uses of memory.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// An evaluation that took longer releases the interpreter's lock from then on; releasing it costs a tenth of a
+/// Duration of an evaluation above which later ones release the interpreter's lock. Releasing it costs a tenth of a
 /// microsecond.
 const SHORT: Duration = Duration::from_micros(20);
 
 /// Requirement on an argument.
 enum Pattern {
-    /// A number, also as an array without dimensions. Integers are taken for doubles where that is said.
+    /// A number, also as an array without dimensions; the flag allows integers for doubles.
     Number(Class, bool),
-    /// An array; of each axis whether its extent is 1.
+    /// An array, with a flag for each axis: whether its extent is 1.
     Array(Class, Vec<bool>),
     Tuple(Vec<Self>),
     /// This object.
@@ -41,7 +40,7 @@ enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern that a key of the package's Python code describes; `None` where there is none.
+    /// Returns the pattern that a key of the package's Python code describes, if any.
     fn new(key: &Bound<'_, PyTuple>, takes_ints: bool) -> PyResult<Option<Self>> {
         let kind: String = key.get_item(0)?.extract()?;
         Ok(match kind.as_str() {
@@ -65,7 +64,7 @@ impl Pattern {
         })
     }
 
-    /// Adds the leaves of `value` where it fits.
+    /// Adds the leaves of `value` if it matches.
     #[inline]
     fn take<'a>(&self, numpy: &Numpy, value: Borrowed<'a, '_, PyAny>, leaves: &mut Vec<Leaf<'a>>) -> Option<()> {
         match self {
@@ -130,7 +129,7 @@ enum Leaf<'a> {
     Array(Array<'a>),
 }
 
-/// Something that was read while a function was captured.
+/// Global or cell that was read while a function was captured.
 enum Dependency {
     /// `container[key]` of a dict.
     Item(Py<PyDict>, Py<PyAny>, Seen),
@@ -186,7 +185,7 @@ impl Dependency {
     }
 }
 
-/// How results are put together.
+/// Structure of results.
 enum Template {
     Leaf(usize),
     Nothing,
@@ -228,7 +227,7 @@ struct Output {
     is_number: bool,
 }
 
-/// A way to evaluate calls that are like an earlier one.
+/// Evaluation of calls that are like an earlier one.
 struct Plan {
     /// Patterns of the arguments, then of the directions.
     arguments: Vec<Pattern>,
@@ -249,7 +248,7 @@ struct State {
     made_for: Vec<i64>,
     /// Shape of each result that is an array.
     shapes: Vec<Option<Py<PyTuple>>>,
-    /// Whether an evaluation was not short.
+    /// Whether an evaluation took longer than [`SHORT`].
     is_long: bool,
 }
 
@@ -350,7 +349,7 @@ impl Caller {
         removed.extend(plans.split_off(n_kept));
         plans.insert(0, Arc::new(plan));
         drop(plans);
-        // Objects that go with them may run code that calls this function.
+        // Dropping objects may run code that calls this function.
         drop(removed);
         Ok(())
     }
@@ -366,7 +365,7 @@ impl Caller {
             interface.defaults.iter().try_for_each(|default| visit.call(default))?;
         }
         let Ok(plans) = self.plans.try_lock() else { return Ok(()) };
-        // A plan that is running is held from elsewhere.
+        // A running plan has another owner.
         for plan in plans.iter().filter(|plan| Arc::strong_count(plan) == 1) {
             plan.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
             plan.constants.iter().try_for_each(|(value, _)| visit.call(value))?;
@@ -382,7 +381,7 @@ impl Caller {
 }
 
 impl Caller {
-    /// The result by a plan, where one fits.
+    /// Returns the result by a plan, if one matches.
     #[inline]
     fn fast<'py>(
         &self,
@@ -427,7 +426,7 @@ impl Caller {
 
 type Values<'py> = (Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
-/// The values of the arguments in order, and `out`.
+/// Returns the values of the arguments in order, and `out`.
 #[inline]
 fn bind<'py>(
     interface: &Interface,
@@ -454,7 +453,7 @@ fn bind<'py>(
             .or_else(|| interface.names.iter().position(|name| key.eq(name).unwrap_or(false)));
         match position {
             Some(k) if k >= given && named[k - given].is_none() => named[k - given] = Some(value),
-            // As an argument called `out` would be.
+            // An argument called `out` is also passed so.
             None if key.eq("out").unwrap_or(false) => out = (!value.is_none()).then_some(value),
             _ => return Ok(None),
         }
@@ -470,7 +469,7 @@ fn bind<'py>(
 }
 
 impl Plan {
-    /// Adds the leaves of the arguments where all is as it was.
+    /// Adds the leaves of the arguments if all dependencies are unchanged.
     #[inline]
     fn leaves<'a>(
         &'a self,
@@ -495,7 +494,7 @@ impl Plan {
         Some(())
     }
 
-    /// Evaluates; `None` where the plan is in use, or `out` is not as it has to be.
+    /// Evaluates; `None` if the plan is in use, or `out` does not match.
     #[inline]
     fn run<'py>(
         &self,
@@ -512,12 +511,12 @@ impl Plan {
         let state = &mut *state;
         let is_ready = state.workspace.is_some() && state.was_made_for(leaves);
         if !is_ready && state.make(py, self, leaves).is_err() {
-            // The general path tells why, or has other code for these extents.
+            // The general path reports the reason, or has other code for these extents.
             return Ok(None);
         }
         let Some(workspace) = &mut state.workspace else { return Ok(None) };
 
-        // Numbers lie here, arrays where they are.
+        // Numbers are stored here; arrays are used in place.
         let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
         let mut numbers = vec![0_u64; self.outputs.len()];
         let mut made: Vec<Bound<'py, PyAny>> = Vec::with_capacity(self.outputs.len());
@@ -581,7 +580,7 @@ impl Plan {
         self.template.fill(py, &results).map(Some)
     }
 
-    /// The arrays of `out` where results can be written to them.
+    /// Returns the arrays of `out` if results can be written to them.
     fn targets<'py>(
         &self,
         numpy: &Numpy,
@@ -689,7 +688,7 @@ impl Leaf<'_> {
 }
 
 impl Class {
-    /// A number of this class in eight bytes.
+    /// Returns a number of this class as eight bytes.
     fn number_mut(self, bits: &mut u64) -> SliceMut<'_> {
         let bytes = std::slice::from_mut(bits);
         match self {
@@ -698,7 +697,7 @@ impl Class {
         }
     }
 
-    /// The number of these bits as NumPy has it.
+    /// Returns the number with these bits as a NumPy scalar.
     fn object<'py>(self, py: Python<'py>, numpy: &Numpy, bits: u64) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Real => numpy.float64.bind(py).call1((f64::from_bits(bits),)),

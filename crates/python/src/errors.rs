@@ -26,7 +26,7 @@ pub(crate) fn detached<T: Send>(
     outcome(py, stage, done)
 }
 
-/// The same with the lock: for work that takes less time than giving the lock away.
+/// As [`detached`], but holds the lock: for work that takes less time than releasing it.
 #[inline]
 pub(crate) fn now<T>(py: Python<'_>, stage: Stage, work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(work)) {

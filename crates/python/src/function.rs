@@ -21,7 +21,7 @@ impl Function {
     }
 }
 
-/// The leaves of these types, depth first. Recursive on the nesting of types only.
+/// Returns the leaves of these types, depth first. Recursive on the nesting of types only.
 fn leaves(ty: &Type, name: &str, rank: usize, found: &mut Leaves) {
     match ty {
         Type::Double => found.push((name.to_string(), "f", rank)),
@@ -55,7 +55,7 @@ impl Function {
         all_leaves(&self.0.signature().results)
     }
 
-    /// The derivative `what` by the arguments `by`, with the value where requested.
+    /// Returns a derivative by the arguments `by`, with the value on request.
     #[pyo3(signature = (what, by, with_value=false, strategy=None, checkpoints=None))]
     fn derive(
         &self,
@@ -87,30 +87,30 @@ impl Function {
         .map(Self)
     }
 
-    /// The sparse derivative `what` by the arguments `by`.
+    /// Returns a sparse derivative by the arguments `by`.
     fn sparse(&self, py: Python<'_>, what: &str, by: Vec<String>) -> PyResult<Sparse> {
         let by: Vec<&str> = by.iter().map(String::as_str).collect();
         detached(py, Stage::Program, || Sparse::new(&self.0, what, &by))
     }
 
-    /// Straight-line code at these sizes and integers.
+    /// Returns straight-line code for these sizes and integers.
     fn unrolled(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<Self> {
         let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         detached(py, Stage::Program, || self.0.unrolled(&sizes)).map(Self)
     }
 
-    /// The same under strict semantics: every operation as IEEE 754 has it.
+    /// Returns the function under strict semantics: every operation as in IEEE 754.
     fn strict(&self) -> Self {
         Self(self.0.clone().with_semantics(Semantics::Strict))
     }
 
-    /// Names of sizes, and of integers that unrolling takes as sizes.
+    /// Returns the names of sizes, and of integers that unrolling needs like sizes.
     #[getter]
     fn sizes(&self) -> Vec<String> {
         self.0.size_names()
     }
 
-    /// Operation counts at these sizes, with their names.
+    /// Returns operation counts at these sizes, with their names.
     fn counts(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<Vec<(&'static str, u64)>> {
         let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let n = detached(py, Stage::Program, || self.0.counts_at(&sizes, chainrule::Rewrite::All))?;
@@ -131,12 +131,12 @@ impl Function {
         detached(py, Stage::Program, || Ok(self.0.optimisation()?.map(|account| account.to_string())))
     }
 
-    /// The graph of straight-line code in Graphviz's language; `None` for others.
+    /// Returns the graph of straight-line code in Graphviz's language; `None` for loops.
     fn dot(&self) -> Option<String> {
         (!self.0.keeps_loops()).then(|| self.0.dot())
     }
 
-    /// The function `name` of an F~ text.
+    /// Returns the function `name` of an F~ text.
     #[staticmethod]
     fn from_text(py: Python<'_>, name: &str, text: &str) -> PyResult<Self> {
         detached(py, Stage::Program, || chainrule::Module::from_text(name, text)?.function(name)).map(Self)
@@ -147,35 +147,35 @@ impl Function {
         Ok(Compiled { compiled: Arc::new(compiled) })
     }
 
-    /// The program as F~ text.
+    /// Returns the program as F~ text.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || Ok(self.0.listing()))
     }
 
-    /// The function as a module of Rust.
+    /// Returns the function as a Rust module.
     fn rust(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || self.0.emit_rust().map(|rust| rust.text))
     }
 
-    /// The function as a file of C.
+    /// Returns the function as a C file.
     fn c(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || self.0.emit_c().map(|c| c.source))
     }
 }
 
-/// Running code. Threads share it. A number is passed, and given, as an array of one element.
+/// Compiled code, shared by threads. A number is an array of one element, as argument and as result.
 #[pyclass(frozen)]
 pub(crate) struct Compiled {
     compiled: Arc<chainrule::Compiled>,
 }
 
 impl Compiled {
-    /// The code, which others may hold, too.
+    /// Shared with workspaces and bound code.
     pub(crate) fn shared(&self) -> Arc<chainrule::Compiled> {
         Arc::clone(&self.compiled)
     }
 
-    /// Memory for an evaluation at these arguments.
+    /// Returns memory for an evaluation at these arguments.
     pub(crate) fn workspace_at(&self, py: Python<'_>, inputs: &[Bound<'_, PyAny>]) -> PyResult<chainrule::Workspace> {
         let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
         let ranks: Vec<usize> = self.inputs().iter().map(|(_, _, rank)| *rank).collect();
@@ -200,13 +200,13 @@ impl Compiled {
         all_leaves(&self.compiled.signature().params)
     }
 
-    /// Names, kinds and ranks of results.
+    /// Returns names, kinds and ranks of results.
     #[getter]
     pub(crate) fn outputs(&self) -> Leaves {
         all_leaves(&self.compiled.signature().results)
     }
 
-    /// Memory for an evaluation at these arguments.
+    /// Returns memory for an evaluation at these arguments.
     fn workspace(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Workspace> {
         Ok(Workspace(Mutex::new(self.workspace_at(py, &inputs)?)))
     }
@@ -243,30 +243,30 @@ impl Compiled {
         crate::batch::run(py, &self.compiled, n_points, &inputs, &outputs, (threads, progress.as_ref()))
     }
 
-    /// The function as bytes, without machine code.
+    /// Returns the function as bytes, without machine code.
     fn to_bytes(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, Stage::Program, || self.compiled.to_bytes_with_sources())
     }
 
-    /// The function that `to_bytes` saved, with machine code made anew.
+    /// Returns the function that `to_bytes` saved, compiled again.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         let compiled = detached(py, Stage::Program, || chainrule::Compiled::from_bytes(bytes))?;
         Ok(Self { compiled: Arc::new(compiled) })
     }
 
-    /// The integer arguments that decide sizes.
+    /// Returns the integer arguments that determine sizes.
     #[getter]
     fn size_arguments(&self) -> Vec<usize> {
         self.compiled.size_arguments()
     }
 
-    /// The kernel that it runs, as text.
+    /// Returns the compiled kernel as text.
     fn listing(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || Ok(self.compiled.listing()))
     }
 
-    /// `native`, `interpreter`, ...
+    /// Returns the name of its backend: `native`, `interpreter`, ...
     #[getter]
     fn backend(&self) -> String {
         format!("{:?}", self.compiled.backend()).to_lowercase()
@@ -275,13 +275,13 @@ impl Compiled {
 
 #[pymethods]
 impl Workspace {
-    /// The extents of result `i`.
+    /// Returns the extents of result `i`.
     fn shape(&self, i: usize) -> Vec<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).output_shape(i).to_vec()
     }
 }
 
-/// The functions of an F~ file, by name.
+/// Returns the functions of an F~ file, by name.
 #[pyfunction]
 pub(crate) fn module(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Function)>> {
     detached(py, Stage::Program, || {

@@ -1,10 +1,9 @@
-//! NumPy arrays read where they lie, without the buffer protocol, which costs a fraction of a microsecond an array.
+//! NumPy arrays read in place, without the buffer protocol, which costs a fraction of a microsecond per array.
 //!
-//! Holds: an [`Array`] is an exact `numpy.ndarray` of float64 or int64 in C order, aligned, of native bytes; everything
-//! else is
-//! `None`, and takes the general way. The head of an array is part of NumPy's stable binary interface, as compiled
-//! extensions use it; [`Numpy::get`] compares it with what Python says of an array, and where they differ there is no
-//! fast way.
+//! Invariant: an [`Array`] is an exact `numpy.ndarray` of float64 or int64 in C order, aligned, of native byte order;
+//! other objects take the general path. The head of an array is part of NumPy's stable binary interface, as compiled
+//! extensions use it; [`Numpy::get`] compares it with Python's view of an array, and there is no fast path if they
+//! differ.
 
 // Reads NumPy's structures and makes slices of memory that NumPy owns.
 #![allow(unsafe_code)]
@@ -58,15 +57,15 @@ impl<'a> Array<'a> {
         self.is_writeable
     }
 
-    /// Whether both have memory in common.
+    /// Returns whether both have memory in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let range = |array: &Self| (array.data as usize, array.data as usize + 8 * array.len);
         let ((a, a_end), (b, b_end)) = (range(self), range(other));
         a < b_end && b < a_end
     }
 
-    /// The elements. As with NumPy's own functions, whoever writes to them meanwhile on another thread has undefined
-    /// numbers.
+    /// Returns the elements. As with NumPy's own functions, a thread that writes to them at the same time makes numbers
+    /// undefined.
     pub(crate) fn slice(&self) -> Slice<'a> {
         let at = if self.len == 0 { std::ptr::dangling() } else { self.data.cast_const().cast::<u64>() };
         // SAFETY: contiguous, aligned, of this class and length while the object lives.
@@ -78,11 +77,11 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The elements, to be written; the caller has seen that the array is writeable and shares no memory with arguments
-    /// and other results.
+    /// Returns the elements for writing; the caller has checked that the array is writeable and shares no memory with
+    /// arguments and other results.
     pub(crate) fn unshared(&mut self) -> SliceMut<'a> {
         let at = if self.len == 0 { std::ptr::dangling_mut() } else { self.data.cast::<u64>() };
-        // SAFETY: as in `slice`, and by what the caller has seen.
+        // SAFETY: as in `slice`; the caller has checked that the array is writeable and not shared.
         unsafe {
             match self.class {
                 Class::Real => SliceMut::Real(std::slice::from_raw_parts_mut(at.cast(), self.len)),
@@ -92,20 +91,20 @@ impl<'a> Array<'a> {
     }
 }
 
-/// Item `k` of an exact tuple.
+/// Returns item `k` of an exact tuple.
 pub(crate) fn item<'a, 'py>(tuple: Borrowed<'a, 'py, PyAny>, k: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
     let item = tuple.cast_exact::<PyTuple>().ok()?.get_borrowed_item(k).ok()?.as_ptr();
     // SAFETY: a tuple holds its items as long as it lives.
     Some(unsafe { Borrowed::from_ptr(tuple.py(), item) })
 }
 
-/// Eight bytes as a double.
+/// Reinterprets eight bytes as a double.
 pub(crate) fn reals(bits: &mut [u64]) -> &mut [f64] {
     // SAFETY: both have the same size and alignment, and all bits are a value of both.
     unsafe { std::slice::from_raw_parts_mut(bits.as_mut_ptr().cast(), bits.len()) }
 }
 
-/// Eight bytes as an integer.
+/// Reinterprets eight bytes as an integer.
 pub(crate) fn ints(bits: &mut [u64]) -> &mut [i64] {
     // SAFETY: as in `reals`.
     unsafe { std::slice::from_raw_parts_mut(bits.as_mut_ptr().cast(), bits.len()) }
@@ -120,14 +119,14 @@ pub(crate) struct Numpy {
     pub(crate) int64: Py<PyType>,
     pub(crate) bool_: Py<PyType>,
     empty: Py<PyAny>,
-    /// Whether heads of arrays are as they are read here.
+    /// Whether arrays have the layout that this module reads.
     is_known: bool,
 }
 
 static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
 
 impl Numpy {
-    /// NumPy, imported at the first call.
+    /// Returns NumPy, imported at the first call.
     pub(crate) fn get(py: Python<'_>) -> PyResult<&Self> {
         NUMPY.get_or_try_init(py, || {
             let numpy = py.import("numpy")?;
@@ -160,7 +159,7 @@ impl Numpy {
         }))
     }
 
-    /// The array that this object is, where it is one that compiled code takes as it is.
+    /// Returns this object as an array; `None` if compiled code cannot read it in place.
     #[inline]
     pub(crate) fn view<'a>(&self, object: Borrowed<'a, '_, PyAny>) -> Option<Array<'a>> {
         if !self.is_known {
@@ -191,7 +190,7 @@ impl Numpy {
         Some(Array { class, extents, data: head.data, len: usize::try_from(len).ok()?, is_writeable })
     }
 
-    /// A new array; its elements are undefined.
+    /// Returns a new array, whose elements are undefined.
     pub(crate) fn empty<'py>(&self, shape: &Bound<'py, PyTuple>, class: Class) -> PyResult<Bound<'py, PyAny>> {
         let empty = self.empty.bind(shape.py());
         match class {
@@ -200,7 +199,7 @@ impl Numpy {
         }
     }
 
-    /// Whether this object is a Python float or a `numpy.float64`.
+    /// Returns whether this object is a Python float or a `numpy.float64`.
     #[inline]
     pub(crate) fn real(&self, object: Borrowed<'_, '_, PyAny>) -> Option<f64> {
         // SAFETY: the type of a living object; both are `float`s, for which the function cannot fail.
@@ -211,7 +210,7 @@ impl Numpy {
         }
     }
 
-    /// The value of a Python int, where it has 64 bits; truth values are none.
+    /// Returns the value of a Python int of at most 64 bits; `None` for truth values.
     #[inline]
     pub(crate) fn int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
         // SAFETY: the type of a living object.

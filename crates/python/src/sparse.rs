@@ -1,9 +1,9 @@
 //! `Sparse`, `SparseAt`: sparse Jacobians and Hessians, and one of them at extents and integers with its pattern.
 //!
-//! The indices at which a function reads its arguments tell the pattern of most. Where they do not, as for arrays that
-//! loops write element by element, numbers are followed at the arguments, and the entries are computed by colours.
+//! The pattern usually follows from the indices at which a function reads its arguments. Otherwise, as for arrays that
+//! loops write element by element, dependences are traced at the arguments, and the entries are computed by colours.
 
-// Prepared derivatives are kept beside what they borrow.
+// Prepared derivatives are stored with the objects that they borrow from.
 #![allow(unsafe_code)]
 
 use crate::arrays::{Input, Output};
@@ -12,14 +12,14 @@ use chainrule::{Coloured, Error, Pattern, PreparedColoured, PreparedSparse, Slic
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A sparse derivative, compiled: by the indices of the function, and, where they tell little, by colours.
+/// A compiled sparse derivative: by the indices of the function, or by colours if the indices determine little.
 #[pyclass(frozen)]
 pub(crate) struct Sparse {
     function: chainrule::Function,
     is_hessian: bool,
     by: Vec<String>,
     sparse: Arc<chainrule::Sparse>,
-    /// Made where it is needed; `None` where the function has none.
+    /// Made at first use; `None` if the function has none.
     coloured: OnceLock<Option<Arc<Coloured>>>,
 }
 
@@ -41,7 +41,7 @@ enum Prepared {
 impl Prepared {
     fn by_indices(owner: &Arc<chainrule::Sparse>, args: &[Value<f64>]) -> Result<Self, Error> {
         let prepared = owner.prepare(args)?;
-        // SAFETY: it borrows what the `Arc` holds, which does not move, is not changed, and is dropped after it.
+        // SAFETY: it borrows from the content of the `Arc`, which is neither moved nor changed, and dropped after it.
         let prepared = unsafe { std::mem::transmute::<PreparedSparse<'_>, PreparedSparse<'static>>(prepared) };
         Ok(Self::Indices(Held { prepared, _owner: Arc::clone(owner) }))
     }
@@ -75,13 +75,13 @@ impl Prepared {
     }
 }
 
-/// Doubles for each column above which a pattern that the indices tell is not made before another way was tried.
+/// Doubles per column above which a pattern from indices is made only after colours were tried.
 const MANY_A_COLUMN: usize = 1000;
 
-/// Number of doubles up to which a pattern is made to see how dense it is.
+/// Maximum number of doubles of a pattern that is made to measure its density.
 const FEW: usize = 1 << 22;
 
-/// Part of a matrix, one in so many, above which its pattern counts as dense.
+/// A pattern is dense if it has more than 1/n of the elements of its matrix, with this n.
 const DENSE: usize = 4;
 
 impl Sparse {
@@ -92,7 +92,7 @@ impl Sparse {
         Ok(Self { function: function.clone(), is_hessian, by, sparse: Arc::new(sparse?), coloured: OnceLock::new() })
     }
 
-    /// The derivative by colours at these arguments, where the function has it: no branch depends on doubles.
+    /// Returns the derivative by colours at these arguments; `None` if a branch depends on doubles.
     fn coloured(&self, args: &[Value<f64>]) -> Option<Prepared> {
         let by: Vec<&str> = self.by.iter().map(String::as_str).collect();
         let made = self.coloured.get_or_init(|| {
@@ -103,7 +103,7 @@ impl Sparse {
         Prepared::by_colours(made.as_ref()?, args).ok()
     }
 
-    /// The derivative at these arguments, in the way with fewer entries.
+    /// Returns the derivative at these arguments, by the method with fewer entries.
     fn prepare(&self, args: &[Value<f64>], n_columns: usize) -> Result<Prepared, Error> {
         let n = self.sparse.n_computed(args)?;
         if n > FEW
@@ -124,7 +124,7 @@ impl Sparse {
     }
 }
 
-/// The elements from `at` on as a value of this type. Recursive on the rank only.
+/// Returns the elements from `at` on as a value of this type. Recursive on the rank only.
 fn value(ty: &Type, elements: Slice<'_>, extents: &[usize], at: usize) -> Value<f64> {
     match (ty, elements) {
         (Type::Array(_, element), _) => {
@@ -141,7 +141,7 @@ fn value(ty: &Type, elements: Slice<'_>, extents: &[usize], at: usize) -> Value<
 
 #[pymethods]
 impl Sparse {
-    /// Evaluates the pattern at these arguments, of which extents and integers matter.
+    /// Evaluates the pattern, which depends on the extents and integers of these arguments.
     fn at(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<SparseAt> {
         let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
         let params = &self.function.signature().params;
@@ -154,18 +154,18 @@ impl Sparse {
         Ok(SparseAt(Mutex::new(prepared)))
     }
 
-    /// Arguments that are used as a whole, and why: their columns are dense.
+    /// Returns the arguments that are used as a whole, whose columns are therefore dense, with reasons.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.sparse.notes().to_vec()
     }
 
-    /// The program that computes the values, as F~ text.
+    /// Returns the program that computes the values, as F~ text.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || Ok(self.sparse.values_program().listing()))
     }
 
-    /// The program that computes the values, as C.
+    /// Returns the program that computes the values, as C.
     fn c(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || self.sparse.values_program().emit_c().map(|c| c.source))
     }
@@ -173,7 +173,7 @@ impl Sparse {
 
 #[pymethods]
 impl SparseAt {
-    /// Numbers of rows, columns and entries.
+    /// Returns the numbers of rows, columns and entries.
     #[getter]
     fn shape(&self) -> (usize, usize, usize) {
         let prepared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +181,7 @@ impl SparseAt {
         (n_rows, n_columns, prepared.pattern().n_entries())
     }
 
-    /// Writes where each row starts among the entries, and their columns.
+    /// Writes the start of each row among the entries, and the columns of the entries.
     fn pattern(&self, starts: &Bound<'_, PyAny>, columns: &Bound<'_, PyAny>) -> PyResult<()> {
         let csr = self.0.lock().unwrap_or_else(PoisonError::into_inner).pattern().csr();
         for (target, numbers) in [(starts, csr.starts), (columns, csr.indices)] {
@@ -194,7 +194,7 @@ impl SparseAt {
         Ok(())
     }
 
-    /// Writes the values of the entries at these arguments, whose extents and integers are those that it was made for.
+    /// Writes the values of the entries at these arguments, which have the extents and integers of its pattern.
     fn run(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
         let mut output = Output::new(values)?;

@@ -12,10 +12,10 @@
 //!   ...
 //! ```
 //!
-//! `; rule: NAMES` rebuilds the function once with only these rules, `; step: NAME` runs the whole optimiser in strict
-//! mode. A case holds if the rule or step is applied, turns the first listing into the second, and both compute the same
-//! at sizes 0, 1 and more: bit for bit, with infinities, NaN and zeros of both signs, or, if a rule is algebraic, in
-//! extended precision. A case that ends with `; unchanged` holds if the rule is not applied.
+//! `; rule: NAMES` rebuilds the function once with only these rules; `; step: NAME` runs the whole optimiser in
+//! strict mode. A case holds if the rule or step is applied, turns the first listing into the second, and both compute
+//! equal values at sizes 0, 1 and more: bit for bit, with infinities, NaN and zeros of both signs, or, if a rule is
+//! algebraic, in extended precision. A case that ends with `; unchanged` holds if the rule is not applied.
 //!
 //! `UPDATE_FILETESTS=1` writes the second listings anew.
 #![allow(clippy::unwrap_used)] // helpers of tests

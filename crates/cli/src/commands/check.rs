@@ -6,14 +6,14 @@ use chainrule::report::count;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Check files: syntax, types, sizes. Prints the type of each definition.
+/// Check syntax, types and sizes of files; print the type of each definition
 #[derive(Args)]
 #[command(after_help = "Examples:\n  chainrule check model.ft\n  chainrule check --quiet *.ft")]
 pub struct Options {
-    /// The files.
+    /// Files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print nothing when all is well.
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }

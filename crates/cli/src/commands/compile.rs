@@ -6,8 +6,8 @@ use chainrule::{Checks, CompileOptions};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Compile a function, or derivatives of it, and save it: to be run by chainrule run, or loaded in Rust, on
-/// this machine or another.
+/// Compile a function, or derivatives of it, and save it for chainrule run or for loading in Rust, on this machine
+/// or another
 #[derive(Args)]
 #[command(after_help = "The file holds no machine code: that is made where the file is loaded, in microseconds.
 
@@ -22,14 +22,14 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
-    /// Where to write.
+    /// Output file
     #[arg(long, short)]
     out: PathBuf,
-    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its
-    /// array. chainrule run --promise-in-range leaves out the rest.
+    /// Omit index checks that memory safety does not need: an index out of range is an error, or reads another element
+    /// of its array. `chainrule run --promise-in-range` omits the others
     #[arg(long)]
     no_checks: bool,
-    /// Save the source as well, so that failures show the line.
+    /// Save the source as well, so that failures show the line
     #[arg(long)]
     sources: bool,
 }

@@ -8,7 +8,7 @@ use crate::{Outcome, explain, print, progress};
 use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, SparsePrograms};
 use clap::{Args, ValueEnum};
 
-/// Derive, and print operation counts and the program.
+/// Differentiate; print operation counts and the program
 #[derive(Args)]
 #[command(after_help = "Examples:
   chainrule derive model.ft --what gradient --by x --size n=4
@@ -27,12 +27,11 @@ pub struct Options {
     // With arguments, results follow, as from `chainrule run`.
     #[command(flatten)]
     arguments: Arguments,
-    /// What to print besides the counts.
+    /// Output besides the counts
     #[arg(long, value_enum, default_value = "program")]
     show: Show,
-    /// Tell how large the derivative graph is, which strategies were tried and what each costs, what
-    /// the optimiser merged, and where the operations are, by result and by source line. Of a function that keeps its
-    /// loops: which rules the optimiser applied, for which lines, and what each of its passes saved.
+    /// Report the size of the derivative graph, the strategies with their costs, merged operations, and operations by
+    /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its passes
     #[arg(long)]
     explain: bool,
 }
@@ -40,13 +39,13 @@ pub struct Options {
 /// Printed output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Show {
-    /// Nothing but the counts.
+    /// Nothing
     Counts,
-    /// The program, one operation a line.
+    /// The program, one operation a line
     Program,
-    /// The kernel: what backends run.
+    /// The kernel, which backends compile
     Kernel,
-    /// The graph in Graphviz's language.
+    /// The graph in Graphviz's language
     Dot,
 }
 

@@ -29,35 +29,34 @@ Examples:
   chainrule eliminate graph.json --svg graph.svg
   cat graph.json | chainrule eliminate - --method markowitz")]
 pub struct Options {
-    /// The file of the graph; - is standard input.
+    /// File with the graph; -: standard input
     file: PathBuf,
-    /// A strategy: auto, forward, reverse, markowitz, face, dstar, ...; annealed, the best vertex order that a
-    /// search finds; or all.
+    /// Strategy: auto, forward, reverse, markowitz, face, dstar, ...; annealed: simulated annealing; or all
     #[arg(long, default_value = "auto")]
     method: String,
-    /// Eliminate these vertices one after the other, the others behind them in ascending order.
+    /// Eliminate these vertices first, in this order, then the others in ascending order
     #[arg(long, value_name = "VERTEX", value_delimiter = ',', conflicts_with = "method")]
     order: Vec<usize>,
-    /// How searches and auto count multiplications.
+    /// Counting of multiplications in searches and auto
     #[arg(long, value_enum, default_value = "plain")]
     counting: Way,
-    /// Search for the vertex order of fewest multiplications: tells whether it is proved, or the gap.
+    /// Search for the vertex order of fewest multiplications; report whether it is proved, or the gap
     #[arg(long)]
     prove: bool,
-    /// With --prove, for how many sets of vertices the search goes on.
+    /// With --prove: maximum number of sets of vertices in the search
     #[arg(long, value_name = "NUMBER", default_value_t = exact::SETS)]
     sets: u64,
-    /// With --prove and --method annealed: how long each search may take, about; counted in work, so that results do
-    /// not depend on the machine.
+    /// With --prove and --method annealed: approximate time of each search; counted in work, so that results do not
+    /// depend on the machine
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     seconds: u64,
-    /// What to print besides the counts.
+    /// Output besides the counts
     #[arg(long, value_enum)]
     show: Option<Show>,
-    /// One JSON object a line: graph, method, counting, mul, add, seconds, status.
+    /// Print one JSON object a line: graph, method, counting, mul, add, seconds, status
     #[arg(long)]
     json: bool,
-    /// Draw the graph into this file.
+    /// File for a drawing of the graph
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -65,11 +64,11 @@ pub struct Options {
 /// Counting of multiplications.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
-    /// Every product of two labels: the literature's way.
+    /// Every product of two labels, as in the literature
     Plain,
-    /// All but multiplications by 1 and -1.
+    /// All but multiplications by 1 and -1
     UnitFree,
-    /// Arithmetic on constants is free as well: what generated code pays.
+    /// As `unit-free`, with free arithmetic on constants, as in generated code
     Folded,
 }
 
@@ -86,7 +85,7 @@ impl Way {
 /// Printed output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Show {
-    /// The accumulation program, a step a line: e is the label of an edge, t is made by a step.
+    /// The accumulation program, one step a line: e is the label of an edge, t the result of a step
     Program,
 }
 

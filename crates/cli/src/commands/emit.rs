@@ -6,7 +6,7 @@ use chainrule::{CBatch, COptions, Precision, RustFma, RustLibrary, RustOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Write code in another language.
+/// Write code in another language
 #[derive(Args)]
 #[command(
     subcommand_value_name = "LANGUAGE",
@@ -28,37 +28,36 @@ enum Language {
     Rust(Rust),
 }
 
-/// What any language is asked for.
+/// Options for every language.
 #[derive(Args)]
 struct Common {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
-    /// The name of the emitted function; made from the function and the derivative when it is not said.
+    /// Name of the emitted function (default: made from the function and the derivative)
     #[arg(long, conflicts_with = "apart")]
     name: Option<String>,
-    /// A function for each `--what`, instead of one that computes all of them.
+    /// Emit a function for each `--what` instead of one that computes all of them
     #[arg(long)]
     apart: bool,
-    /// Fuse products with sums, rounded once: faster where the compiler may use the processor's own instructions for
-    /// that (-mfma, -march=native, -C target-cpu=native), slow everywhere else.
+    /// Fuse products with sums. Faster if the compiler may use the processor's instructions for that (-mfma,
+    /// -march=native, -C target-cpu=native), slow otherwise
     #[arg(long, conflicts_with = "strict")]
     fuse: bool,
-    /// Run loops in blocks of eight iterations that compilers may put into the lanes of vectors, and add sums in eight
-    /// parts.
+    /// Emit loops over blocks of eight iterations, which compilers can vectorise; sums are added in eight parts
     #[arg(long)]
     lanes: bool,
-    /// Leave out the checks of indices, faster. You promise that no index is out of range: such an index reads or
-    /// writes arbitrary memory in C, and panics in Rust.
+    /// Omit index checks. You promise that every index is in range; otherwise C code reads or writes arbitrary memory,
+    /// and Rust code panics
     #[arg(long, alias = "no-checks")]
     promise_in_range: bool,
-    /// Numbers of 32 bits: constants are rounded to them, and so is each operation.
+    /// Use 32-bit numbers: constants and the result of each operation are rounded to them
     #[arg(long)]
     f32: bool,
 }
 
-/// A self-contained .c and .h: C99, no allocation, workspace from the caller.
+/// A self-contained .c and .h: C99, no allocation, workspace from the caller
 #[derive(Args)]
 #[command(after_help = "Examples:
   chainrule emit c model.ft --what gradient --out model_gradient     (writes .c and .h)
@@ -69,24 +68,24 @@ struct Common {
 struct C {
     #[command(flatten)]
     common: Common,
-    /// A function over many points as well, blocks of so many in vectors of GNU C: 2, 4, 8 or 16.
+    /// Also emit a function over many points, in vectors of GNU C of this many lanes: 2, 4, 8 or 16
     #[arg(long, value_name = "LANES", num_args = 0..=1, default_missing_value = "4")]
     batch: Option<usize>,
-    /// Share out to the threads of OpenMP: the points of --batch; without it, the iterations of outermost loops that do
-    /// not look at each other, or only add.
+    /// Use OpenMP threads: for the points of --batch; without it, for the iterations of outermost loops that are
+    /// independent or only add
     #[arg(long)]
     threads: bool,
-    /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h:
-    /// results are then bit for bit those of `chainrule run --no-fuse --sequential`; with --fuse, without --no-fuse
-    /// there; with --lanes, without --sequential; with --threads, with --threads 1.
+    /// Include Chainrule's own sin, cos, exp, log and other elementary functions instead of using math.h. The bits of
+    /// results are then those of `chainrule run --no-fuse --sequential`; with --fuse, without --no-fuse there; with
+    /// --lanes, without --sequential; with --threads, with --threads 1
     #[arg(long, conflicts_with = "f32")]
     inline_math: bool,
-    /// Where to write: this path with .c and .h. Without it, both go to standard output.
+    /// Path of the output, without .c and .h (default: standard output)
     #[arg(long, short)]
     out: Option<PathBuf>,
 }
 
-/// A self-contained module: no allocation, no unsafe code, workspace from the caller.
+/// A self-contained module: no allocation, no unsafe code, workspace from the caller
 #[derive(Args)]
 #[command(after_help = "Examples:
   chainrule emit rust model.ft --what gradient --out src/model_gradient     (writes .rs)
@@ -95,24 +94,24 @@ struct C {
 struct Rust {
     #[command(flatten)]
     common: Common,
-    /// Who computes functions such as the sine.
+    /// Source of elementary functions such as the sine
     #[arg(long, value_enum, default_value_t = Library::Std)]
     library: Library,
-    /// Where to write: this path with .rs. Without it, standard output.
+    /// Path of the output, without .rs (default: standard output)
     #[arg(long, short)]
     out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Library {
-    /// Methods of the standard library.
+    /// Methods of the standard library
     Std,
-    /// The crate `libm`: for `no_std`, and for the same bits everywhere.
+    /// The crate `libm`: for `no_std`, with equal bits everywhere
     Libm,
-    /// Chainrule's own, whose text comes along: everywhere the bits of `chainrule run --no-fuse --sequential`; with
-    /// --fuse, without --no-fuse there; with --lanes, without --sequential. Not for --f32.
+    /// Chainrule's own, included as text: everywhere the bits of `chainrule run --no-fuse --sequential`; with --fuse,
+    /// without --no-fuse there; with --lanes, without --sequential. Not for --f32
     Own,
-    /// The same for `no_std`: slower.
+    /// As `own`, for `no_std`: slower
     OwnCore,
 }
 

@@ -5,18 +5,18 @@ use clap::Args;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// Format files in place, or standard input to standard output. Comments stay where they are.
+/// Format files in place, or standard input to standard output; comments stay where they are
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  chainrule fmt model.ft\n  chainrule fmt --check *.ft\n  chainrule fmt --stdout model.ft | less\n  chainrule fmt - <model.ft"
 )]
 pub struct Options {
-    /// The files; `-`, or none, is standard input, which goes to standard output.
+    /// Files; `-`, or none: standard input, formatted to standard output
     files: Vec<PathBuf>,
-    /// Change nothing; fail when a file is not formatted.
+    /// Change nothing; fail if a file is not formatted
     #[arg(long, conflicts_with = "stdout")]
     check: bool,
-    /// Print instead of writing.
+    /// Print instead of writing
     #[arg(long)]
     stdout: bool,
 }

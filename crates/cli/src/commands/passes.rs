@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Show what each pass of the compiler does with a function, or find the pass that breaks it.
+/// Show the effect of each compiler pass on a function, or find the pass that breaks it
 #[derive(Args)]
 #[command(
     after_help = "Without --after, prints a line for each pass that ran: the time it took, the length of the program after it, and
@@ -27,7 +27,7 @@ Examples:
   chainrule passes model.ft --what gradient --arg x='[1, 2, 3]' --shrink found"
 )]
 pub struct Options {
-    /// List the passes, in order.
+    /// List the passes, in order
     #[arg(long, exclusive = true)]
     list: bool,
     #[command(flatten)]
@@ -38,21 +38,20 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
-    /// Print the program after the last run of this pass; `all` for every pass, `written` for the program before the
-    /// first.
+    /// Print the program after the last run of this pass; `all`: after every pass; `written`: before the first pass
     #[arg(long, value_name = "PASS")]
     after: Option<String>,
-    /// Leave out this pass, or this rule or step of the optimiser of array programs.
+    /// Leave out this pass, or this rule or step of the array optimiser
     #[arg(long, value_name = "NAME")]
     without: Option<String>,
-    /// Largest difference of a result that is rounding, relative to the largest result.
+    /// Tolerated rounding: maximum difference of a result, relative to the largest result
     #[arg(long, value_name = "NUMBER", default_value_t = 1e-9)]
     tolerance: f64,
-    /// Write the listings into this folder, a numbered file for each pass.
+    /// Folder for the listings, a numbered file for each pass
     #[arg(long, value_name = "FOLDER", requires = "after")]
     out: Option<PathBuf>,
-    /// If a pass changes the results, shrink the program and write it into this folder, with the listings before and
-    /// after the pass and a test.
+    /// If a pass changes the results, shrink the program and write it to this folder, with the listings before and
+    /// after the pass and a test
     #[arg(long, value_name = "FOLDER", conflicts_with = "after")]
     shrink: Option<PathBuf>,
 }
@@ -208,7 +207,7 @@ fn verdict(rows: &[Row], tolerance: f64) -> Outcome {
     }
 }
 
-/// Finds the first wrong pass, shrinks the program, and writes what a test needs into `folder`.
+/// Finds the first wrong pass, shrinks the program, and writes the program and a test into `folder`.
 fn shrink(bisection: &Bisection<'_>, which: &Which, derived: &Function, folder: &Path) -> Outcome {
     let Some(wrong) = bisection.first_wrong(derived).map_err(|e| explain(&e))? else {
         return print("no pass changes the results\n");

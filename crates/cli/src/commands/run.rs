@@ -13,7 +13,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Once;
 
-/// Run a function, or derivatives of it, on data.
+/// Run a function, or derivatives of it, on data
 #[derive(Args)]
 #[command(
     after_help = "Values are JSON (`[1, 2, 3]`), or files: `x=@points.json`, `.npy`, `.csv`, other names as numbers
@@ -37,28 +37,28 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
-    /// Have states of loops in memory in reverse mode that take at most so much, such as 64MiB: all where they fit,
-    /// else as many as do, the others computed again. Functions that keep their loops only.
+    /// Maximum memory of saved loop states in reverse mode, such as 64MiB; states that do not fit are recomputed. Only
+    /// for functions that keep their loops
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "checkpoints")]
     checkpoint_memory: Option<usize>,
-    /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
+    /// Number of threads; 0: one for each processor. Results are the same for any number
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its
-    /// array.
+    /// Omit index checks that memory safety does not need: an index out of range is an error, or reads another element
+    /// of its array
     #[arg(long)]
     no_checks: bool,
-    /// Promise that no index is out of range, which is faster still: such an index then reads or writes arbitrary
-    /// memory.
+    /// Omit all index checks. You promise that every index is in range; otherwise the code reads or writes arbitrary
+    /// memory
     #[arg(long, conflicts_with = "no_checks")]
     promise_in_range: bool,
-    /// How a sparse matrix is told.
+    /// Format of sparse matrices (default: entries)
     #[arg(long, value_enum, requires = "sparse")]
     form: Option<Form>,
-    /// How results are printed.
+    /// Format of results
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// Write to this file instead of standard output.
+    /// File for the results (default: standard output)
     #[arg(long, short)]
     out: Option<PathBuf>,
 }
@@ -66,13 +66,13 @@ pub struct Options {
 /// A form of sparse matrices.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Rows, columns and values of the entries, row by row; the default.
+    /// Rows, columns and values of the entries, row by row
     Coo,
-    /// Compressed rows: where each row starts, columns and values of the entries.
+    /// Compressed rows: start of each row, columns and values of the entries
     Csr,
-    /// Compressed columns: where each column starts, rows and values of the entries.
+    /// Compressed columns: start of each column, rows and values of the entries
     Csc,
-    /// Dense blocks, which add where they overlap. Functions that keep their loops only.
+    /// Dense blocks, to be added where they overlap. Only for functions that keep their loops
     Blocks,
 }
 

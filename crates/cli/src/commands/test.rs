@@ -4,7 +4,7 @@ use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
 use clap::Args;
 
-/// Compare a derivative with forward mode and central differences in extended precision.
+/// Compare a derivative with forward mode and central differences in extended precision
 #[derive(Args)]
 #[command(
     after_help = "At random points, the compiled derivative (in doubles) and the same program in 115 digits are compared
@@ -20,16 +20,16 @@ pub struct Options {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
-    /// How many points.
+    /// Number of points
     #[arg(long, default_value_t = 5, value_parser = points)]
     points: usize,
-    /// Where the points lie, in every coordinate.
+    /// Range of every coordinate of the points
     #[arg(long, default_value = "0.1..1.5", value_parser = range, allow_hyphen_values = true)]
     range: (f64, f64),
-    /// Which points: another number, other points.
+    /// Seed of the points
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The largest relative error that passes.
+    /// Maximum relative error
     #[arg(long, default_value_t = 1e-10, value_parser = tolerance)]
     tolerance: f64,
 }

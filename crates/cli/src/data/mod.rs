@@ -16,14 +16,14 @@ use clap::ValueEnum;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// How results are written.
+/// Format of results.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One JSON object, a field for each result; NaN and infinities are strings.
+    /// One JSON object, a field for each result; NaN and infinities are strings
     Json,
-    /// NumPy's format; one result that is an array of numbers.
+    /// NumPy's format, for one result that is an array of numbers
     Npy,
-    /// Columns for people.
+    /// Columns for people
     Table,
 }
 
