@@ -6,65 +6,49 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `linear` | the linearised graph |
-//! | `linearise` | linearisation of a scalar graph: rows, columns, seeds |
+//! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
+//! | [`strategy`] | the table of strategies; running and checking them |
+//! | `portfolio` | several strategies, of which the cheapest program is taken |
+//! | `report`, `budget` | report of the strategies tried; budgets and stop reasons |
+//! | [`check`] | the checkers |
+//! | [`random`] | seeded random numbers |
+//! | **`linearised`** | **the linearised graph** |
+//! | `linear`, `linearise` | the graph, and the linearisation of a scalar graph: rows, columns, seeds |
 //! | `branch_masks` | masks of labels inside branches |
 //! | `masked_slopes` | slopes of roots and exponentials that are infinite only where they meet zeros |
-//! | `program`, `count`, `cleanup`, `listing` | accumulation programs: steps, operation counts, clean-up, listing |
-//! | `origin` | origin of each operation in the source function |
-//! | `pattern` | sparsity patterns |
-//! | [`colouring`] | columns that one product computes together |
+//! | [`reachability`] | reachability of requested pairs |
+//! | `pattern`, [`colouring`] | sparsity patterns; columns that one product computes together |
+//! | **`strategies`** | **from a linearised graph to an accumulation program** |
 //! | [`oracle`] | sum over all paths |
 //! | [`forward`], [`reverse`] | forward and reverse mode, scalar and vector |
 //! | [`vertex`] | vertex elimination in a given order |
 //! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: queue, heuristics, lowest Markowitz degree |
 //! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy histories |
-//! | [`reachability`] | reachability of requested pairs |
-//! | [`chain`] | simple chains and blocks first, then local Jacobians by levels |
 //! | [`face`] | face elimination on the line graph |
+//! | [`chain`] | simple chains and blocks first, then local Jacobians by levels |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
-//! | [`strategy`] | the table of strategies; running and checking them |
-//! | `portfolio` | several strategies, of which the cheapest program is taken |
-//! | `report` | report of the strategies tried |
-//! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
+//! | **`programs`** | **accumulation programs** |
+//! | `program`, `count`, `cleanup`, `listing` | steps, operation counts, clean-up, listing |
+//! | `origin` | origin of each operation in the source function |
 //! | `post_optimisation` | optimisation before, between and after differentiations: [`Optimise`] |
-//! | [`check`] | the checkers |
-//! | `budget` | budgets and stop reasons |
-//! | [`random`] | seeded random numbers |
 
-mod branch_masks;
 mod budget;
-pub mod chain;
 pub mod check;
-mod cleanup;
-pub mod colouring;
-mod count;
 pub mod derive;
-pub mod dstar;
-pub mod edge;
-pub mod edge_greedy;
-pub mod face;
-pub mod forward;
-pub mod greedy;
-mod linear;
-mod linearise;
-mod listing;
-pub mod markowitz;
-mod masked_slopes;
-pub mod oracle;
-mod origin;
-mod pattern;
+mod linearised;
 mod portfolio;
-mod post_optimisation;
-mod program;
-mod queue;
+mod programs;
 pub mod random;
-pub mod reachability;
 mod report;
-pub mod reverse;
-mod score;
+mod strategies;
 pub mod strategy;
-pub mod vertex;
+
+pub use linearised::{colouring, reachability};
+pub use strategies::{chain, dstar, edge, edge_greedy, face, forward, greedy, markowitz, oracle, reverse, vertex};
+
+use linearised::{branch_masks, linear, linearise, masked_slopes, pattern};
+use programs::{count, origin, post_optimisation, program};
+use strategies::{queue, score};
 
 pub use chainrule_base::Id;
 
