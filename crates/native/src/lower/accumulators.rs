@@ -230,14 +230,14 @@ impl Writer<'_> {
         let next = self.next_use();
         let x = self.in_register(value, next)?;
         match home {
-            Home::Xmm(to) if self.has_mask() => self.asm.mov_merging(self.shape, to, ACTIVE, x),
-            Home::Xmm(to) => self.asm.mov(self.shape, to, x),
+            Home::Xmm(to) if self.has_mask() => self.asm.mov_merging(self.lanes.shape, to, ACTIVE, x),
+            Home::Xmm(to) => self.asm.mov(self.lanes.shape, to, x),
             Home::Slot(slot) => {
                 let mem = self.frame.slot(slot);
                 if self.has_mask() {
-                    self.asm.store_masked(self.shape, mem, ACTIVE, x);
+                    self.asm.store_masked(self.lanes.shape, mem, ACTIVE, x);
                 } else {
-                    self.asm.store(self.shape, mem, x);
+                    self.asm.store(self.lanes.shape, mem, x);
                 }
             }
             _ => return Err(super::bug("a vector has no place")),

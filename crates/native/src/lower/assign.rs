@@ -62,7 +62,12 @@ pub(super) fn survives_calls(g: Gpr) -> bool {
 
 /// Locations of all requests.
 pub(super) struct Assigned {
+    /// By register, then of the numbers added by the plan, then of the pointers of buffers. The first ones are omitted
+    /// if all are local.
     pub homes: Vec<Home>,
+    /// Number of omitted entries.
+    pub first_home: usize,
+    /// Number of slots of globals.
     pub n_slots: u32,
     /// General registers for globals.
     pub generals: &'static [Gpr],
@@ -248,6 +253,6 @@ impl Assignment<'_> {
         }
         self.vectors.retain(|(_, taken)| !taken.0.is_empty());
         let spans = Some(self.spans);
-        Assigned { homes: self.places, n_slots, generals: self.pool, vectors: self.vectors, spans }
+        Assigned { homes: self.places, first_home: 0, n_slots, generals: self.pool, vectors: self.vectors, spans }
     }
 }

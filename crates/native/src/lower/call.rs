@@ -31,7 +31,7 @@ struct Soon {
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
         // SSE code is slow while the upper lanes are dirty.
-        if self.shape == Shape::One && self.plan.is_wide() {
+        if self.lanes.shape == Shape::One && self.plan.is_wide() {
             self.asm.vzeroupper();
         }
         let at = self.asm.constant(address as u64);
@@ -41,22 +41,22 @@ impl Writer<'_> {
     /// Stores live values that the call of event `at` destroys, unless they are in memory; arguments in registers also
     /// stay there.
     fn before_call(&mut self, at: u32) -> Result<()> {
-        let (asm, frame, shape) = (&mut self.asm, self.frame, self.shape);
+        let (asm, frame, shape) = (&mut self.asm, self.frame, self.lanes.shape);
         self.registers.spill_all(|x, slot| asm.store(shape, frame.slot(slot), x));
-        self.over_call = self.plan.vectors_over(at);
-        for x in each(self.over_call & !self.kept) {
-            let slot = match self.pinned_slots[x.0 as usize] {
+        self.calls.live = self.plan.vectors_over(at);
+        for x in each(self.calls.live & !self.calls.in_memory) {
+            let slot = match self.calls.pinned_slots[x.0 as usize] {
                 Some(slot) => slot,
                 None => {
                     let slot = self.registers.reserve_slots(1);
-                    self.pinned_slots[x.0 as usize] = Some(slot);
+                    self.calls.pinned_slots[x.0 as usize] = Some(slot);
                     slot
                 }
             };
             let mem = self.frame.slot(slot);
-            self.asm.store(self.shape, mem, x);
+            self.asm.store(self.lanes.shape, mem, x);
         }
-        self.kept = self.over_call;
+        self.calls.in_memory = self.calls.live;
         Ok(())
     }
 
@@ -65,17 +65,17 @@ impl Writer<'_> {
     fn after_call(&mut self, dst: Option<Reg>, after: &[Instr]) {
         self.registers.clear();
         self.registers.end();
-        if self.over_call != 0 {
+        if self.calls.live != 0 {
             let Soon { needed, written } = self.before_next_call(after);
-            for x in each(self.over_call & needed) {
-                if let Some(slot) = self.pinned_slots[x.0 as usize] {
+            for x in each(self.calls.live & needed) {
+                if let Some(slot) = self.calls.pinned_slots[x.0 as usize] {
                     let mem = self.frame.slot(slot);
-                    self.asm.load(self.shape, x, mem);
+                    self.asm.load(self.lanes.shape, x, mem);
                 }
             }
-            self.kept &= !(written | dst.map_or(0, |dst| self.plan.vector_of(dst)));
+            self.calls.in_memory &= !(written | dst.map_or(0, |dst| self.plan.vector_of(dst)));
         }
-        self.spares.after_call();
+        self.addresses.spares.after_call();
         self.pointers_again();
         self.set_mask();
     }
@@ -109,12 +109,12 @@ impl Writer<'_> {
     /// Stores the arguments in consecutive slots; returns the first.
     fn arguments_to_slots(&mut self, args: &[Reg]) -> Result<u32> {
         let first = self.call_slots(args.len().max(1) as u32);
-        let left = self.left;
+        let left = self.uses.left;
         for (i, r) in (0..).zip(args) {
             let next = self.next_use();
             let x = self.in_register(*r, next)?;
-            let mem = self.frame.packed(first, i, self.shape);
-            self.asm.store(self.shape, mem, x);
+            let mem = self.frame.packed(first, i, self.lanes.shape);
+            self.asm.store(self.lanes.shape, mem, x);
             // There may be more arguments than registers.
             self.registers.unlock(x);
         }
@@ -127,13 +127,13 @@ impl Writer<'_> {
 
     /// Returns `n` consecutive slots for arguments, shared by all calls that need no more.
     fn call_slots(&mut self, n: u32) -> u32 {
-        if let Some((first, len)) = self.argument_slots
+        if let Some((first, len)) = self.calls.argument_slots
             && len >= n
         {
             return first;
         }
         let first = self.registers.reserve_slots(n);
-        self.argument_slots = Some((first, n));
+        self.calls.argument_slots = Some((first, n));
         first
     }
 
@@ -145,21 +145,21 @@ impl Writer<'_> {
         }
         let d = self.destination(dst, next)?;
         let mem = self.frame.slot(slot);
-        self.asm.load(self.shape, d, mem);
+        self.asm.load(self.lanes.shape, d, mem);
         self.defined(dst, d, next);
         Ok(())
     }
 
     /// Emits an operator that is a function: one of ours in this form, or by its row.
     pub(super) fn call_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg], after: &[Instr]) -> Result<()> {
-        if let Some((_, slot)) = self.pending.take_if(|(partner, _)| *partner == at) {
+        if let Some((_, slot)) = self.calls.pending.take_if(|(partner, _)| *partner == at) {
             // It was computed with its partner, which also released the argument if that was the last use.
             let next = self.next_use();
             self.release(args[0], next);
             return self.result_from_slot(dst, slot);
         }
         self.save_masks()?;
-        let form = match self.shape {
+        let form = match self.lanes.shape {
             Shape::One => Form::One,
             Shape::Four => Form::Lanes4,
             Shape::Eight => Form::Lanes8,
@@ -179,7 +179,7 @@ impl Writer<'_> {
             return self.result_from(dst);
         }
         let row = op as i64;
-        if self.shape == Shape::One && args.len() <= 2 {
+        if self.lanes.shape == Shape::One && args.len() <= 2 {
             let from = self.arguments_to_registers(args)?;
             self.before_call(at)?;
             self.place(&from);
@@ -197,7 +197,7 @@ impl Writer<'_> {
         let mem = self.frame.slot(first);
         self.asm.mov_ri(Gpr::RDI, row);
         self.asm.mov_ri(Gpr::RSI, args.len() as i64);
-        self.asm.mov_ri(Gpr::RDX, lanes(self.shape) as i64);
+        self.asm.mov_ri(Gpr::RDX, lanes(self.lanes.shape) as i64);
         self.asm.lea(Gpr::RCX, mem);
         self.leave_lanes();
         self.call_address(support::call_row as *const () as usize);
@@ -210,7 +210,7 @@ impl Writer<'_> {
     fn partner(&self, at: u32, op: Op, argument: Reg, after: &[Instr]) -> Option<Partner> {
         let other = if op == Op::Sin { Op::Cos } else { Op::Sin };
         // The uses of this argument and of this result.
-        let mut left = self.left.saturating_sub(2);
+        let mut left = self.uses.left.saturating_sub(2);
         for (at, instr) in (at + 1..).zip(after) {
             match instr {
                 Instr::Op { op, args, .. } if *op == other && args[0] == argument => {
@@ -238,23 +238,23 @@ impl Writer<'_> {
         let _ = self.next_use();
         let x = self.in_register(argument, partner.next)?;
         self.release(argument, partner.next);
-        let slots = match self.sin_cos_slots {
+        let slots = match self.calls.sin_cos_slots {
             Some(slots) => slots,
             None => self.registers.reserve_slots(2),
         };
-        self.sin_cos_slots = Some(slots);
+        self.calls.sin_cos_slots = Some(slots);
         let (sine, cosine) = (self.frame.slot(slots), self.frame.slot(slots + 1));
         self.before_call(at)?;
         self.place(&[x]);
         self.asm.lea(Gpr::RDI, cosine);
         self.call_address(entry);
         if op == Op::Sin {
-            self.pending = Some((partner.at, slots + 1));
+            self.calls.pending = Some((partner.at, slots + 1));
             self.after_call(Some(dst), after);
             return self.result_from(dst);
         }
-        self.pending = Some((partner.at, slots));
-        self.asm.store(self.shape, sine, Xmm(0));
+        self.calls.pending = Some((partner.at, slots));
+        self.asm.store(self.lanes.shape, sine, Xmm(0));
         self.after_call(Some(dst), after);
         self.result_from_slot(dst, slots + 1)
     }
@@ -264,13 +264,13 @@ impl Writer<'_> {
         let next = self.next_use();
         let result = Xmm(0);
         match self.plan.home(dst.index()) {
-            Home::Xmm(x) => self.asm.mov(self.shape, x, result),
+            Home::Xmm(x) => self.asm.mov(self.lanes.shape, x, result),
             Home::Local if next == NEVER => {}
             _ => {
                 // All registers of the pool are free, and the first is one of them.
                 let d = self.take(dst, next)?;
                 if d != result {
-                    self.asm.mov(self.shape, d, result);
+                    self.asm.mov(self.lanes.shape, d, result);
                 }
                 self.defined(dst, d, next);
             }
@@ -296,20 +296,20 @@ impl Writer<'_> {
     /// Moves arguments, at most two, to the first vector registers.
     fn place(&mut self, from: &[Xmm]) {
         match *from {
-            [a] if a != Xmm(0) => self.asm.mov(self.shape, Xmm(0), a),
+            [a] if a != Xmm(0) => self.asm.mov(self.lanes.shape, Xmm(0), a),
             [a, b] => {
                 let mut b = b;
                 if b == Xmm(0) && a != Xmm(0) {
                     // All others are free: their values are in memory.
                     let spare = if a == Xmm(2) { Xmm(3) } else { Xmm(2) };
-                    self.asm.mov(self.shape, spare, b);
+                    self.asm.mov(self.lanes.shape, spare, b);
                     b = spare;
                 }
                 if a != Xmm(0) {
-                    self.asm.mov(self.shape, Xmm(0), a);
+                    self.asm.mov(self.lanes.shape, Xmm(0), a);
                 }
                 if b != Xmm(1) {
-                    self.asm.mov(self.shape, Xmm(1), b);
+                    self.asm.mov(self.lanes.shape, Xmm(1), b);
                 }
             }
             _ => {}
@@ -324,7 +324,7 @@ impl Writer<'_> {
         let (calls, mem) = (self.frame.word(Header::CALLS), self.frame.slot(first));
         self.asm.mov_rm(Gpr::RDI, calls);
         self.asm.mov_ri(Gpr::RSI, function as i64);
-        self.asm.mov_ri(Gpr::RDX, lanes(self.shape) as i64);
+        self.asm.mov_ri(Gpr::RDX, lanes(self.lanes.shape) as i64);
         self.asm.lea(Gpr::RCX, mem);
         self.leave_lanes();
         self.call_address(support::call_external as *const () as usize);
@@ -372,7 +372,7 @@ impl Writer<'_> {
         self.asm.lea(Gpr::RDX, numbers);
         self.asm.mov_rm(Gpr::RCX, to_len);
         self.asm.mov_rm(Gpr::R8, from_len);
-        self.asm.mov_ri(Gpr::R9, lanes(self.shape) as i64);
+        self.asm.mov_ri(Gpr::R9, lanes(self.lanes.shape) as i64);
         self.leave_lanes();
         self.call_address(support::copy as *const () as usize);
         let label = self.site(Site::Outside, &[]);
@@ -384,7 +384,7 @@ impl Writer<'_> {
 
     /// Clears the upper lanes: SSE code is slow while they are dirty.
     fn leave_lanes(&mut self) {
-        if self.shape != Shape::One {
+        if self.lanes.shape != Shape::One {
             self.asm.vzeroupper();
         }
     }

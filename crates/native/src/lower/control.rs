@@ -15,7 +15,7 @@ impl<'k> Writer<'k> {
     /// Emits a control event; returns whether the following code is only reached from the preceding code.
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<bool> {
         let mut goes_on = false;
-        self.computing = event.integer();
+        self.integers.computing = event.integer();
         match event {
             Event::Instr(_) => goes_on = true,
             Event::Copy { to, from, len } => {
@@ -34,7 +34,7 @@ impl<'k> Writer<'k> {
                     self.asm.test_rr(from, from);
                     self.asm.jcc(Condition::LessEqual, exit);
                     let more = Poly::constant(LANES - 1).sub(count);
-                    if plan.lanes.is_some() && !self.ranges.is_at_least_zero(&more) {
+                    if plan.lanes.is_some() && !self.integers.ranges.is_at_least_zero(&more) {
                         // More iterations do not fit the round.
                         let label = self.site(Site::Outside, &[]);
                         self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
@@ -62,7 +62,7 @@ impl<'k> Writer<'k> {
             }
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
-                let open = self.loops.pop().ok_or_else(unbalanced)?;
+                let open = self.control.loops.pop().ok_or_else(unbalanced)?;
                 let by = self.leave_lane_loop(*index);
                 if by == LANES {
                     // It is the only round.
@@ -92,7 +92,7 @@ impl<'k> Writer<'k> {
             }
             Event::Test { holds, failure } => {
                 let [rax, rcx, _] = SCRATCH;
-                let Some(open) = self.loops.last() else { return Err(unbalanced()) };
+                let Some(open) = self.control.loops.last() else { return Err(unbalanced()) };
                 let (exit, counter, limit) = (open.exit, open.plan.counter, open.plan.count);
                 let holds = self.number(holds.index(), rax);
                 self.asm.test_rr(holds, holds);
@@ -108,7 +108,7 @@ impl<'k> Writer<'k> {
             }
             Event::EndWhile { carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
-                let open = self.loops.pop().ok_or_else(unbalanced)?;
+                let open = self.control.loops.pop().ok_or_else(unbalanced)?;
                 self.step_kept(open.plan, 1);
                 self.asm.jmp(open.top);
                 self.asm.bind(open.exit);
@@ -116,25 +116,25 @@ impl<'k> Writer<'k> {
             }
             Event::If { condition } => {
                 let otherwise = self.asm.new_label();
-                if let Some(Compared::EqualDoubles) = self.compared {
+                if let Some(Compared::EqualDoubles) = self.control.compared {
                     self.asm.jcc(Condition::Parity, otherwise);
                 }
                 let holds = self.flags(*condition);
                 self.asm.jcc(holds.negated(), otherwise);
-                self.branches.push(otherwise);
+                self.control.branches.push(otherwise);
                 goes_on = true;
             }
             Event::Else { choices } => {
                 self.moves(choices.iter().map(|c| (c.var, c.then)))?;
                 let end = self.asm.new_label();
                 self.asm.jmp(end);
-                let otherwise = self.branches.pop().ok_or_else(unbalanced)?;
+                let otherwise = self.control.branches.pop().ok_or_else(unbalanced)?;
                 self.asm.bind(otherwise);
-                self.branches.push(end);
+                self.control.branches.push(end);
             }
             Event::EndIf { choices } => {
                 self.moves(choices.iter().map(|c| (c.var, c.otherwise)))?;
-                let end = self.branches.pop().ok_or_else(unbalanced)?;
+                let end = self.control.branches.pop().ok_or_else(unbalanced)?;
                 self.asm.bind(end);
             }
         }
@@ -144,7 +144,7 @@ impl<'k> Writer<'k> {
     /// Sets the flags by a condition; returns the condition code under which it holds.
     fn flags(&mut self, condition: Reg) -> Condition {
         let [rax, rcx, _] = SCRATCH;
-        match self.compared.take() {
+        match self.control.compared.take() {
             Some(Compared::Integers(op, a, b)) => {
                 let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
                 self.asm.alu_rr(Alu::Cmp, a, b);
@@ -183,7 +183,7 @@ impl<'k> Writer<'k> {
             let later = &choices[i + 1..];
             later.iter().all(|c| ![c.then, c.otherwise].map(home).contains(&home(choices[i].var)))
         };
-        let takes_two_flags = matches!(self.compared, Some(Compared::EqualDoubles));
+        let takes_two_flags = matches!(self.control.compared, Some(Compared::EqualDoubles));
         if takes_two_flags
             || choices.is_empty()
             || !choices.iter().all(|c| is_int(c.var))
@@ -255,7 +255,7 @@ impl<'k> Writer<'k> {
 
     fn open(&mut self, plan: &'k LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
         let kept = plan.kept.iter().map(|kept| (kept.address.clone(), kept.at)).collect();
-        self.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
+        self.control.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
     }
 
     /// Performs parallel moves between locations.
@@ -290,14 +290,14 @@ impl<'k> Writer<'k> {
     fn move_home(&mut self, to: Home, from: Home) -> Result<()> {
         let [rax, ..] = SCRATCH;
         match (to, from) {
-            (Home::Xmm(to), Home::Xmm(from)) => self.asm.mov(self.shape, to, from),
+            (Home::Xmm(to), Home::Xmm(from)) => self.asm.mov(self.lanes.shape, to, from),
             (Home::Xmm(to), Home::Slot(from)) => {
                 let mem = self.frame.slot(from);
-                self.asm.load(self.shape, to, mem);
+                self.asm.load(self.lanes.shape, to, mem);
             }
             (Home::Slot(to), Home::Xmm(from)) => {
                 let mem = self.frame.slot(to);
-                self.asm.store(self.shape, mem, from);
+                self.asm.store(self.lanes.shape, mem, from);
             }
             (Home::Slot(_), Home::Slot(_)) => {
                 let x = self.temporary()?;

@@ -41,12 +41,12 @@ impl Writer<'_> {
 
     /// Copies `n` elements, by the widest vectors that they fill.
     fn short_copy(&mut self, to: &Place, from: &Place, n: i64) -> Result<()> {
-        let step = lanes(self.points) as i64;
+        let step = lanes(self.mode.points) as i64;
         let widths = [(Shape::Eight, 8), (Shape::Four, 4), (Shape::One, 1)];
         // Integers of the workspace are stored one by one; a wider load of recent stores would stall.
         let source = &self.kernel.buffers[from.0];
         let is_just_stored = source.class == Class::Int && matches!(source.place, In::Workspace(_)) && step == 1;
-        let usable = match self.level {
+        let usable = match self.mode.level {
             _ if is_just_stored => &widths[2..],
             Level::Avx512 => &widths[..],
             Level::Avx2 => &widths[1..],
@@ -68,7 +68,7 @@ impl Writer<'_> {
             let mem = place(self, to, done / step, last)?;
             self.asm.store(shape, mem, x);
             done += width;
-            self.spares.step();
+            self.addresses.spares.step();
         }
         self.registers.give_back(x);
         self.registers.unlock(x);
@@ -84,7 +84,7 @@ impl Writer<'_> {
         self.asm.mov_rm(n, self.frame.word(Header::NUMBERS + 2));
         self.asm.test_rr(n, n);
         self.asm.jcc(Condition::LessEqual, done);
-        let step = lanes(self.points).trailing_zeros() as u8;
+        let step = lanes(self.mode.points).trailing_zeros() as u8;
         let is_inside = [to, from].map(|place| self.is_row_inside(place, len));
         if is_inside.contains(&false) {
             // A buffer has at least as many words as elements: no product or sum below overflows.
@@ -107,7 +107,7 @@ impl Writer<'_> {
             self.asm.alu_rm(Alu::Add, first, self.frame.word(self.plan.words.pointer(place.0)));
         }
         // Batches have no remainder.
-        let widest = super::lanes::shape(self.level);
+        let widest = super::lanes::shape(self.mode.level);
         let width = lanes(widest) as i32;
         let (top, rest) = (self.asm.new_label(), self.asm.new_label());
         self.asm.alu_ri(Alu::Sub, n, width);
@@ -117,7 +117,7 @@ impl Writer<'_> {
         self.asm.alu_ri(Alu::Sub, n, width);
         self.asm.jcc(Condition::GreaterEqual, top);
         self.asm.bind(rest);
-        if lanes(self.points) < lanes(widest) {
+        if lanes(self.mode.points) < lanes(widest) {
             self.asm.alu_ri(Alu::Add, n, width);
             let narrower = [(Some(Shape::Four), 4), (None, 2), (Some(Shape::One), 1)];
             for (shape, narrow) in narrower.into_iter().filter(|(_, narrow)| *narrow < width) {
@@ -138,7 +138,8 @@ impl Writer<'_> {
     /// Returns whether the elements of a copy are proved to be in their buffer.
     fn is_row_inside(&mut self, (buffer, first): &Place, len: &Poly<Reg>) -> bool {
         let after = self.kernel.buffers[*buffer].len.sub(first).sub(len);
-        self.in_range.is_some() || (self.ranges.is_at_least_zero(first) && self.ranges.is_at_least_zero(&after))
+        self.mode.in_range.is_some()
+            || (self.integers.ranges.is_at_least_zero(first) && self.integers.ranges.is_at_least_zero(&after))
     }
 
     /// Converts elements to words; emits nothing for one point.

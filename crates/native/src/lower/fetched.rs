@@ -49,13 +49,13 @@ impl Fetched {
 impl Writer<'_> {
     /// Returns the first word of an integer, if it is gathered.
     fn words_of(&self, r: Reg) -> Option<u32> {
-        self.lane.as_ref()?.fetched.integers.get(&r).copied()
+        self.lanes.plan.as_ref()?.fetched.integers.get(&r).copied()
     }
 
     /// Returns the word of an integer in the current lane, if it is gathered.
     pub(super) fn fetched_word(&self, number: Number) -> Option<Mem> {
         let first = self.words_of(Reg::new(number))?;
-        Some(self.frame.word(first + self.fetching))
+        Some(self.frame.word(first + self.lanes.fetching))
     }
 
     /// Returns whether an integer is gathered.
@@ -72,7 +72,7 @@ impl Writer<'_> {
             Across::Next => Poly::constant(1),
             Across::Fetched => {
                 let mut places = self.fetched_places(buffer, &[at])?;
-                for lane in 0..n_lanes(self.shape) {
+                for lane in 0..n_lanes(self.lanes.shape) {
                     let mem = places.next(self);
                     self.asm.mov_rm(rdx, mem);
                     let word = self.frame.word(first + lane as u32);
@@ -85,7 +85,7 @@ impl Writer<'_> {
         let mem = self.address(buffer, at)?;
         let mut places = self.places(mem, &slope)?;
         let value = if places.is_stepped() { rcx } else { rdx };
-        for lane in 0..n_lanes(self.shape) {
+        for lane in 0..n_lanes(self.lanes.shape) {
             if lane < self.n_active() {
                 let mem = places.next(self);
                 self.asm.mov_rm(value, mem);
@@ -99,11 +99,11 @@ impl Writer<'_> {
     /// Fails unless the index of each lane is in range, with the index of the first failing lane.
     pub(super) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, _] = SCRATCH;
-        let is_length = self.ranges.is_at_least_zero(len);
+        let is_length = self.integers.ranges.is_at_least_zero(len);
         let _ = self.poly(len, 1, true)?;
         let label = self.site_with(Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
-        for lane in 0..n_lanes(self.shape) {
-            self.fetching = lane as u32;
+        for lane in 0..n_lanes(self.lanes.shape) {
+            self.lanes.fetching = lane as u32;
             self.number_into(rcx, index.index());
             if !is_length {
                 self.asm.test_rr(rcx, rcx);
@@ -132,19 +132,19 @@ impl Writer<'_> {
         let Some((part, offset)) = ats.first().map(|at| split_constant(at)) else {
             return Err(super::bug("no element is fetched"));
         };
-        let first = self.lane.as_ref().and_then(|lane| lane.fetched.words(&part));
+        let first = self.lanes.plan.as_ref().and_then(|lane| lane.fetched.words(&part));
         let (Some(first), Some(disp)) = (first, offset.checked_mul(8)) else {
             return Err(super::bug("an address has no words"));
         };
-        let n = n_lanes(self.shape) as u32;
-        if part.as_var().is_none() && !self.fetched_parts.contains(&part) {
+        let n = n_lanes(self.lanes.shape) as u32;
+        if part.as_var().is_none() && !self.integers.fetched_parts.contains(&part) {
             for lane in 0..n {
-                self.fetching = lane;
+                self.lanes.fetching = lane;
                 let from = self.poly(&part, 1, false)?;
                 let word = self.frame.word(first + lane);
                 self.asm.mov_mr(word, from);
             }
-            self.fetched_parts.push(part);
+            self.integers.fetched_parts.push(part);
         }
         for at in ats {
             if !self.is_inside(buffer, at) {
@@ -165,7 +165,7 @@ impl Writer<'_> {
         let [rax, ..] = SCRATCH;
         let mut lane = 0;
         self.integers_to_reals(dst, &mut |this| {
-            this.fetching = lane;
+            this.lanes.fetching = lane;
             lane += 1;
             this.number_into(rax, src.index());
         })

@@ -126,20 +126,20 @@ impl Writer<'_> {
                 let x = self.in_register(a, next)?;
                 self.release(a, next);
                 let pattern = self.pattern(bits);
-                self.finish(dst, |this, d| this.asm.logic(logic, this.shape, d, x, pattern))
+                self.finish(dst, |this, d| this.asm.logic(logic, this.lanes.shape, d, x, pattern))
             }
             Some(Form::Sqrt) => {
                 let next = self.next_use();
                 let source = self.source(a, next)?;
                 self.release(a, next);
-                self.finish(dst, |this, d| this.asm.sqrt(this.shape, d, source))
+                self.finish(dst, |this, d| this.asm.sqrt(this.lanes.shape, d, source))
             }
             Some(Form::Sign) => self.sign(dst, a),
             Some(Form::Round(mode)) => {
                 let next = self.next_use();
                 let source = self.source(a, next)?;
                 self.release(a, next);
-                self.finish(dst, |this, d| this.asm.round(mode, this.shape, d, source))
+                self.finish(dst, |this, d| this.asm.round(mode, this.lanes.shape, d, source))
             }
             Some(Form::Compare(predicate)) => self.compare(predicate, dst, a, b),
             Some(Form::Connect(logic)) => self.connect(logic, dst, a, b),
@@ -154,23 +154,23 @@ impl Writer<'_> {
         let x = self.in_register(a, next)?;
         let [bit, one, zero] = [SIGN, 1f64.to_bits(), 0].map(|bits| self.pattern(bits));
         let unit = self.temporary()?;
-        self.asm.logic(Logic::And, self.shape, unit, x, bit);
-        self.asm.logic(Logic::Or, self.shape, unit, unit, one);
-        if self.level == Level::Avx512 {
+        self.asm.logic(Logic::And, self.lanes.shape, unit, x, bit);
+        self.asm.logic(Logic::Or, self.lanes.shape, unit, unit, one);
+        if self.mode.level == Level::Avx512 {
             let k = self.take_mask(None, NEVER)?;
-            self.asm.compare_mask(Predicate::OrderedNotEqual, self.shape, k, x, zero);
+            self.asm.compare_mask(Predicate::OrderedNotEqual, self.lanes.shape, k, x, zero);
             self.release(a, next);
             self.finish(dst, |this, d| {
-                this.asm.arith(Arith::Add, this.shape, d, x, zero);
-                this.asm.blend_mask(this.shape, d, d, unit, k);
+                this.asm.arith(Arith::Add, this.lanes.shape, d, x, zero);
+                this.asm.blend_mask(this.lanes.shape, d, d, unit, k);
             })?;
         } else {
             let mask = self.temporary()?;
-            self.asm.compare(Predicate::OrderedNotEqual, self.shape, mask, x, zero);
+            self.asm.compare(Predicate::OrderedNotEqual, self.lanes.shape, mask, x, zero);
             self.release(a, next);
             self.finish(dst, |this, d| {
-                this.asm.arith(Arith::Add, this.shape, d, x, zero);
-                this.asm.blend(this.shape, d, d, unit, mask);
+                this.asm.arith(Arith::Add, this.lanes.shape, d, x, zero);
+                this.asm.blend(this.lanes.shape, d, d, unit, mask);
             })?;
             self.registers.give_back(mask);
         }
@@ -235,9 +235,9 @@ impl Writer<'_> {
                 self.registers.release_from(b, y);
             }
             let (x, y) = if order == Order::Exchanged { (y, x) } else { (x, y) };
-            return self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, y));
+            return self.finish(dst, |this, d| this.asm.arith(op, this.lanes.shape, d, x, y));
         }
-        if self.is_plain {
+        if self.mode.is_plain {
             return self.plain_arith(op, order, dst, (a, next_a), (b, next_b));
         }
         self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
@@ -272,7 +272,7 @@ impl Writer<'_> {
         let source = if a == b { Source::Reg(x) } else { self.source(second.0, second.1)? };
         self.release(a, next_a);
         self.release(b, next_b);
-        self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, source))
+        self.finish(dst, |this, d| this.asm.arith(op, this.lanes.shape, d, x, source))
     }
 
     /// Emits a fused multiply-add, which overwrites one operand: a dead one, if there is one.
@@ -286,7 +286,7 @@ impl Writer<'_> {
         {
             return self.mul_add_registers(op, dst, args, next, registers);
         }
-        if self.is_plain {
+        if self.mode.is_plain {
             return self.plain_mul_add(op, dst, args, next);
         }
         self.mul_add_elsewhere(op, dst, args, next)
@@ -310,13 +310,13 @@ impl Writer<'_> {
         let after = self.next_use();
         if self.registers.is_free(x) {
             self.registers.take_this(x, dst, after);
-            self.asm.fma(op, order, self.shape, x, y, z);
+            self.asm.fma(op, order, self.lanes.shape, x, y, z);
         } else {
             // All operands stay in place until they are read.
             at.into_iter().for_each(|x| self.registers.lock(x));
             let d = self.take(dst, after)?;
-            self.asm.mov(self.shape, d, x);
-            self.asm.fma(op, order, self.shape, d, y, z);
+            self.asm.mov(self.lanes.shape, d, x);
+            self.asm.fma(op, order, self.lanes.shape, d, y, z);
         }
         if after == NEVER {
             self.registers.release(dst);
@@ -386,16 +386,16 @@ impl Writer<'_> {
             if d == y || source == Source::Reg(d) {
                 // A pinned register that is also an operand needs a temporary.
                 let t = self.temporary_apart(&[x, y], source)?;
-                self.asm.mov(self.shape, t, x);
-                self.asm.fma(op, order, self.shape, t, y, source);
-                self.asm.mov(self.shape, d, t);
+                self.asm.mov(self.lanes.shape, t, x);
+                self.asm.fma(op, order, self.lanes.shape, t, y, source);
+                self.asm.mov(self.lanes.shape, d, t);
                 self.registers.give_back(t);
                 self.defined(dst, d, after);
                 return Ok(());
             }
-            self.asm.mov(self.shape, d, x);
+            self.asm.mov(self.lanes.shape, d, x);
         }
-        self.asm.fma(op, order, self.shape, d, y, source);
+        self.asm.fma(op, order, self.lanes.shape, d, y, source);
         self.defined(dst, d, after);
         Ok(())
     }
@@ -433,17 +433,17 @@ impl Writer<'_> {
         let (next_a, next_b) = (self.next_use(), self.next_use());
         let x = self.in_register(a, next_a)?;
         let source = if a == b { Source::Reg(x) } else { self.source(b, next_b)? };
-        if self.level == Level::Avx512 {
+        if self.mode.level == Level::Avx512 {
             // A mask that is evicted moves to a vector before the arguments are read, and must not take their
             // registers.
-            self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.shape, k, x, source))?;
+            self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.lanes.shape, k, x, source))?;
             self.release(a, next_a);
             self.release(b, next_b);
             return Ok(());
         }
         self.release(a, next_a);
         self.release(b, next_b);
-        self.finish_truth(dst, |this, d| this.asm.compare(predicate, this.shape, d, x, source))
+        self.finish_truth(dst, |this, d| this.asm.compare(predicate, this.lanes.shape, d, x, source))
     }
 
     fn connect(&mut self, logic: Logic, dst: Reg, a: Reg, b: Reg) -> Result<()> {
@@ -455,7 +455,7 @@ impl Writer<'_> {
             });
             return Ok(());
         }
-        if self.level == Level::Avx512 {
+        if self.mode.level == Level::Avx512 {
             let (k, l) = (self.truth_mask(a)?, self.truth_mask(b)?);
             let op = mask_logic(logic);
             return self.finish_mask(dst, |this, d| this.asm.mask_logic(op, d, k, l));
@@ -463,7 +463,7 @@ impl Writer<'_> {
         let x = self.truth(a)?;
         let y = self.truth(b)?;
         self.release_truths();
-        self.finish_truth(dst, |this, d| this.asm.logic(logic, this.shape, d, x, y))
+        self.finish_truth(dst, |this, d| this.asm.logic(logic, this.lanes.shape, d, x, y))
     }
 
     /// Combines `a`, which is 0 or 1, into another 0 or 1.
@@ -479,25 +479,25 @@ impl Writer<'_> {
             self.connect_bits(dst, a, |this, to| this.asm.alu_ri(Alu::Xor, to, 1));
             return Ok(());
         }
-        if self.level == Level::Avx512 {
+        if self.mode.level == Level::Avx512 {
             let k = self.truth_mask(a)?;
             return self.finish_mask(dst, |this, d| this.asm.mask_not(d, k));
         }
         let x = self.truth(a)?;
         self.release_truths();
         let ones = self.pattern(u64::MAX);
-        self.finish_truth(dst, |this, d| this.asm.logic(Logic::Xor, this.shape, d, x, ones))
+        self.finish_truth(dst, |this, d| this.asm.logic(Logic::Xor, this.lanes.shape, d, x, ones))
     }
 
     fn select(&mut self, dst: Reg, condition: Reg, then: Reg, otherwise: Reg) -> Result<()> {
-        if self.level == Level::Avx512 {
+        if self.mode.level == Level::Avx512 {
             let k = self.truth_mask(condition)?;
             let (next_then, next_otherwise) = (self.next_use(), self.next_use());
             let x = self.in_register(otherwise, next_otherwise)?;
             let source = if then == otherwise { Source::Reg(x) } else { self.source(then, next_then)? };
             self.release(then, next_then);
             self.release(otherwise, next_otherwise);
-            return self.finish(dst, |this, d| this.asm.blend_mask(this.shape, d, x, source, k));
+            return self.finish(dst, |this, d| this.asm.blend_mask(this.lanes.shape, d, x, source, k));
         }
         let mask = self.truth(condition)?;
         let (next_then, next_otherwise) = (self.next_use(), self.next_use());
@@ -507,7 +507,7 @@ impl Writer<'_> {
         self.release_truths();
         self.release(then, next_then);
         self.release(otherwise, next_otherwise);
-        self.finish(dst, |this, d| this.asm.blend(this.shape, d, x, y, mask))
+        self.finish(dst, |this, d| this.asm.blend(this.lanes.shape, d, x, y, mask))
     }
 
     /// Converts an integer, or a truth value, to a double.
@@ -524,15 +524,15 @@ impl Writer<'_> {
             return self.finish(dst, |this, d| {
                 this.asm.zero(d);
                 this.asm.cvtsi2sd(d, d, from);
-                if this.shape != Shape::One {
-                    this.asm.broadcast(this.shape, d, d);
+                if this.lanes.shape != Shape::One {
+                    this.asm.broadcast(this.lanes.shape, d, d);
                 }
             });
         }
-        let x = if self.level == Level::Avx512 {
+        let x = if self.mode.level == Level::Avx512 {
             let k = self.truth_mask(src)?;
             let x = self.temporary()?;
-            self.asm.mask_spread(self.shape, x, k);
+            self.asm.mask_spread(self.lanes.shape, x, k);
             self.registers.give_back(x);
             self.registers.unlock(x);
             x
@@ -542,7 +542,7 @@ impl Writer<'_> {
             x
         };
         let pattern = self.pattern(one);
-        self.finish(dst, |this, d| this.asm.logic(Logic::And, this.shape, d, x, pattern))
+        self.finish(dst, |this, d| this.asm.logic(Logic::And, this.lanes.shape, d, x, pattern))
     }
 
     /// Returns a register with the truth value of `r` for AVX2: all bits or none. Consumes the next uses of vector
@@ -550,18 +550,18 @@ impl Writer<'_> {
     fn truth(&mut self, r: Reg) -> Result<Xmm> {
         if self.plan.kinds[r.index()] == Kind::Truth {
             let next = self.next_use();
-            self.truth_next.push((r, next));
+            self.truths.next.push((r, next));
             return self.in_register(r, next);
         }
         let x = self.temporary()?;
         self.spread_number(x, r.index());
-        self.truth_temporaries.push(x);
+        self.truths.temporaries.push(x);
         Ok(x)
     }
 
     /// Puts 1 or 0 into the first scratch register, by the truth value of `r` in the first lane.
     pub(super) fn truth_number(&mut self, r: Reg) -> Result<()> {
-        if self.level == Level::Avx512 {
+        if self.mode.level == Level::Avx512 {
             let k = self.truth_mask(r)?;
             self.mask_number(k);
             return Ok(());
@@ -576,10 +576,10 @@ impl Writer<'_> {
 
     /// Releases the registers of [`Self::truth`].
     fn release_truths(&mut self) {
-        while let Some((r, next)) = self.truth_next.pop() {
+        while let Some((r, next)) = self.truths.next.pop() {
             self.release(r, next);
         }
-        while let Some(x) = self.truth_temporaries.pop() {
+        while let Some(x) = self.truths.temporaries.pop() {
             self.registers.give_back(x);
             self.registers.unlock(x);
         }
@@ -604,8 +604,8 @@ impl Writer<'_> {
         let [rax, ..] = super::SCRATCH;
         self.all_bits(number);
         self.asm.movq_from(x, rax);
-        if self.shape != Shape::One {
-            self.asm.broadcast(self.shape, x, x);
+        if self.lanes.shape != Shape::One {
+            self.asm.broadcast(self.lanes.shape, x, x);
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn holds(op: Op) -> Condition {
 impl Writer<'_> {
     /// Returns a register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
-        let number = self.instead.filter(|(this, _)| *this == number).map_or(number, |(_, other)| other);
+        let number = self.integers.instead.filter(|(this, _)| *this == number).map_or(number, |(_, other)| other);
         match self.plan.home(number) {
             Home::Gpr(g) => g,
             Home::Word(word) => {
@@ -44,7 +44,7 @@ impl Writer<'_> {
             Home::Local | Home::Xmm(_) | Home::Slot(_) => {
                 match self.fetched_word(number) {
                     Some(mem) => self.asm.mov_rm(scratch, mem),
-                    None => drop(self.fault.get_or_insert("an integer has no place")),
+                    None => drop(self.failures.fault.get_or_insert("an integer has no place")),
                 }
                 scratch
             }
@@ -122,14 +122,14 @@ impl Writer<'_> {
 
     fn overflow_if(&mut self, checked: bool) {
         if checked {
-            let label = self.site(Site::Overflow(self.computing), &[]);
+            let label = self.site(Site::Overflow(self.integers.computing), &[]);
             self.asm.jcc(Condition::Overflow, label);
         }
     }
 
     pub(super) fn instr_int(&mut self, dst: Reg, value: &Poly<Reg>) -> Result<()> {
         if let Some(value) = value.as_constant() {
-            self.constants.insert(dst, value);
+            self.integers.known.insert(dst, value);
         }
         let operands: Vec<Number> = value.terms().flat_map(|(m, _)| m).map(|r| r.index()).collect();
         if self.steps(dst).is_some() {
@@ -255,7 +255,7 @@ impl Writer<'_> {
 
     /// Returns the exponent if `reg` is a known power of two.
     fn power_of_two(&self, reg: Reg) -> Option<u8> {
-        let value = *self.constants.get(&reg)?;
+        let value = *self.integers.known.get(&reg)?;
         (value > 0 && value.count_ones() == 1).then_some(value.trailing_zeros() as u8)
     }
 
@@ -269,7 +269,7 @@ impl Writer<'_> {
             return self.check_fetched(index, len, failure);
         }
         // As an unsigned number, a negative number exceeds any length.
-        let is_length = self.ranges.is_at_least_zero(len);
+        let is_length = self.integers.ranges.is_at_least_zero(len);
         if let Some(known) = len.as_constant().and_then(|n| i32::try_from(n).ok()).filter(|_| is_length) {
             let index = self.number(index.index(), rcx);
             let label = self.site_with(Site::Index { failure }, vec![Here::In(index), Here::Known(known)]);
@@ -413,7 +413,7 @@ impl Writer<'_> {
             self.asm.jmp(label);
             return Ok(Some(0));
         }
-        if len.is_none() && self.in_range.is_none() {
+        if len.is_none() && self.mode.in_range.is_none() {
             self.asm.mov_ri(rdx, element.saturating_mul(bytes / 8));
             self.check_inside(buffer, rdx);
         }
@@ -424,11 +424,13 @@ impl Writer<'_> {
     pub(super) fn is_stable(&self, at: &Poly<Reg>) -> bool {
         let first = self.first_lane(at);
         let first = first.as_ref().unwrap_or(at);
-        first.as_constant().is_some() || self.spares.len() >= 2 || self.kept(&split_constant(first).0).is_some()
+        first.as_constant().is_some()
+            || self.addresses.spares.len() >= 2
+            || self.kept(&split_constant(first).0).is_some()
     }
 
     fn kept(&self, rest: &Poly<Reg>) -> Option<KeptAt> {
-        let open = self.loops.iter().rev().find(|open| !open.is_one_round)?;
+        let open = self.control.loops.iter().rev().find(|open| !open.is_one_round)?;
         open.kept.get(rest).copied()
     }
 
@@ -456,7 +458,7 @@ impl Writer<'_> {
 
     /// Returns whether an address needs no check.
     pub(super) fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
-        self.in_range.is_some() || self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
+        self.mode.in_range.is_some() || self.integers.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
     }
 
     /// Fails unless the element in `index`, times the number of lanes, is in the buffer.
@@ -469,10 +471,10 @@ impl Writer<'_> {
 
     /// Returns a spare register for a part of an address, and whether it already holds it.
     pub(super) fn spare(&mut self, part: Part) -> Option<(Gpr, bool)> {
-        if let Some(g) = self.spares.find(&part) {
+        if let Some(g) = self.addresses.spares.find(&part) {
             return Some((g, true));
         }
-        Some((self.spares.take(part)?, false))
+        Some((self.addresses.spares.take(part)?, false))
     }
 
     /// Initialises a loop's cached addresses, to be stepped by so many iterations.
@@ -564,7 +566,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn integer_instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
-        self.computing = Event::Instr(instr).integer();
+        self.integers.computing = Event::Instr(instr).integer();
         match instr {
             Instr::Int { dst, value } => self.instr_int(*dst, value),
             Instr::IntOp { dst, op, args, failure } => self.int_op(at, *dst, *op, args, *failure),

@@ -289,7 +289,7 @@ impl<'k> Writer<'k> {
             let from = self.poly(slope, 8, false)?;
             self.set_number(*number, from);
         }
-        self.shape = shape(self.level);
+        self.lanes.shape = shape(self.mode.level);
         for (r, Uniform { place, early }) in &lanes.uniform {
             if !early {
                 self.spread(*r, *place)?;
@@ -303,21 +303,21 @@ impl<'k> Writer<'k> {
                 _ => return Err(super::bug("a value has no place in lanes")),
             }
         }
-        self.lane = Some(lanes);
-        self.masks.keep(self.has_mask().then_some(ACTIVE));
+        self.lanes.plan = Some(lanes);
+        self.truths.masks.keep(self.has_mask().then_some(ACTIVE));
         self.set_mask();
-        Ok(n_lanes(self.shape) as i64)
+        Ok(n_lanes(self.lanes.shape) as i64)
     }
 
     /// Returns whether some lanes of the loop are inactive.
     pub(super) fn has_mask(&self) -> bool {
-        self.lane.as_ref().is_some_and(|lane| lane.active != Active::All)
+        self.lanes.plan.as_ref().is_some_and(|lane| lane.active != Active::All)
     }
 
     /// Initialises the mask of active lanes, if there is one.
     pub(super) fn set_mask(&mut self) {
         let [rax, rcx, _] = SCRATCH;
-        match self.lane.as_ref().map(|lane| lane.active) {
+        match self.lanes.plan.as_ref().map(|lane| lane.active) {
             Some(Active::First(n)) => self.asm.mov_ri(rax, (1 << n) - 1),
             Some(Active::Counted(Some(count))) => {
                 self.number_into(rcx, count);
@@ -332,7 +332,7 @@ impl<'k> Writer<'k> {
 
     /// Ends a loop; returns the number of iterations of a round.
     pub(super) fn leave_lane_loop(&mut self, index: Reg) -> i64 {
-        let Some(lanes) = self.lane.take_if(|lanes| lanes.index == index) else { return 1 };
+        let Some(lanes) = self.lanes.plan.take_if(|lanes| lanes.index == index) else { return 1 };
         for r in lanes.uniform.keys() {
             match self.plan.home(r.index()) {
                 Home::Xmm(x) => self.registers.name(x, *r, NEVER),
@@ -343,27 +343,27 @@ impl<'k> Writer<'k> {
                 _ => {}
             }
         }
-        let by = n_lanes(self.shape) as i64;
-        self.shape = self.points;
-        self.masks.keep(None);
+        let by = n_lanes(self.lanes.shape) as i64;
+        self.lanes.shape = self.mode.points;
+        self.truths.masks.keep(None);
         by
     }
 
     /// Returns the location of a value in the current code.
     pub(super) fn home_now(&self, r: Reg) -> Home {
-        let uniform = self.lane.as_ref().and_then(|lane| lane.uniform.get(&r));
+        let uniform = self.lanes.plan.as_ref().and_then(|lane| lane.uniform.get(&r));
         self.plan.home(uniform.map_or(r.index(), |uniform| uniform.place))
     }
 
     /// Returns the address of the first lane, if all lanes are one round.
     pub(super) fn first_lane(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
-        let lane = self.lane.as_ref().filter(|_| n_lanes(self.shape) as i64 == LANES)?;
+        let lane = self.lanes.plan.as_ref().filter(|_| n_lanes(self.lanes.shape) as i64 == LANES)?;
         Some(at_first(at, lane.index))
     }
 
     /// Returns the position of an element in the next lane, or at the next point.
     pub(super) fn across(&self, at: &Poly<Reg>) -> Across {
-        let Some(lane) = &self.lane else { return Across::Next };
+        let Some(lane) = &self.lanes.plan else { return Across::Next };
         if at.vars().iter().any(|r| self.is_fetched(*r)) {
             return Across::Fetched;
         }
@@ -380,21 +380,22 @@ impl<'k> Writer<'k> {
 
     /// Returns the step of an integer between lanes.
     pub(super) fn steps(&self, r: Reg) -> Option<i64> {
-        self.lane.as_ref().and_then(|lane| lane.steps.get(&r)).copied()
+        self.lanes.plan.as_ref().and_then(|lane| lane.steps.get(&r)).copied()
     }
 
     /// Fails if an integer that is linear in the lane does not fit in the last one. Its terms are linear in the lane,
     /// so those between fit as well.
     pub(super) fn last_fits(&mut self, value: &Poly<Reg>) -> Result<()> {
         let [rax, ..] = SCRATCH;
-        let Some((index, Some(last), active)) = self.lane.as_ref().map(|lane| (lane.index, lane.last, lane.active))
+        let Some((index, Some(last), active)) =
+            self.lanes.plan.as_ref().map(|lane| (lane.index, lane.last, lane.active))
         else {
             return Err(super::bug("the index of the last lane has no place"));
         };
         match active {
             Active::All => {
                 self.number_into(rax, index.index());
-                self.asm.alu_ri(Alu::Add, rax, n_lanes(self.shape) as i32 - 1);
+                self.asm.alu_ri(Alu::Add, rax, n_lanes(self.lanes.shape) as i32 - 1);
             }
             Active::First(n) => self.asm.mov_ri(rax, n - 1),
             Active::Counted(count) => {
@@ -403,9 +404,9 @@ impl<'k> Writer<'k> {
             }
         }
         self.set_number(last, rax);
-        self.instead = Some((index.index(), last));
+        self.integers.instead = Some((index.index(), last));
         let _ = self.poly(value, 1, true)?;
-        self.instead = None;
+        self.integers.instead = None;
         Ok(())
     }
 
@@ -416,8 +417,8 @@ impl<'k> Writer<'k> {
             Across::Next => Poly::constant(1),
             Across::Far(slope) => slope,
         };
-        Some(match self.lane.as_ref()?.active {
-            Active::All => Last::Known(slope.scale(n_lanes(self.shape) as i64 - 1)),
+        Some(match self.lanes.plan.as_ref()?.active {
+            Active::All => Last::Known(slope.scale(n_lanes(self.lanes.shape) as i64 - 1)),
             Active::First(n) => Last::Known(slope.scale(n - 1)),
             Active::Counted(count) => Last::Counted(count?, slope),
         })
@@ -444,16 +445,16 @@ impl<'k> Writer<'k> {
 
     /// Returns the number with the bytes between the elements of two lanes.
     fn apart(&self, slope: &Poly<Reg>) -> Result<Number> {
-        let apart = self.lane.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
+        let apart = self.lanes.plan.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
         apart.ok_or_else(|| super::bug("the distance of elements is not known"))
     }
 
     /// Loads the active lanes of the vector at `mem` into `d`.
     pub(super) fn load_lanes(&mut self, d: Xmm, mem: Mem) {
         if self.has_mask() {
-            self.asm.load_zeroing(self.shape, d, ACTIVE, mem);
+            self.asm.load_zeroing(self.lanes.shape, d, ACTIVE, mem);
         } else {
-            self.asm.load(self.shape, d, mem);
+            self.asm.load(self.lanes.shape, d, mem);
         }
     }
 
@@ -461,7 +462,7 @@ impl<'k> Writer<'k> {
     /// loads of the memory that it does not write.
     pub(super) fn store_lanes(&mut self, mem: Mem, x: Xmm) -> Result<()> {
         let [rax, _, rdx] = SCRATCH;
-        let count = match self.lane.as_ref().map(|lane| lane.active) {
+        let count = match self.lanes.plan.as_ref().map(|lane| lane.active) {
             Some(Active::First(n)) => {
                 self.asm.lea(rdx, mem);
                 Ok(n)
@@ -472,7 +473,7 @@ impl<'k> Writer<'k> {
                 Err(count)
             }
             _ => {
-                self.asm.store(self.shape, mem, x);
+                self.asm.store(self.lanes.shape, mem, x);
                 return Ok(());
             }
         };
@@ -521,15 +522,15 @@ impl<'k> Writer<'k> {
 
     /// Returns the maximum number of lanes that access memory.
     pub(super) fn n_active(&self) -> usize {
-        match self.lane.as_ref().map(|lane| lane.active) {
+        match self.lanes.plan.as_ref().map(|lane| lane.active) {
             Some(Active::First(n)) => n as usize,
-            _ => n_lanes(self.shape),
+            _ => n_lanes(self.lanes.shape),
         }
     }
 
     /// Returns the number of active lanes if it is only known at run time.
     fn counted(&self) -> Option<Number> {
-        if let Active::Counted(count) = self.lane.as_ref()?.active { count } else { None }
+        if let Active::Counted(count) = self.lanes.plan.as_ref()?.active { count } else { None }
     }
 
     /// Sets the flags: greater, if more than `n` lanes are active.
@@ -540,7 +541,7 @@ impl<'k> Writer<'k> {
                 self.asm.alu_mi(Alu::Cmp, mem, n);
             }
             Home::Gpr(g) => self.asm.alu_ri(Alu::Cmp, g, n),
-            _ => drop(self.fault.get_or_insert("the number of lanes has no place")),
+            _ => drop(self.failures.fault.get_or_insert("the number of lanes has no place")),
         }
     }
 
@@ -631,7 +632,7 @@ impl<'k> Writer<'k> {
         let done = self.asm.new_label();
         for lane in 0..self.n_active() {
             if lane % 4 == 0 {
-                if self.shape == Shape::Eight {
+                if self.lanes.shape == Shape::Eight {
                     self.asm.half(Shape::Eight, v, x, lane == 4);
                     from = v;
                 }
@@ -669,7 +670,7 @@ impl<'k> Writer<'k> {
             this.asm.insert_half(Shape::Four, d, d, t, true);
         };
         four(self, d);
-        if self.shape == Shape::Eight {
+        if self.lanes.shape == Shape::Eight {
             four(self, v);
             self.asm.insert_half(Shape::Eight, d, d, v, true);
         }

@@ -71,31 +71,32 @@ pub(super) fn mask_logic(logic: Logic) -> MaskLogic {
 impl Writer<'_> {
     /// Allocates a mask register, for `r` if it has a name.
     pub(super) fn take_mask(&mut self, r: Option<Reg>, next: u32) -> Result<Mask> {
-        let free = (FIRST..8).find(|k| self.masks.is_usable(*k) && self.masks.held[*k].is_none());
+        let free = (FIRST..8).find(|k| self.truths.masks.is_usable(*k) && self.truths.masks.held[*k].is_none());
         let k = match free {
             Some(k) => k,
             None => {
-                let victim = (FIRST..8).filter(|k| self.masks.is_usable(*k)).max_by_key(|k| self.masks.next[*k]);
+                let victim =
+                    (FIRST..8).filter(|k| self.truths.masks.is_usable(*k)).max_by_key(|k| self.truths.masks.next[*k]);
                 let victim = victim.ok_or_else(super::no_register)?;
                 self.save_mask(victim)?;
                 victim
             }
         };
-        self.masks.held[k] = r;
-        self.masks.next[k] = next;
-        self.masks.locked |= 1 << k;
+        self.truths.masks.held[k] = r;
+        self.truths.masks.next[k] = next;
+        self.truths.masks.locked |= 1 << k;
         if r.is_none() {
-            self.masks.ended |= 1 << k;
+            self.truths.masks.ended |= 1 << k;
         }
         Ok(Mask(k as u8))
     }
 
     /// Ensures that the value of a mask register is also in a vector.
     fn save_mask(&mut self, k: usize) -> Result<()> {
-        let Some(r) = self.masks.held[k] else { return Ok(()) };
+        let Some(r) = self.truths.masks.held[k] else { return Ok(()) };
         if self.registers.register(r).is_none() && self.registers.copy(r) == Copy::None {
-            let x = self.take(r, self.masks.next[k])?;
-            self.asm.mask_spread(self.shape, x, Mask(k as u8));
+            let x = self.take(r, self.truths.masks.next[k])?;
+            self.asm.mask_spread(self.lanes.shape, x, Mask(k as u8));
             self.registers.unlock(x);
         }
         Ok(())
@@ -104,7 +105,7 @@ impl Writer<'_> {
     /// Saves all mask registers before a call.
     pub(super) fn save_masks(&mut self) -> Result<()> {
         (FIRST..8).try_for_each(|k| self.save_mask(k))?;
-        self.masks.clear();
+        self.truths.masks.clear();
         Ok(())
     }
 
@@ -112,13 +113,13 @@ impl Writer<'_> {
     pub(super) fn defined_mask(&mut self, r: Reg, k: Mask, next: u32) -> Result<()> {
         if let Home::Slot(slot) = self.plan.home(r.index()) {
             let x = self.temporary()?;
-            self.asm.mask_spread(self.shape, x, k);
+            self.asm.mask_spread(self.lanes.shape, x, k);
             let mem = self.frame.slot(slot);
-            self.asm.store(self.shape, mem, x);
+            self.asm.store(self.lanes.shape, mem, x);
             self.registers.give_back(x);
         }
         if next == NEVER {
-            self.masks.ended |= 1 << k.0;
+            self.truths.masks.ended |= 1 << k.0;
         }
         Ok(())
     }
@@ -128,7 +129,7 @@ impl Writer<'_> {
         if self.plan.kinds[r.index()] == Kind::Int {
             let k = self.take_mask(None, NEVER)?;
             let [rax, ..] = SCRATCH;
-            let from = if self.plan.facts.is_bit(r.index()) && self.shape == Shape::One {
+            let from = if self.plan.facts.is_bit(r.index()) && self.lanes.shape == Shape::One {
                 self.number(r.index(), rax)
             } else {
                 self.all_bits(r.index());
@@ -138,21 +139,21 @@ impl Writer<'_> {
             return Ok(k);
         }
         let next = self.next_use();
-        let k = match self.masks.find(r) {
+        let k = match self.truths.masks.find(r) {
             Some(k) => {
-                self.masks.next[k] = next;
-                self.masks.locked |= 1 << k;
+                self.truths.masks.next[k] = next;
+                self.truths.masks.locked |= 1 << k;
                 Mask(k as u8)
             }
             None => {
                 let x = self.in_register(r, next)?;
                 let k = self.take_mask(Some(r), next)?;
-                self.asm.mask_of_signs(self.shape, k, x);
+                self.asm.mask_of_signs(self.lanes.shape, k, x);
                 k
             }
         };
         if next == NEVER {
-            self.masks.ended |= 1 << k.0;
+            self.truths.masks.ended |= 1 << k.0;
             self.release(r, NEVER);
         }
         Ok(k)

@@ -14,6 +14,7 @@
 //! | `frame` | memory besides the arguments |
 //! | `registers` | vector registers of a block: furthest next use is spilled |
 //! | `pointers` | pointers of buffers in general registers |
+//! | `state` | state of the emission |
 //! | `spares` | cached addresses in spare general registers |
 //! | `values` | values into registers, to memory and back |
 //! | `inline` | operators that are instructions |
@@ -59,6 +60,7 @@ mod rows;
 mod spans;
 mod spares;
 mod spread;
+mod state;
 mod straight;
 mod survey;
 mod values;
@@ -70,17 +72,17 @@ use crate::asm::{Alu, Assembler, Code, Condition, Gpr, Label, Shape};
 use crate::level::Level;
 use crate::program::Options;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Reg};
 use chainrule_ops::Op;
 use chainrule_runtime::{InRange, Site};
 use lanes::Across;
-use masks::Masks;
 use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
 use registers::{Copy, Registers};
 use rows::Rows;
 use spares::Spares;
-use std::collections::{BTreeMap, HashMap};
+use state::{Addresses, Calls, Control, Failures, Integers, Lanes, Mode, NextUses, Sources, Truths};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Boxed, so that results of operand look-ups are returned in registers.
@@ -127,8 +129,8 @@ pub(crate) fn lower(
     options: &Options,
 ) -> std::result::Result<Lowered, Diagnostic> {
     let plan = Plan::new(kernel, level, shape, options.piece_len)?;
-    let widest = if plan.has_lanes { lanes::shape(level) } else { shape };
-    let frame = FrameLayout::new(widest, &plan.words, plan.has_calls);
+    let widest = if plan.has_lanes() { lanes::shape(level) } else { shape };
+    let frame = FrameLayout::new(widest, &plan.words, plan.has_calls());
     let write = |piece| write(kernel, &plan, (level, shape), frame, options.in_range, piece).map_err(|why| *why);
     let Written { asm, n_slots, sites } = match plan.pieces.len() {
         0 => write(0)?,
@@ -195,48 +197,24 @@ fn write<'k>(
     let is_line = is_plain && plan.is_straight;
     let mut writer = Writer {
         kernel,
-        frame,
-        saved,
-        registers,
-        pointers: Pointers::new(kernel.buffers.len()),
-        spares: Spares::default(),
-        spares_since: None,
-        masks: Masks::default(),
-        ranges: Ranges::new(kernel),
-        in_range,
-        asm,
-        level,
-        points: shape,
-        shape,
-        lane: None,
-        fetching: 0,
-        fetched_parts: Vec::new(),
-        instead: None,
         plan,
-        next: &plan.next,
-        left: of_piece.map_or(plan.next.len(), |piece| piece.left),
-        is_plain,
-        is_line,
-        literals: Vec::with_capacity(n_constants),
-        constants: HashMap::new(),
-        origins: Vec::with_capacity(FEW),
-        rows: Rows::default(),
-        loops: Vec::new(),
-        branches: Vec::new(),
-        compared: None,
-        sites: Vec::new(),
-        stubs: Vec::new(),
-        computing: None,
-        shared_sites: HashMap::new(),
-        truth_next: Vec::new(),
-        truth_temporaries: Vec::new(),
-        pinned_slots: [None; 32],
-        over_call: 0,
-        kept: 0,
-        argument_slots: None,
-        sin_cos_slots: None,
-        pending: None,
-        fault: None,
+        mode: Mode { level, points: shape, in_range, saved, is_plain, is_line },
+        frame,
+        asm,
+        uses: NextUses { next: &plan.next, left: of_piece.map_or(plan.next.len(), |piece| piece.left) },
+        registers,
+        copies: Sources { literals: Vec::with_capacity(n_constants), origins: Vec::with_capacity(FEW) },
+        addresses: Addresses {
+            pointers: Pointers::new(kernel.buffers.len()),
+            spares: Spares::default(),
+            spares_since: None,
+        },
+        integers: Integers::new(kernel),
+        truths: Truths::default(),
+        lanes: Lanes { shape, plan: None, rows: Rows::default(), fetching: 0 },
+        control: Control::default(),
+        calls: Calls::default(),
+        failures: Failures::default(),
     };
     if piece == 0 {
         writer.entry();
@@ -251,10 +229,10 @@ fn write<'k>(
     if piece + 1 == plan.pieces.len().max(1) {
         writer.exit();
     }
-    if let Some(fault) = writer.fault {
+    if let Some(fault) = writer.failures.fault {
         return Err(bug(fault));
     }
-    Ok(Written { asm: writer.asm, n_slots: writer.registers.n_slots(), sites: writer.sites })
+    Ok(Written { asm: writer.asm, n_slots: writer.registers.n_slots(), sites: writer.failures.sites })
 }
 
 struct OpenLoop<'k> {
@@ -317,82 +295,30 @@ enum Compared {
     EqualDoubles,
 }
 
+/// Emission of a kernel, or of a chunk of it.
 struct Writer<'k> {
     kernel: &'k Kernel,
     plan: &'k Plan<'k>,
+    mode: Mode,
     frame: FrameLayout,
-    /// Callee-saved registers in use, in the order in which they are pushed.
-    saved: Vec<Gpr>,
-    registers: Registers,
-    pointers: Pointers,
-    spares: Spares,
-    /// Event since which spare registers keep their contents.
-    spares_since: Option<u32>,
-    masks: Masks,
-    ranges: Ranges,
-    /// Promise that no address needs a check.
-    in_range: Option<InRange>,
     asm: Assembler,
-    level: Level,
-    /// Number of points.
-    points: Shape,
-    /// As `points`, except in lane loops of one point.
-    shape: Shape,
-    /// Current lane loop.
-    lane: Option<&'k lanes::LanePlan>,
-    /// Current lane, for gathered integers.
-    fetching: u32,
-    /// Parts of addresses whose words have been computed in this block.
-    fetched_parts: Vec<Poly<Reg>>,
-    /// A number that is replaced by another one when it is read.
-    instead: Option<(Number, Number)>,
-    /// See [`Plan::next`], and the number of entries left.
-    next: &'k [u32],
-    left: usize,
-    /// Whether no value outlives its block, and all are scalars.
-    is_plain: bool,
-    /// As `is_plain`, with a single block, so that all addresses are known.
-    is_line: bool,
-    /// By the number of a [`Copy::Constant`].
-    literals: Vec<Literal>,
-    /// Integers with known values.
-    constants: HashMap<Reg, i64>,
-    /// By the number of a [`Copy::Load`].
-    origins: Vec<Origin<'k>>,
-    rows: Rows<'k>,
-    loops: Vec<OpenLoop<'k>>,
-    branches: Vec<Label>,
-    /// Condition of the following branch.
-    compared: Option<Compared>,
-    sites: Vec<Site>,
-    stubs: Vec<Stub>,
-    /// Integer that is computed.
-    computing: Option<Reg>,
-    /// Stubs of failures without numbers, shared.
-    shared_sites: HashMap<Site, Label>,
-    /// Truth values in vectors that the current instruction reads, with their next uses.
-    truth_next: Vec<(Reg, u32)>,
-    truth_temporaries: Vec<crate::asm::Xmm>,
-    /// Slots of vector registers of globals during calls.
-    pinned_slots: [Option<u32>; 32],
-    /// Vector registers that are live across the current call, one bit each.
-    over_call: u32,
-    /// Those whose values are already in memory at the next call of this block.
-    kept: u32,
-    /// Slots for arguments of calls: the first, and their number.
-    argument_slots: Option<(u32, u32)>,
-    /// A slot for a sine and one for a cosine.
-    sin_cos_slots: Option<u32>,
-    /// Event whose result a previous call has left in a slot.
-    pending: Option<(u32, u32)>,
-    fault: Option<&'static str>,
+    uses: NextUses<'k>,
+    registers: Registers,
+    copies: Sources<'k>,
+    addresses: Addresses,
+    integers: Integers,
+    truths: Truths,
+    lanes: Lanes<'k>,
+    control: Control<'k>,
+    calls: Calls,
+    failures: Failures,
 }
 
 impl<'k> Writer<'k> {
     /// Emits the prologue of `extern "sysv64" fn(frame: *mut u8) -> u32`, where `frame` is the base defined by
     /// [`FrameLayout`] and 0 is success.
     fn entry(&mut self) {
-        for g in &self.saved {
+        for g in &self.mode.saved {
             self.asm.push(*g);
         }
         if self.is_stack_odd() {
@@ -426,11 +352,11 @@ impl<'k> Writer<'k> {
             match stretch {
                 Stretch::Block(first, instrs) => self.block(first, instrs)?,
                 Stretch::Control(at, event) => {
-                    self.kept = 0;
+                    self.calls.in_memory = 0;
                     if let Event::If { condition } = event
                         && self.plan.kinds[condition.index()] == Kind::Truth
                     {
-                        match self.compared {
+                        match self.control.compared {
                             // Its next use was recorded too.
                             Some(_) => drop(self.next_use()),
                             None => self.truth_number(condition)?,
@@ -439,21 +365,21 @@ impl<'k> Writer<'k> {
                     }
                     if let Event::Copy { .. } = event {
                         self.find_spares(at, at);
-                        self.spares.step();
+                        self.addresses.spares.step();
                     }
                     self.registers.clear();
-                    self.masks.clear();
-                    self.fetched_parts.clear();
+                    self.truths.masks.clear();
+                    self.integers.fetched_parts.clear();
                     if self.is_choice_of_integers(i) {
                         i += 2;
                         continue;
                     }
                     if !self.control(at, &event)? {
-                        self.spares.clear();
-                        self.spares_since = None;
+                        self.addresses.spares.clear();
+                        self.addresses.spares_since = None;
                     }
                     self.registers.end();
-                    self.ranges.event(&event);
+                    self.integers.ranges.event(&event);
                 }
             }
         }
@@ -462,15 +388,15 @@ impl<'k> Writer<'k> {
 
     /// Finds the spare registers of these events; their contents stay valid if nothing comes between.
     fn find_spares(&mut self, first: u32, last: u32) {
-        self.spares.set(self.plan.spares(self.spares_since.unwrap_or(first), last));
-        self.spares_since = Some(last);
+        self.addresses.spares.set(self.plan.spares(self.addresses.spares_since.unwrap_or(first), last));
+        self.addresses.spares_since = Some(last);
     }
 
     fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
         let last = first + instrs.len() as u32 - 1;
         self.find_spares(first, last);
         self.find_rows(first, instrs);
-        self.kept = 0;
+        self.calls.in_memory = 0;
         let mut done = 0;
         for crossing in self.plan.crossings_of(first, last) {
             if let Some(slot) = crossing.slot {
@@ -490,7 +416,7 @@ impl<'k> Writer<'k> {
             let Some((instr, after)) = instrs[done..].split_first() else { break };
             let at = first + done as u32;
             done += 1;
-            self.spares.step();
+            self.addresses.spares.step();
             match instr {
                 Instr::Op { dst, op, args } if self.plain_op(*dst, *op, args)? => {
                     self.registers.end();
@@ -507,12 +433,12 @@ impl<'k> Writer<'k> {
                     continue;
                 }
                 Instr::Load { dst, buffer, at: address } => {
-                    if self.is_line && self.plain_load(at, *dst, *buffer, address) {
+                    if self.mode.is_line && self.plain_load(at, *dst, *buffer, address) {
                         self.registers.end();
                         continue;
                     }
                     if self.kernel.regs[*dst] == Class::Int {
-                        self.ranges.event(&Event::Instr(instr));
+                        self.integers.ranges.event(&Event::Instr(instr));
                     }
                     if let Some(tree) = self.plan.accumulators.trees.get(&at) {
                         self.put_together(tree)?;
@@ -535,19 +461,19 @@ impl<'k> Writer<'k> {
                 Instr::Int { .. } | Instr::IntOp { .. } | Instr::CheckIndex { .. } => {
                     match instr {
                         Instr::IntOp { op, args: [a, b, _], .. } if self.plan.fused.contains(&at) => {
-                            self.compared = Some(Compared::Integers(*op, *a, *b));
+                            self.control.compared = Some(Compared::Integers(*op, *a, *b));
                         }
                         _ => self.instr(at, instr, after)?,
                     }
                     self.registers.end();
-                    self.masks.end();
-                    self.ranges.event(&Event::Instr(instr));
+                    self.truths.masks.end();
+                    self.integers.ranges.event(&Event::Instr(instr));
                     continue;
                 }
                 Instr::Op { op: op @ (Op::Lt | Op::Le | Op::Eq), args: [a, b, _], .. }
                     if self.plan.fused.contains(&at) =>
                 {
-                    self.compared = Some(self.compare_doubles(*op, *a, *b)?);
+                    self.control.compared = Some(self.compare_doubles(*op, *a, *b)?);
                     self.registers.end();
                     continue;
                 }
@@ -555,10 +481,10 @@ impl<'k> Writer<'k> {
             }
             self.instr(at, instr, after)?;
             if let Instr::Op { op: Op::And | Op::Or | Op::Not, .. } = instr {
-                self.ranges.event(&Event::Instr(instr));
+                self.integers.ranges.event(&Event::Instr(instr));
             }
             self.registers.end();
-            self.masks.end();
+            self.truths.masks.end();
         }
         Ok(())
     }
@@ -584,7 +510,7 @@ impl<'k> Writer<'k> {
                 {
                     let next = self.next_use();
                     let x = self.in_register(*value, next)?;
-                    self.asm.store(self.shape, mem, x);
+                    self.asm.store(self.lanes.shape, mem, x);
                     self.release(*value, next);
                     return Ok(());
                 }
@@ -611,17 +537,17 @@ impl<'k> Writer<'k> {
         self.asm.mov_ri(Gpr::RAX, 0);
         let end = self.asm.new_label();
         self.asm.bind(end);
-        if self.shape != Shape::One || self.plan.is_wide() {
+        if self.lanes.shape != Shape::One || self.plan.is_wide() {
             self.asm.vzeroupper();
         }
         if self.is_stack_odd() {
             self.asm.alu_ri(Alu::Add, Gpr::RSP, 8);
         }
-        for g in self.saved.iter().rev() {
+        for g in self.mode.saved.iter().rev() {
             self.asm.pop(*g);
         }
         self.asm.ret();
-        for stub in std::mem::take(&mut self.stubs) {
+        for stub in std::mem::take(&mut self.failures.stubs) {
             self.asm.bind(stub.label);
             for (i, number) in (0..).zip(&stub.here) {
                 let mem = self.frame.word(Header::NUMBERS + i);
@@ -639,7 +565,7 @@ impl<'k> Writer<'k> {
     /// Returns whether the stack is misaligned by a word, if the code calls functions.
     fn is_stack_odd(&self) -> bool {
         // Including the return address.
-        self.plan.has_calls && (self.saved.len() + 1) % 2 == 1
+        self.plan.has_calls() && (self.mode.saved.len() + 1) % 2 == 1
     }
 
     /// Returns the label of a failure with these numbers.
@@ -647,11 +573,11 @@ impl<'k> Writer<'k> {
         if !numbers.is_empty() {
             return self.stub(site, numbers.to_vec(), Vec::new());
         }
-        if let Some(label) = self.shared_sites.get(&site) {
+        if let Some(label) = self.failures.shared.get(&site) {
             return *label;
         }
         let label = self.stub(site, Vec::new(), Vec::new());
-        self.shared_sites.insert(site, label);
+        self.failures.shared.insert(site, label);
         label
     }
 
@@ -662,8 +588,8 @@ impl<'k> Writer<'k> {
 
     fn stub(&mut self, site: Site, numbers: Vec<Number>, here: Vec<Here>) -> Label {
         let label = self.asm.new_label();
-        self.stubs.push(Stub { label, site: self.sites.len(), numbers, here });
-        self.sites.push(site);
+        self.failures.stubs.push(Stub { label, site: self.failures.sites.len(), numbers, here });
+        self.failures.sites.push(site);
         label
     }
 }

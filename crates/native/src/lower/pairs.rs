@@ -14,7 +14,7 @@ impl Writer<'_> {
         else {
             return Ok(0);
         };
-        if b != buffer || self.shape != Shape::One || self.points != Shape::One {
+        if b != buffer || self.lanes.shape != Shape::One || self.mode.points != Shape::One {
             return Ok(0);
         }
         let step = match (at.as_constant(), second.as_constant()) {

@@ -83,7 +83,7 @@ impl Writer<'_> {
     fn plain_fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let (number, _, is_constant) = self.registers.slot_or_constant(r);
         let literal = if is_constant { number } else { 0 };
-        let is_zero = is_constant & self.literals.get(literal as usize).is_some_and(|literal| literal.bits == 0);
+        let is_zero = is_constant & self.copies.literals.get(literal as usize).is_some_and(|literal| literal.bits == 0);
         if is_zero {
             return self.fetch(r, next);
         }
@@ -168,7 +168,7 @@ impl Writer<'_> {
     #[inline]
     fn plain_target(&self, instr: Option<&Instr>) -> Option<(Reg, BufferId, Gpr, i32)> {
         let Some(Instr::Store { buffer, at, value }) = instr else { return None };
-        if !self.is_line || self.kernel.regs[*value] != Class::Real {
+        if !self.mode.is_line || self.kernel.regs[*value] != Class::Real {
             return None;
         }
         match self.known_element(*buffer, at)? {
@@ -184,11 +184,11 @@ impl Writer<'_> {
         let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
         if !(is_slot | is_constant) {
             let Copy::Load(number) = self.registers.copy(r) else { return None };
-            let Origin::Element(buffer, disp) = *self.origins.get(number as usize)? else { return None };
-            return self.pointers.of(buffer).map(|base| Scalar::at(base, disp));
+            let Origin::Element(buffer, disp) = *self.copies.origins.get(number as usize)? else { return None };
+            return self.addresses.pointers.of(buffer).map(|base| Scalar::at(base, disp));
         }
         let literal = if is_constant { number } else { 0 };
-        let mut offset = self.literals.get(literal as usize).map_or(0, |literal| literal.offset);
+        let mut offset = self.copies.literals.get(literal as usize).map_or(0, |literal| literal.offset);
         if is_constant & (offset == NOWHERE) {
             offset = self.constant_of(literal);
         }

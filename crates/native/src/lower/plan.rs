@@ -12,13 +12,12 @@
 //! **Next uses** are found in a backward walk, and stored in reverse order of the forward walk that reads them.
 
 use super::accumulators::{self, Accumulators};
-use super::assign::{Assigned, Taken, assign_pointers};
+use super::assign::{Assigned, assign_pointers};
 use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
 use super::pieces::{self, Crossing, Piece};
-use super::spans::Spans;
 use super::straight::{Straight, has_only_numbers};
 use super::survey::Survey;
 use super::{n_lanes, pointers};
@@ -139,11 +138,8 @@ pub(super) struct Plan<'k> {
     pub stretches: Vec<Stretch<'k>>,
     pub n_events: usize,
     pub kinds: Vec<Kind>,
-    /// Locations by register, then of the numbers added by the plan, then of the pointers of buffers. The first ones
-    /// are omitted if all are local.
-    homes: Vec<Home>,
-    /// Number of omitted entries.
-    first_home: usize,
+    /// Locations of values that outlive their block.
+    assigned: Assigned,
     /// Next use in the block of each operand of each instruction, in the order of [`operands`], and of its result. In
     /// reverse order.
     pub next: Vec<u32>,
@@ -159,18 +155,7 @@ pub(super) struct Plan<'k> {
     /// Pointers with locations of their own, by number of the opening event of their loop; in straight-line code all
     /// have locations, everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
-    /// General registers for globals, with their live intervals.
-    generals: &'static [Gpr],
-    spans: Option<Spans>,
-    /// Vector registers with their globals.
-    vectors: Vec<(Xmm, Taken)>,
-    /// Number of slots of globals.
-    n_slots: u32,
     pub words: Words,
-    /// Whether a function is called.
-    pub has_calls: bool,
-    /// Whether there is a lane loop.
-    pub has_lanes: bool,
     /// Whether there is neither control flow nor an integer.
     pub is_straight: bool,
     /// Chunks of straight-line code that is cut; otherwise empty.
@@ -183,19 +168,30 @@ impl Plan<'_> {
     /// Returns the location of a register, a number or a pointer.
     #[inline]
     pub(super) fn home(&self, number: Number) -> Home {
-        self.homes.get(number.wrapping_sub(self.first_home)).copied().unwrap_or(Home::Local)
+        self.assigned.homes.get(number.wrapping_sub(self.assigned.first_home)).copied().unwrap_or(Home::Local)
+    }
+
+    /// Returns whether a function is called.
+    #[inline]
+    pub(super) fn has_calls(&self) -> bool {
+        self.facts.calls > 0
+    }
+
+    /// Returns whether there is a lane loop.
+    pub(super) fn has_lanes(&self) -> bool {
+        self.loops.values().any(|plan| plan.lanes.is_some())
     }
 
     /// Returns whether there are values that outlive their block.
     #[inline]
     pub(super) fn has_globals(&self) -> bool {
-        self.first_home == 0
+        self.assigned.first_home == 0
     }
 
     /// Returns the slots of globals.
     pub(super) fn taken_slots(&self) -> Range<u32> {
         let first = if self.crossings.is_empty() { 0 } else { pieces::FIRST_SLOT };
-        first..first + self.n_slots
+        first..first + self.assigned.n_slots
     }
 
     /// Returns the definitions in these events that later chunks read.
@@ -206,12 +202,12 @@ impl Plan<'_> {
 
     /// Returns the vector registers that hold globals anywhere, one bit each.
     pub(super) fn pinned(&self) -> u32 {
-        self.vectors.iter().map(|(x, _)| 1 << x.0).sum()
+        self.assigned.vectors.iter().map(|(x, _)| 1 << x.0).sum()
     }
 
     /// Returns the vector registers whose globals are live across event `at`.
     pub(super) fn vectors_over(&self, at: u32) -> u32 {
-        self.vectors.iter().filter(|(_, taken)| taken.is_over(at)).map(|(x, _)| 1 << x.0).sum()
+        self.assigned.vectors.iter().filter(|(_, taken)| taken.is_over(at)).map(|(x, _)| 1 << x.0).sum()
     }
 
     /// Returns the vector register of global `r`, as a bit.
@@ -229,18 +225,18 @@ impl Plan<'_> {
 
     /// Returns whether a general register is in use, or may be.
     pub(super) fn uses(&self, g: Gpr) -> bool {
-        self.homes.contains(&Home::Gpr(g)) || self.generals.contains(&g)
+        self.assigned.homes.contains(&Home::Gpr(g)) || self.assigned.generals.contains(&g)
     }
 
     /// Returns whether code for one point uses the upper lanes.
     pub(super) fn is_wide(&self) -> bool {
-        self.has_lanes || self.facts.has_copies
+        self.has_lanes() || self.facts.has_copies
     }
 
     /// Returns the general registers that hold no global in these events.
     pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
-        let taken = self.spans.as_ref().map_or(0, |spans| spans.taken(from, to));
-        self.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, g)| *g)
+        let taken = self.assigned.spans.as_ref().map_or(0, |spans| spans.taken(from, to));
+        self.assigned.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, g)| *g)
     }
 
     /// Returns whether the load of this event, which is not of an input, may be delayed to its first use.
@@ -466,11 +462,11 @@ impl<'k> Plan<'k> {
         let n_regs = kernel.regs.len();
         let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
-        let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
+        let (loops, assigned): (_, Assigned) = if is_straight {
             // All addresses are constant, so there are only pointers.
             let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
             let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
-            (BTreeMap::new(), n_regs, Assigned { homes, n_slots, generals, vectors, spans })
+            (BTreeMap::new(), Assigned { homes, first_home: n_regs, n_slots, generals, vectors, spans })
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
@@ -503,15 +499,13 @@ impl<'k> Plan<'k> {
             pointers = pointers::wishes(&events, kernel.buffers.len(), &lives, &once, &accumulators, &mut homes);
             let assigned = homes.assign(level, has_calls, &mut words);
             pointers::spared(&mut loops, &pointers, &lives, &assigned.homes);
-            (loops, 0, assigned)
+            (loops, assigned)
         };
-        let has_lanes = loops.values().any(|plan: &LoopPlan| plan.lanes.is_some());
         Ok(Self {
             stretches,
             n_events,
             kinds,
-            homes: assigned.homes,
-            first_home,
+            assigned,
             next,
             lazy,
             facts,
@@ -519,13 +513,7 @@ impl<'k> Plan<'k> {
             accumulators,
             loops,
             pointers,
-            generals: assigned.generals,
-            spans: assigned.spans,
-            n_slots: assigned.n_slots,
             words,
-            vectors: assigned.vectors,
-            has_calls,
-            has_lanes,
             is_straight,
             pieces,
             crossings,

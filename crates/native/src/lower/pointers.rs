@@ -123,7 +123,7 @@ impl Pointers {
 impl Writer<'_> {
     /// Returns a register with the address of a buffer's first element: one that caches it, or `scratch`.
     pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
-        if let Some(g) = self.pointers.of(buffer) {
+        if let Some(g) = self.addresses.pointers.of(buffer) {
             return g;
         }
         let (g, is_there) = self.spare(Part::Pointer(buffer)).unwrap_or((scratch, false));
@@ -135,7 +135,7 @@ impl Writer<'_> {
 
     /// As [`Self::pointer`], between blocks, where no register is spare.
     pub(super) fn pointer_now(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
-        if let Some(g) = self.pointers.of(buffer) {
+        if let Some(g) = self.addresses.pointers.of(buffer) {
             return g;
         }
         self.load_pointer(buffer, scratch);
@@ -149,7 +149,7 @@ impl Writer<'_> {
 
     /// Loads pointers into their registers in the loop opened by this event, unless they are in one already.
     pub(super) fn take_pointers(&mut self, at: u32) {
-        self.pointers.begins.push(self.pointers.taken.len());
+        self.addresses.pointers.begins.push(self.addresses.pointers.taken.len());
         for (buffer, number) in self.plan.pointers.get(&at).into_iter().flatten() {
             self.take_pointer(*buffer, *number);
         }
@@ -158,8 +158,8 @@ impl Writer<'_> {
     /// Loads all pointers of straight-line code into their registers.
     pub(super) fn take_all_pointers(&mut self) {
         self.know_all_pointers();
-        for i in 0..self.pointers.taken.len() {
-            let (buffer, g) = self.pointers.taken[i];
+        for i in 0..self.addresses.pointers.taken.len() {
+            let (buffer, g) = self.addresses.pointers.taken[i];
             self.load_pointer(buffer, g);
         }
     }
@@ -180,9 +180,9 @@ impl Writer<'_> {
     /// Records that a pointer is in its register, if it has one and is in none yet; returns the register.
     fn know_pointer(&mut self, buffer: BufferId, number: Number) -> Option<Gpr> {
         match self.plan.home(number) {
-            Home::Gpr(g) if self.pointers.of(buffer).is_none() => {
-                self.pointers.now[buffer.index()] = Some(g);
-                self.pointers.taken.push((buffer, g));
+            Home::Gpr(g) if self.addresses.pointers.of(buffer).is_none() => {
+                self.addresses.pointers.now[buffer.index()] = Some(g);
+                self.addresses.pointers.taken.push((buffer, g));
                 Some(g)
             }
             _ => None,
@@ -191,16 +191,16 @@ impl Writer<'_> {
 
     /// Ends the effect of [`Self::take_pointers`] after a loop.
     pub(super) fn leave_pointers(&mut self) {
-        let before = self.pointers.begins.pop().unwrap_or(0);
-        for (buffer, _) in self.pointers.taken.drain(before..) {
-            self.pointers.now[buffer.index()] = None;
+        let before = self.addresses.pointers.begins.pop().unwrap_or(0);
+        for (buffer, _) in self.addresses.pointers.taken.drain(before..) {
+            self.addresses.pointers.now[buffer.index()] = None;
         }
     }
 
     /// Reloads pointers destroyed by a call.
     pub(super) fn pointers_again(&mut self) {
-        for i in 0..self.pointers.taken.len() {
-            let (buffer, g) = self.pointers.taken[i];
+        for i in 0..self.addresses.pointers.taken.len() {
+            let (buffer, g) = self.addresses.pointers.taken[i];
             if !survives_calls(g) {
                 self.load_pointer(buffer, g);
             }

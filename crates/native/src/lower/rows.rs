@@ -71,26 +71,26 @@ impl<'k> Writer<'k> {
     /// Finds the records of a block of a lane loop, whose first event has number `first`. A record does not extend over
     /// an index check, which its second part may need. Delayed loads of the previous block stay valid.
     pub(super) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
-        if first != self.rows.end {
-            self.rows = Rows::default();
+        if first != self.lanes.rows.end {
+            self.lanes.rows = Rows::default();
         }
-        self.rows.end = first + instrs.len() as u32;
-        if self.lane.is_none() {
+        self.lanes.rows.end = first + instrs.len() as u32;
+        if self.lanes.plan.is_none() {
             return;
         }
-        let mut open = self.rows.all.len();
+        let mut open = self.lanes.rows.all.len();
         // First record after the last write to each buffer, by its number.
         let mut written: BTreeMap<BufferId, usize> = BTreeMap::new();
         for (event, instr) in (first..).zip(instrs) {
             match instr {
-                Instr::CheckIndex { .. } => open = self.rows.all.len(),
-                Instr::Store { buffer, .. } => drop(written.insert(*buffer, self.rows.all.len())),
+                Instr::CheckIndex { .. } => open = self.lanes.rows.all.len(),
+                Instr::Store { buffer, .. } => drop(written.insert(*buffer, self.lanes.rows.all.len())),
                 Instr::Load { dst, buffer, at } if self.is_in_row(*dst, at) => {
                     let is_input = matches!(self.kernel.buffers[*buffer].place, Place::Input(_));
                     let waits = is_input || self.plan.is_lazy(event);
                     let (part, offset) = split_constant(at);
                     let field = Field { dst: *dst, at, offset, next: event };
-                    let all = &mut self.rows.all;
+                    let all = &mut self.lanes.rows.all;
                     let since = written.get(buffer).copied().unwrap_or(0).max(open);
                     let recent = all.len().saturating_sub(RECENT).max(since);
                     let belongs = |row: &Row<'_>| {
@@ -104,7 +104,7 @@ impl<'k> Writer<'k> {
                         }
                     };
                     all[row].fields.push(field);
-                    self.rows.of.insert(event, row);
+                    self.lanes.rows.of.insert(event, row);
                 }
                 _ => {}
             }
@@ -121,8 +121,8 @@ impl<'k> Writer<'k> {
     /// Performs the load of an event, whose next use is `next`, or delays it, if it belongs to a record and was not
     /// loaded before. Returns whether it belongs to one.
     pub(super) fn load_in_row(&mut self, event: u32, dst: Reg, next: u32) -> Result<bool> {
-        let Some(row) = self.rows.of.get(&event).copied() else { return Ok(false) };
-        let Row { fields, waits, .. } = &mut self.rows.all[row];
+        let Some(row) = self.lanes.rows.of.get(&event).copied() else { return Ok(false) };
+        let Row { fields, waits, .. } = &mut self.lanes.rows.all[row];
         if next == NEVER {
             fields.retain(|field| field.dst != dst);
             self.registers.release(dst);
@@ -135,8 +135,8 @@ impl<'k> Writer<'k> {
         };
         field.next = next;
         if *waits {
-            self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
-            self.origins.push(Origin::Row(row));
+            self.registers.set_copy(dst, Copy::Load(self.copies.origins.len() as u32));
+            self.copies.origins.push(Origin::Row(row));
         } else {
             self.load_row(row, dst, next)?;
         }
@@ -146,7 +146,7 @@ impl<'k> Writer<'k> {
     /// Returns the record in which `copy` is delayed.
     pub(super) fn row_of(&self, copy: Copy) -> Option<usize> {
         let Copy::Load(number) = copy else { return None };
-        match self.origins[number as usize] {
+        match self.copies.origins[number as usize] {
             Origin::Row(row) => Some(row),
             _ => None,
         }
@@ -155,7 +155,7 @@ impl<'k> Writer<'k> {
     /// Loads `r`, which is delayed in a record and is used now and next at `next`, with the other delayed loads of the
     /// record. Locks the register.
     pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
-        let Row { buffer, fields, waits, .. } = &mut self.rows.all[row];
+        let Row { buffer, fields, waits, .. } = &mut self.lanes.rows.all[row];
         let (buffer, mut fields, waits) = (*buffer, std::mem::take(fields), *waits);
         let Some(asked) = fields.iter_mut().find(|field| field.dst == r) else {
             return Err(super::bug("a load waits nowhere"));
@@ -171,7 +171,7 @@ impl<'k> Writer<'k> {
             return self.turn(buffer, &fields, (width, waits), r);
         }
         fields.retain(|field| field.dst != r);
-        self.rows.all[row].fields = fields;
+        self.lanes.rows.all[row].fields = fields;
         let x = self.load_now(r, buffer, asked.at, next)?;
         self.registers.set_copy(r, Copy::None);
         Ok(x)
@@ -189,7 +189,7 @@ impl<'k> Writer<'k> {
     ) -> Result<Xmm> {
         let [rax, ..] = SCRATCH;
         let (first, last) = (fields[0], fields[fields.len() - 1]);
-        let mask = if width == 3 && waits && self.level == Level::Avx512 {
+        let mask = if width == 3 && waits && self.mode.level == Level::Avx512 {
             let mask = self.take_mask(None, NEVER)?;
             self.asm.mov_ri(rax, (1 << width) - 1);
             self.asm.mask_from(mask, rax);
@@ -203,7 +203,7 @@ impl<'k> Writer<'k> {
         }
         let (low, part, third) = (self.temporary()?, self.temporary()?, self.temporary()?);
         // Inactive lanes may hold anything.
-        let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
+        let shape = if self.n_active() <= 4 { Shape::Four } else { self.lanes.shape };
         let load = |this: &mut Self, lane: usize, mem: Mem| -> Result<()> {
             // A register holds two of eight lanes, which become adjacent.
             let (to, upper) = match shape {
@@ -309,7 +309,7 @@ impl<'k> Writer<'k> {
             *x = self.temporary()?;
         }
         let row = self.temporary()?;
-        let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
+        let shape = if self.n_active() <= 4 { Shape::Four } else { self.lanes.shape };
         // From each pair of fields, those of even lanes, then those of odd ones.
         let field = |i: usize| values[i.min(n - 1)].2;
         for (x, pair) in turned.chunks(2).zip([0, 2]) {
@@ -354,7 +354,7 @@ impl<'k> Writer<'k> {
     /// Returns the first two to four stores of `instrs` if they are to adjacent elements: the buffer, the address of
     /// the first one, the distance to the next lane, and their number.
     fn row_to_store<'i>(&self, instrs: &'i [Instr]) -> Option<(BufferId, &'i Poly<Reg>, Poly<Reg>, usize)> {
-        self.lane.as_ref()?;
+        self.lanes.plan.as_ref()?;
         let Instr::Store { buffer, at: first, .. } = instrs.first()? else { return None };
         let (part, offset) = split_constant(first);
         let is_next = |(k, instr): &(i32, &Instr)| match instr {

@@ -51,7 +51,7 @@ impl LanePlan {
 impl Writer<'_> {
     /// Broadcasts a value from outside a loop into its location.
     pub(super) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
-        let shape = shape(self.level);
+        let shape = shape(self.mode.level);
         let (to, slot) = match self.plan.home(place) {
             Home::Xmm(x) => (x, None),
             Home::Slot(slot) => (self.temporary()?, Some(slot)),

@@ -14,15 +14,15 @@ impl<'k> Writer<'k> {
     /// Returns the next use, after the current instruction, of the next operand in order, then of its result.
     #[inline]
     pub(super) fn next_use(&mut self) -> u32 {
-        self.left = self.left.wrapping_sub(1);
-        self.next.get(self.left).copied().unwrap_or(NEVER)
+        self.uses.left = self.uses.left.wrapping_sub(1);
+        self.uses.next.get(self.uses.left).copied().unwrap_or(NEVER)
     }
 
     /// As [`Self::next_use`], for two operands.
     #[inline]
     pub(super) fn next_two(&mut self) -> (u32, u32) {
-        self.left = self.left.wrapping_sub(2);
-        match self.next.get(self.left..).and_then(<[u32]>::first_chunk) {
+        self.uses.left = self.uses.left.wrapping_sub(2);
+        match self.uses.next.get(self.uses.left..).and_then(<[u32]>::first_chunk) {
             Some([second, first]) => (*first, *second),
             None => (NEVER, NEVER),
         }
@@ -32,8 +32,10 @@ impl<'k> Writer<'k> {
     pub(super) fn write_spill(&mut self, spill: Spill) {
         if let Some((x, slot)) = spill {
             match self.frame.slot(slot) {
-                Mem::At { base, disp } if self.shape == Shape::One => self.asm.store_scalar(Scalar::at(base, disp), x),
-                mem => self.asm.store(self.shape, mem, x),
+                Mem::At { base, disp } if self.lanes.shape == Shape::One => {
+                    self.asm.store_scalar(Scalar::at(base, disp), x);
+                }
+                mem => self.asm.store(self.lanes.shape, mem, x),
             }
         }
     }
@@ -111,14 +113,14 @@ impl<'k> Writer<'k> {
 
     fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
         if let Copy::Constant(literal) = copy
-            && self.literals[literal as usize].bits == 0
+            && self.copies.literals[literal as usize].bits == 0
         {
             self.asm.zero(x);
             return Ok(());
         }
         match self.copy_source(copy)? {
-            Some(Source::Mem(mem)) => self.asm.load(self.shape, x, mem),
-            Some(source) => self.asm.broadcast(self.shape, x, source),
+            Some(Source::Mem(mem)) => self.asm.load(self.lanes.shape, x, mem),
+            Some(source) => self.asm.broadcast(self.lanes.shape, x, source),
             None => return Err(super::bug("a value is read that is nowhere")),
         }
         Ok(())
@@ -126,7 +128,7 @@ impl<'k> Writer<'k> {
 
     /// Returns a copy as a memory operand of arithmetic, if possible.
     fn operand(&mut self, copy: Copy) -> Result<Option<Source>> {
-        let level = self.level;
+        let level = self.mode.level;
         let is_operand = |source: &Source| level == Level::Avx512 || !matches!(source, Source::Broadcast(_));
         Ok(self.copy_source(copy)?.filter(is_operand))
     }
@@ -137,16 +139,16 @@ impl<'k> Writer<'k> {
             Copy::None => None,
             Copy::Slot(slot) | Copy::Home(slot) => Some(Source::Mem(self.frame.slot(slot))),
             Copy::Constant(at) => {
-                let mut offset = self.literals[at as usize].offset;
+                let mut offset = self.copies.literals[at as usize].offset;
                 if offset == NOWHERE {
                     offset = self.constant_of(at);
                 }
                 Some(self.constant_source(offset))
             }
-            Copy::Load(at) => Some(match self.origins[at as usize] {
+            Copy::Load(at) => Some(match self.copies.origins[at as usize] {
                 Origin::Element(buffer, disp) => {
                     let mem = Mem::At { base: self.pointer(buffer, SCRATCH[1]), disp };
-                    if self.lane.is_some() { Source::Broadcast(mem) } else { Source::Mem(mem) }
+                    if self.lanes.plan.is_some() { Source::Broadcast(mem) } else { Source::Mem(mem) }
                 }
                 Origin::Load(buffer, at) => {
                     let mem = self.address(buffer, at)?;
@@ -162,14 +164,14 @@ impl<'k> Writer<'k> {
 
     /// Returns the offset of the constant of this number, added to the pool on the first request.
     pub(super) fn constant_of(&mut self, number: u32) -> u32 {
-        let offset = self.constant_offset(self.literals[number as usize].bits);
-        self.literals[number as usize].offset = offset;
+        let offset = self.constant_offset(self.copies.literals[number as usize].bits);
+        self.copies.literals[number as usize].offset = offset;
         offset
     }
 
     /// Returns the offset of a constant for all lanes. Each constant of a kernel is requested once, and few are equal.
     fn constant_offset(&mut self, bits: u64) -> u32 {
-        match (self.shape, self.level) {
+        match (self.lanes.shape, self.mode.level) {
             (Shape::One, _) | (_, Level::Avx512) => self.asm.new_constant(bits),
             (_, Level::Avx2) => self.asm.constant_block([bits; 4]),
         }
@@ -177,7 +179,7 @@ impl<'k> Writer<'k> {
 
     /// Returns a constant for all lanes, as an operand of arithmetic.
     fn constant_source(&self, offset: u32) -> Source {
-        match (self.shape, self.level) {
+        match (self.lanes.shape, self.mode.level) {
             (Shape::One, _) | (_, Level::Avx2) => Source::Mem(Mem::Constant(offset)),
             (_, Level::Avx512) => Source::Broadcast(Mem::Constant(offset)),
         }
@@ -185,7 +187,7 @@ impl<'k> Writer<'k> {
 
     /// Returns a constant for all lanes, as an operand of bitwise logic, which reads 16 bytes for a scalar.
     pub(super) fn pattern(&mut self, bits: u64) -> Source {
-        match (self.shape, self.level) {
+        match (self.lanes.shape, self.mode.level) {
             (_, Level::Avx512) => Source::Broadcast(Mem::Constant(self.asm.constant(bits))),
             (Shape::One, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 2]))),
             (_, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 4]))),
@@ -216,7 +218,7 @@ impl<'k> Writer<'k> {
         match self.plan.home(r.index()) {
             Home::Slot(slot) => {
                 let mem = self.frame.slot(slot);
-                self.asm.store(self.shape, mem, x);
+                self.asm.store(self.lanes.shape, mem, x);
                 if next == NEVER {
                     self.registers.release(r);
                 }
@@ -268,22 +270,22 @@ impl<'k> Writer<'k> {
         match across {
             Across::Next => self.load_lanes(x, mem),
             Across::Far(step) => self.gather(mem, &step, x)?,
-            _ => self.asm.broadcast(self.shape, x, mem),
+            _ => self.asm.broadcast(self.lanes.shape, x, mem),
         }
         Ok(x)
     }
 
     /// Adds a constant under a new number.
     pub(super) fn literal(&mut self, value: f64) -> Copy {
-        self.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
-        Copy::Constant(self.literals.len() as u32 - 1)
+        self.copies.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
+        Copy::Constant(self.copies.literals.len() as u32 - 1)
     }
 
     /// Adds the source of a value under a new number.
     #[inline]
     pub(super) fn origin(&mut self, origin: Origin<'k>) -> Copy {
-        self.origins.push(origin);
-        Copy::Load(self.origins.len() as u32 - 1)
+        self.copies.origins.push(origin);
+        Copy::Load(self.copies.origins.len() as u32 - 1)
     }
 
     pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
@@ -311,12 +313,12 @@ impl<'k> Writer<'k> {
     pub(super) fn place_of(&self, buffer: BufferId, element: i64) -> Option<Mem> {
         let len = self.kernel.buffers[buffer].len.as_constant()?;
         let disp = i32::try_from(element.checked_mul(self.element_bytes())?).ok()?;
-        let base = self.pointers.of(buffer)?;
+        let base = self.addresses.pointers.of(buffer)?;
         (0..len).contains(&element).then_some(Mem::At { base, disp })
     }
 
     /// Returns the stride of elements of a buffer in bytes.
     pub(super) fn element_bytes(&self) -> i64 {
-        8 * lanes(self.points) as i64
+        8 * lanes(self.mode.points) as i64
     }
 }

@@ -51,11 +51,11 @@ impl Writer<'_> {
     /// Returns the widest store for zeros among `len` elements, and the number of elements that it covers; for several
     /// points one element of each.
     fn widest(&self, len: i64) -> (Shape, i64) {
-        let shape = match self.points {
-            Shape::One if len >= 8 && self.level == Level::Avx512 => Shape::Eight,
+        let shape = match self.mode.points {
+            Shape::One if len >= 8 && self.mode.level == Level::Avx512 => Shape::Eight,
             Shape::One if len >= 4 => Shape::Four,
             points => points,
         };
-        (shape, if self.points == Shape::One { lanes(shape) as i64 } else { 1 })
+        (shape, if self.mode.points == Shape::One { lanes(shape) as i64 } else { 1 })
     }
 }
