@@ -181,12 +181,18 @@ pub(crate) struct Rebuild<'a> {
     /// Keys for comparison with those of `keys`.
     others: Keys,
     defs: Vec<Def>,
-    spare: Spare,
     open: Vec<Open>,
-    /// Reusable memory of closed blocks.
-    closed: Vec<Open>,
     pub(crate) ranges: Ranges,
     pub(crate) settings: &'a Settings,
+    source: Source<'a>,
+    current: Current,
+    pub(crate) mode: Mode,
+    pub(crate) counts: Counts<'a>,
+    memory: Memory,
+}
+
+/// Requests of the analyses about the source function.
+struct Source<'a> {
     plan: &'a Plan<'a>,
     /// Requests of `plan` about each variable of the source function.
     marks: Vec<Mark>,
@@ -194,6 +200,37 @@ pub(crate) struct Rebuild<'a> {
     elements: FxHashMap<VarId, VarId>,
     /// For builds merged with others: the merged build, and the component of its elements.
     parts: FxHashMap<VarId, (VarId, usize)>,
+}
+
+/// Requests about the current statement.
+#[derive(Default)]
+struct Current {
+    /// For a `get`: number of loops between it and its build, if it is to be fused.
+    fuse: Option<usize>,
+    /// Whether it is a sum of products without other uses.
+    factor: bool,
+    /// Number of enclosing loops whose values of it are stored for other loops.
+    share: Option<Shared>,
+}
+
+/// State at the current position.
+#[derive(Default)]
+pub(crate) struct Mode {
+    /// Nesting of rules inside rules.
+    nested: u32,
+    /// Nesting of bodies of derivatives, which are copied unchanged.
+    opaque: u32,
+    /// Truth values known here, innermost last.
+    known: Vec<(VarId, bool)>,
+    /// Whether the current build combines arrays that a rule has split.
+    pub(crate) zipping: bool,
+    /// Whether an array is made of values that a loop recomputes.
+    expanding: bool,
+    span: Option<Span>,
+}
+
+/// Applications, and the budgets that bound them.
+pub(crate) struct Counts<'a> {
     /// Number of applications of each rule.
     applied: Vec<u64>,
     /// Applications by source span, if requested.
@@ -202,21 +239,13 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) left: u64,
     /// Number of written statements and visited statements and variables.
     work: Cell<u64>,
-    nested: u32,
-    opaque: u32,
-    /// Truth values known here, innermost last.
-    known: Vec<(VarId, bool)>,
-    /// For the current `get`: number of loops between it and its build, if it is to be fused.
-    fuse: Option<usize>,
-    /// Whether the current statement is a sum of products without other uses.
-    factor: bool,
-    /// Whether the current build combines arrays that a rule has split.
-    pub(crate) zipping: bool,
-    /// Number of enclosing loops whose values of the current statement are stored for other loops.
-    share: Option<Shared>,
-    /// Whether an array is made of values that a loop recomputes.
-    expanding: bool,
-    span: Option<Span>,
+}
+
+/// Reusable memory.
+struct Memory {
+    spare: Spare,
+    /// Of closed blocks.
+    closed: Vec<Open>,
 }
 
 /// Reusable memory for expressions, passed from one pass to the next.
@@ -231,32 +260,28 @@ pub(crate) fn rebuild(
     spare: &mut Spare,
 ) -> Function {
     let mut rb = Rebuild {
-        spare: std::mem::take(spare),
         vars: Arena::with_capacity(function.vars.len()),
         keys: Keys::default(),
         others: Keys::default(),
         defs: Vec::with_capacity(function.vars.len()),
         open: vec![Open::new(Kind::Top)],
-        closed: Vec::new(),
         ranges: Ranges::default(),
         settings,
-        plan,
-        marks: plan.marks(function.vars.len()),
-        applied: std::mem::take(&mut tally.applied),
-        places: tally.places.as_mut(),
-        left: tally.left,
-        work: Cell::new(tally.work),
-        nested: 0,
-        opaque: 0,
-        known: Vec::new(),
-        fuse: None,
-        factor: false,
-        elements: FxHashMap::default(),
-        parts: FxHashMap::default(),
-        zipping: false,
-        share: None,
-        expanding: false,
-        span: None,
+        source: Source {
+            plan,
+            marks: plan.marks(function.vars.len()),
+            elements: FxHashMap::default(),
+            parts: FxHashMap::default(),
+        },
+        current: Current::default(),
+        mode: Mode::default(),
+        counts: Counts {
+            applied: std::mem::take(&mut tally.applied),
+            places: tally.places.as_mut(),
+            left: tally.left,
+            work: Cell::new(tally.work),
+        },
+        memory: Memory { spare: std::mem::take(spare), closed: Vec::new() },
     };
     let mut env = Env::reading(&function.vars);
     // Parameters come in any order: a size may be an Int parameter further right.
@@ -295,10 +320,10 @@ pub(crate) fn rebuild(
         })
         .collect();
     let result = rb.stmts(&function.body, &mut env);
-    let (applied, left, work) = (std::mem::take(&mut rb.applied), rb.left, rb.work.get());
+    let (applied, left, work) = (std::mem::take(&mut rb.counts.applied), rb.counts.left, rb.counts.work.get());
     let body = rb.leave(result);
     let vars = rb.vars;
-    *spare = rb.spare;
+    *spare = rb.memory.spare;
     (tally.applied, tally.left, tally.work) = (applied, left, work);
     Function { name: function.name.clone(), vars, sizes, params, requires, body }
 }
@@ -307,30 +332,30 @@ pub(crate) fn rebuild(
 impl Rebuild<'_> {
     /// Writes `expr` of type `ty`, or its replacement by a rule.
     pub(crate) fn emit(&mut self, expr: Expr, ty: Type) -> VarId {
-        if self.opaque > 0 {
+        if self.mode.opaque > 0 {
             let uses = self.uses(&expr);
             return self.push(expr, ty, self.open.len().saturating_sub(1), &uses);
         }
-        let share = std::mem::take(&mut self.share);
-        if self.nested < MAX_NESTED {
+        let share = std::mem::take(&mut self.current.share);
+        if self.mode.nested < MAX_NESTED {
             let settings = self.settings;
             for (number, rule) in settings.rules.of(&expr) {
-                if self.left == 0 {
+                if self.counts.left == 0 {
                     break;
                 }
-                self.nested += 1;
+                self.mode.nested += 1;
                 let found = (rule.apply)(self, &expr, &ty);
-                self.nested -= 1;
+                self.mode.nested -= 1;
                 if let Some(var) = found
                     && *self.ty(var) == ty
                 {
                     self.count(*number);
-                    self.left = self.left.saturating_sub(1);
+                    self.counts.left = self.counts.left.saturating_sub(1);
                     return var;
                 }
             }
         }
-        self.fuse = None;
+        self.current.fuse = None;
         self.place(expr, ty, share)
     }
 
@@ -390,14 +415,14 @@ impl Rebuild<'_> {
             return var;
         }
         if self.settings.expand
-            && !self.expanding
+            && !self.mode.expanding
             && let Some(var) = self.expand(&expr, &ty)
         {
             self.count(rules::EXPAND);
             return var;
         }
         if let Some(shared) = share
-            && !self.expanding
+            && !self.mode.expanding
             && let Some(var) = self.share(&expr, &ty, shared)
         {
             self.count(rules::SHARE);
@@ -426,17 +451,17 @@ impl Rebuild<'_> {
             }
             _ => 0.0,
         };
-        let var = self.vars.push(Var { ty, name: None, span: self.span, value });
+        let var = self.vars.push(Var { ty, name: None, span: self.mode.span, value });
         let expr = Some(self.kept(expr));
         let Uses { indices, states, mentions, .. } = *uses;
         self.defs.push(Def { expr, level, at: 0, element_cost, indices, states, mentions });
-        self.open[level].stmts.push((var, self.span));
+        self.open[level].stmts.push((var, self.mode.span));
         var
     }
 
     /// Stores `expr` in reusable memory.
     fn kept(&mut self, expr: Expr) -> Rc<Expr> {
-        if let Some(mut spare) = self.spare.pop()
+        if let Some(mut spare) = self.memory.spare.pop()
             && let Some(room) = Rc::get_mut(&mut spare)
         {
             *room = expr;
@@ -447,14 +472,14 @@ impl Rebuild<'_> {
 
     /// Counts an application.
     fn count(&mut self, number: usize) {
-        self.applied[number] += 1;
-        if let Some(places) = &mut self.places {
-            *places.entry((number, self.span)).or_insert(0) += 1;
+        self.counts.applied[number] += 1;
+        if let Some(places) = &mut self.counts.places {
+            *places.entry((number, self.mode.span)).or_insert(0) += 1;
         }
     }
 
     fn worked(&self, more: u64) {
-        self.work.set(self.work.get() + more);
+        self.counts.work.set(self.counts.work.get() + more);
     }
 
     /// Returns the uses of open blocks in `expr`, whose own blocks are closed.
@@ -536,7 +561,7 @@ impl Rebuild<'_> {
 
     /// Binds a variable of a loop, a branch or a derivative.
     fn bind(&mut self, ty: Type) -> VarId {
-        let var = self.vars.push(Var { ty, name: None, span: self.span, value: None });
+        let var = self.vars.push(Var { ty, name: None, span: self.mode.span, value: None });
         let level = self.open.len().saturating_sub(1);
         self.defs.push(Def { level, states: bit(level), ..Def::default() });
         var
@@ -624,11 +649,11 @@ impl Rebuild<'_> {
 
     /// Writes a block that may not run, in which `condition` is known to be `value`.
     pub(crate) fn branch(&mut self, condition: VarId, value: bool, body: impl FnOnce(&mut Self) -> VarId) -> Block {
-        let n_known = self.known.len();
+        let n_known = self.mode.known.len();
         self.assume(condition, value);
         self.enter(Kind::Lazy);
         let result = body(self);
-        self.known.truncate(n_known);
+        self.mode.known.truncate(n_known);
         self.leave(result)
     }
 
@@ -656,7 +681,7 @@ impl Rebuild<'_> {
         let mut todo = vec![(condition, value)];
         for _ in 0..16 {
             let Some((condition, value)) = todo.pop() else { break };
-            self.known.push((condition, value));
+            self.mode.known.push((condition, value));
             match (self.def(condition).as_deref(), value) {
                 (Some(Expr::Op(ops::Op::Not, args)), _) => todo.push((args[0], !value)),
                 (Some(Expr::Op(ops::Op::And, args)), true) | (Some(Expr::Op(ops::Op::Or, args)), false) => {

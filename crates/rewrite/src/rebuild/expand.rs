@@ -73,9 +73,9 @@ impl Rebuild<'_> {
         if slice.iter().any(|stmt| may_fail(&stmt.expr, self.ty(stmt.var))) || may_fail(expr, ty) {
             return None;
         }
-        self.expanding = true;
+        self.mode.expanding = true;
         let array = self.array(&counted, &slice, expr, ty, &mut Env::copying(&[]));
-        self.expanding = false;
+        self.mode.expanding = false;
         // It has left the loop; otherwise it would be recomputed itself.
         if self.defs[array.index()].level >= missing {
             return None;

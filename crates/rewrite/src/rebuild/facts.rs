@@ -26,7 +26,7 @@ impl Rebuild<'_> {
     pub(crate) fn truth(&self, var: VarId) -> Option<bool> {
         match self.defs.get(var.index())?.expr.as_deref() {
             Some(Expr::Bool(value)) => Some(*value),
-            _ => self.known.iter().rev().find(|(known, _)| *known == var).map(|(_, value)| *value),
+            _ => self.mode.known.iter().rev().find(|(known, _)| *known == var).map(|(_, value)| *value),
         }
     }
 
@@ -73,12 +73,12 @@ impl Rebuild<'_> {
 
     /// Returns whether the current `get` of `array` is to be fused.
     pub(crate) fn is_planned(&mut self, array: VarId) -> bool {
-        self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
+        self.current.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
     }
 
     /// Returns whether the current sum is the only use of `x` and `y`, in the loop that binds them.
     pub(crate) fn is_only_use(&mut self, x: VarId, y: VarId) -> bool {
-        std::mem::take(&mut self.factor) && self.loops_since(x) == 0 && self.loops_since(y) == 0
+        std::mem::take(&mut self.current.factor) && self.loops_since(x) == 0 && self.loops_since(y) == 0
     }
 
     /// Returns whether computing `expr`, of type `ty`, may fail outside all but the first `loops` of the open loops;

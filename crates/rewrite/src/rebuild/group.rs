@@ -16,7 +16,7 @@ impl Rebuild<'_> {
         }
         // Outside, the results are arrays.
         for stmt in group {
-            self.elements.remove(&stmt.var);
+            self.source.elements.remove(&stmt.var);
         }
     }
 
@@ -57,7 +57,7 @@ impl Rebuild<'_> {
                     Expr::Build { index, body, .. } => {
                         env.insert(*index, i);
                         let value = rb.stmts(body, env);
-                        rb.elements.insert(stmt.var, value);
+                        rb.source.elements.insert(stmt.var, value);
                         if array == Some(at) {
                             element = Some(value);
                         } else {
@@ -185,14 +185,14 @@ impl Rebuild<'_> {
                 if let Expr::Build { index, body, .. } = &stmt.expr {
                     env.insert(*index, i);
                     let element = rb.stmts(body, env);
-                    rb.elements.insert(stmt.var, element);
+                    rb.source.elements.insert(stmt.var, element);
                     elements.push(element);
                 }
             }
             rb.compute(Expr::Tuple(elements))
         });
         // They are only read by `get`s.
-        self.parts.extend(group.iter().enumerate().map(|(k, stmt)| (stmt.var, (together, k))));
+        self.source.parts.extend(group.iter().enumerate().map(|(k, stmt)| (stmt.var, (together, k))));
     }
 
     /// Merges branches into the branch of the tuple of their values.

@@ -47,7 +47,7 @@ const MAX_SPARE: usize = 256;
 impl Rebuild<'_> {
     /// Opens a block.
     pub(super) fn enter(&mut self, kind: Kind) {
-        let open = match self.closed.pop() {
+        let open = match self.memory.closed.pop() {
             Some(memory) => Open { kind, counted: None, ..memory },
             None => Open::new(kind),
         };
@@ -64,7 +64,7 @@ impl Rebuild<'_> {
             let Some(mut expr) = def.expr.take() else { continue };
             if let Some(room) = Rc::get_mut(&mut expr) {
                 stmts.push(Stmt { var, expr: std::mem::replace(room, Expr::Zero), span });
-                self.spare.push(expr);
+                self.memory.spare.push(expr);
             } else {
                 stmts.push(Stmt { var, expr: Expr::clone(&expr), span });
             }
@@ -72,7 +72,7 @@ impl Rebuild<'_> {
         if open.table.capacity() <= MAX_SPARE {
             open.stmts.clear();
             open.table.clear();
-            self.closed.push(open);
+            self.memory.closed.push(open);
         }
         Block { stmts, result }
     }

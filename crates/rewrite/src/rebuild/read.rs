@@ -45,7 +45,7 @@ impl Rebuild<'_> {
     }
 
     pub(super) fn stmts(&mut self, block: &Block, env: &mut Env<'_>) -> VarId {
-        let plan = self.plan;
+        let plan = self.source.plan;
         match env.source.and_then(|_| plan.order.get(&from_ref(block))) {
             Some(order) => self.listed(order.iter().map(|at| &block.stmts[*at]), env),
             None => self.listed(block.stmts.iter(), env),
@@ -54,22 +54,24 @@ impl Rebuild<'_> {
     }
 
     fn listed<'b>(&mut self, stmts: impl Iterator<Item = &'b Stmt>, env: &mut Env<'_>) {
-        let outer = self.span;
+        let outer = self.mode.span;
         for stmt in stmts {
             if env.source.is_some() {
-                let is_elsewhere = self.marks[stmt.var.index()] == Mark::Elsewhere;
-                if is_elsewhere && (self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var)) {
+                let is_elsewhere = self.source.marks[stmt.var.index()] == Mark::Elsewhere;
+                if is_elsewhere
+                    && (self.source.plan.dead.contains(&stmt.var) || self.source.plan.merged.contains(&stmt.var))
+                {
                     continue;
                 }
-                if is_elsewhere && let Some(group) = self.plan.merge.get(&stmt.var) {
+                if is_elsewhere && let Some(group) = self.source.plan.merge.get(&stmt.var) {
                     self.merge(group, env);
                     continue;
                 }
-                if is_elsewhere && self.plan.deferred.contains_key(&stmt.var) {
+                if is_elsewhere && self.source.plan.deferred.contains_key(&stmt.var) {
                     continue;
                 }
                 if let Expr::Get { array, index, proved } = &stmt.expr
-                    && self.marks[array.index()] == Mark::Elsewhere
+                    && self.source.marks[array.index()] == Mark::Elsewhere
                     && let Some(element) = self.element(*array, env.get(*index), *proved, env)
                 {
                     env.insert(stmt.var, element);
@@ -78,9 +80,9 @@ impl Rebuild<'_> {
             }
             if env.source.is_none() {
                 // Copies are the cost of rules.
-                self.left = self.left.saturating_sub(1);
+                self.counts.left = self.counts.left.saturating_sub(1);
             }
-            self.span = stmt.span.or(outer);
+            self.mode.span = stmt.span.or(outer);
             let new = self.stmt(stmt, env);
             if let Some(source) = env.source
                 && let Some(name) = &source[stmt.var].name
@@ -90,7 +92,7 @@ impl Rebuild<'_> {
             }
             env.insert(stmt.var, new);
         }
-        self.span = outer;
+        self.mode.span = outer;
     }
 
     /// Returns the element at `index` of a build that is not written as it is: of one merged with others; or the
@@ -98,18 +100,18 @@ impl Rebuild<'_> {
     /// build is then written with those whose elements it reads, each once. Not recursive: elements are written before
     /// their users.
     fn element(&mut self, array: VarId, index: VarId, proved: bool, env: &mut Env<'_>) -> Option<VarId> {
-        if let Some(&(together, part)) = self.parts.get(&array) {
+        if let Some(&(together, part)) = self.source.parts.get(&array) {
             let element = self.compute(Expr::Get { array: together, index, proved });
             return Some(self.compute(Expr::Component(element, part)));
         }
-        let plan = self.plan;
-        if self.elements.contains_key(&array) || !plan.deferred.contains_key(&array) {
-            return self.elements.get(&array).copied();
+        let plan = self.source.plan;
+        if self.source.elements.contains_key(&array) || !plan.deferred.contains_key(&array) {
+            return self.source.elements.get(&array).copied();
         }
         // Elements that it reads are written first.
         let (mut todo, mut entered) = (vec![array], FxHashSet::default());
         while let Some((next, (own, body))) = todo.last().and_then(|next| Some((*next, *plan.deferred.get(next)?))) {
-            if self.elements.contains_key(&next) {
+            if self.source.elements.contains_key(&next) {
                 todo.pop();
             } else if entered.insert(next) {
                 // Excludes arrays made in its body, which may need preceding statements there, and dead ones, whose
@@ -128,11 +130,11 @@ impl Rebuild<'_> {
                 todo.pop();
                 env.insert(own, index);
                 let element = self.stmts(body, env);
-                self.elements.insert(next, element);
+                self.source.elements.insert(next, element);
                 self.count(rules::counted(rules::fuse()));
             }
         }
-        self.elements.get(&array).copied()
+        self.source.elements.get(&array).copied()
     }
 
     pub(super) fn source_type(&self, var: VarId, env: &Env<'_>) -> Type {
@@ -187,21 +189,21 @@ impl Rebuild<'_> {
 
     pub(super) fn stmt(&mut self, stmt: &Stmt, env: &mut Env<'_>) -> VarId {
         let ty = self.source_type(stmt.var, env);
-        self.factor = false;
-        if env.source.is_none() || self.marks[stmt.var.index()] == Mark::Nothing {
+        self.current.factor = false;
+        if env.source.is_none() || self.source.marks[stmt.var.index()] == Mark::Nothing {
             return self.write(&stmt.expr, ty, (None, None), env);
         }
-        if self.opaque == 0
-            && let Some(fields) = self.plan.fields.get(&stmt.var)
+        if self.mode.opaque == 0
+            && let Some(fields) = self.source.plan.fields.get(&stmt.var)
             && let Some(var) = self.narrow(stmt, &ty, fields, env)
         {
             return var;
         }
-        let fuse = self.plan.fuse.get(&stmt.var).copied();
-        let share = self.plan.share.get(&stmt.var).copied();
-        self.factor = self.plan.factor.contains(&stmt.var);
+        let fuse = self.source.plan.fuse.get(&stmt.var).copied();
+        let share = self.source.plan.share.get(&stmt.var).copied();
+        self.current.factor = self.source.plan.factor.contains(&stmt.var);
         let var = self.write(&stmt.expr, ty, (fuse, share), env);
-        if let Some(arrays) = self.plan.branches.get(&stmt.var) {
+        if let Some(arrays) = self.source.plan.branches.get(&stmt.var) {
             let arrays: Vec<VarId> = arrays.iter().map(|array| env.get(*array)).collect();
             if let Some(moved) = self.in_branches(var, &arrays) {
                 self.count(rules::BRANCHES);
@@ -260,7 +262,7 @@ impl Rebuild<'_> {
             }
             Expr::If { condition, then, otherwise } => {
                 let condition = env.get(*condition);
-                if self.opaque == 0
+                if self.mode.opaque == 0
                     && let Some(holds) = self.truth(condition)
                 {
                     self.count(rules::DECIDE);
@@ -274,20 +276,20 @@ impl Rebuild<'_> {
                 let all = |vars: &[VarId]| vars.iter().map(|v| env.get(*v)).collect::<Vec<_>>();
                 let (at, along) = (all(at), all(along));
                 self.enter(Kind::Opaque);
-                self.opaque += 1;
+                self.mode.opaque += 1;
                 let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
                 let result = self.stmts(body, env);
-                self.opaque -= 1;
+                self.mode.opaque -= 1;
                 let body = self.leave(result);
                 Expr::Jvp { params, body, at, along }
             }
             Expr::Vjp { params, body, at, cotangent } => {
                 let (at, cotangent) = (at.iter().map(|v| env.get(*v)).collect(), env.get(*cotangent));
                 self.enter(Kind::Opaque);
-                self.opaque += 1;
+                self.mode.opaque += 1;
                 let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
                 let result = self.stmts(body, env);
-                self.opaque -= 1;
+                self.mode.opaque -= 1;
                 let body = self.leave(result);
                 Expr::Vjp { params, body, at, cotangent }
             }
@@ -295,10 +297,10 @@ impl Rebuild<'_> {
                 let at = env.get(custom.at);
                 let mut opaque = |rb: &mut Self, binders: &[VarId], block: &Block| {
                     rb.enter(Kind::Opaque);
-                    rb.opaque += 1;
+                    rb.mode.opaque += 1;
                     let binders: Vec<VarId> = binders.iter().map(|binder| rb.bind_as(*binder, env)).collect();
                     let result = rb.stmts(block, env);
-                    rb.opaque -= 1;
+                    rb.mode.opaque -= 1;
                     (binders, rb.leave(result))
                 };
                 let (param, body) = opaque(self, &[custom.param], &custom.body);
@@ -332,8 +334,8 @@ impl Rebuild<'_> {
                 expr
             }
         };
-        self.fuse = fuse;
-        self.share = share;
+        self.current.fuse = fuse;
+        self.current.share = share;
         self.emit(expr, ty)
     }
 

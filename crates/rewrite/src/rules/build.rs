@@ -181,7 +181,7 @@ impl Nest<'_> {
 }
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    if rb.zipping {
+    if rb.mode.zipping {
         return None;
     }
     let nest = nest(rb, expr, ty)?;
@@ -202,8 +202,8 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             nest.array(rb, *field, &kept, 0, &mut Env::copying(&[]))
         })
         .collect();
-    rb.zipping = true;
+    rb.mode.zipping = true;
     let zip = nest.zip(rb, &arrays, 0, &mut Env::copying(&[]));
-    rb.zipping = false;
+    rb.mode.zipping = false;
     Some(zip)
 }

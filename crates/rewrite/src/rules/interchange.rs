@@ -111,9 +111,9 @@ fn together(rb: &mut Rebuild<'_>, ty: &Type, parts: &mut impl Iterator<Item = Va
 
 /// As [`together`], for arrays that stay separate.
 fn zipped(rb: &mut Rebuild<'_>, ty: &Type, parts: &[VarId]) -> VarId {
-    let before = std::mem::replace(&mut rb.zipping, true);
+    let before = std::mem::replace(&mut rb.mode.zipping, true);
     let whole = together(rb, ty, &mut parts.iter().copied());
-    rb.zipping = before;
+    rb.mode.zipping = before;
     whole.unwrap_or(parts[0])
 }
 
