@@ -6,6 +6,7 @@ pub mod pages;
 pub mod paths;
 pub mod pictures;
 pub mod python;
+pub mod quick;
 pub mod tidy;
 mod walk;
 pub mod words;

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, pages, paths, pictures, python, tidy, words};
+use xtask::{links, memcheck, pages, paths, pictures, python, quick, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
 
 Usage: cargo xtask <chore>
 
-  check     cargo check of everything
+  check     fast tests after a small change: of the crates with changes, or of the crates named, such as
+            cargo xtask check kernel native; a tenth of the random cases
   test      all tests, those of the Python package included where Python is there
   python    tests of the Python package, in a virtual environment under target/
   adapters  tests of the Python adapters with JAX, Numba, CasADi, Dask and others, which are installed under target/
@@ -91,7 +92,7 @@ fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let done = match chore.as_str() {
-        "check" => cargo(&["check", "--workspace", "--all-targets"]),
+        "check" => quick::check(&root, &std::env::args().skip(2).collect::<Vec<String>>()),
         "test" => cargo(&["test", "--workspace"]) && python::test(&root),
         "python" => python::test(&root),
         "adapters" => python::adapters(&root),

@@ -34,10 +34,12 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-text", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     ("chainrule-c", &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     ("chainrule-rust", &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
-    // For the tests of backends only.
+    // For tests only.
+    ("chainrule-cases", &[]),
     (
         "chainrule-backend-tests",
         &[
+            "chainrule-cases",
             "chainrule-base",
             "chainrule-ops",
             "chainrule-ir",

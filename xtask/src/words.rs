@@ -15,6 +15,7 @@ pub const CHECKED: &[&str] = &[
     "crates/backend-tests",
     "crates/base",
     "crates/c",
+    "crates/cases",
     "crates/chainrule",
     "crates/cli",
     "crates/cranelift",

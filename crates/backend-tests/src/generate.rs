@@ -48,7 +48,7 @@ pub fn random_bytes(
     check: impl Fn(&[u8]) -> Result<(), TestCaseError>,
 ) {
     let config = ProptestConfig {
-        cases,
+        cases: chainrule_cases::cases(cases),
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         ..ProptestConfig::default()

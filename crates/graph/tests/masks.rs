@@ -99,8 +99,12 @@ impl Maker {
 #[test]
 fn what_is_off_never_shows() {
     let compared = Cell::new(0);
-    let config =
-        ProptestConfig { cases: 10_000, rng_seed: RngSeed::Fixed(4), failure_persistence: None, ..Default::default() };
+    let config = ProptestConfig {
+        cases: chainrule_cases::cases(10_000),
+        rng_seed: RngSeed::Fixed(4),
+        failure_persistence: None,
+        ..Default::default()
+    };
     let programs = (prop::collection::vec(any::<u8>(), 0..200), any::<bool>());
     let result = TestRunner::new(config).run(&programs, |(bytes, strict)| {
         let mut u = Unstructured::new(&bytes);
@@ -132,8 +136,12 @@ fn what_is_off_never_shows() {
 #[test]
 fn what_is_off_never_shows_after_optimisation() {
     let compared = Cell::new(0);
-    let config =
-        ProptestConfig { cases: 4000, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..Default::default() };
+    let config = ProptestConfig {
+        cases: chainrule_cases::cases(4000),
+        rng_seed: RngSeed::Fixed(5),
+        failure_persistence: None,
+        ..Default::default()
+    };
     let programs = (prop::collection::vec(any::<u8>(), 0..200), prop::sample::select(vec![8, 400]));
     let result = TestRunner::new(config).run(&programs, |(bytes, window)| {
         let mut u = Unstructured::new(&bytes);

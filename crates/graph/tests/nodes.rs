@@ -10,7 +10,12 @@ use proptest::test_runner::RngSeed;
 use rustc_hash::FxHashMap;
 
 fn config(cases: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: chainrule_cases::cases(cases),
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 fn same(a: &[f64], b: &[f64]) -> bool {

@@ -11,7 +11,12 @@ use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
 
 fn config(cases: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: chainrule_cases::cases(cases),
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {

@@ -10,7 +10,12 @@ use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
 fn config(cases: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: chainrule_cases::cases(cases),
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {

@@ -92,7 +92,7 @@ fn check(text: &str) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1500,
+        cases: chainrule_cases::cases(1500),
         rng_seed: RngSeed::Fixed(20_181_115),
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -18,7 +18,7 @@ fn check(function: &Function) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1000,
+        cases: chainrule_cases::cases(1000),
         rng_seed: RngSeed::Fixed(11),
         failure_persistence: None,
         ..ProptestConfig::default()

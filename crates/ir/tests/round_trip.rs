@@ -56,7 +56,7 @@ fn check(function: &Function, args: &[Value<f64>]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1000,
+        cases: chainrule_cases::cases(1000),
         rng_seed: RngSeed::Fixed(2),
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -4,6 +4,7 @@
 use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{lower, random, sprinkle_zeros};
 use chainrule_base::{FileId, Id, Name, Poly, Span};
+use chainrule_cases::covers;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layered};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::generate;
@@ -77,7 +78,7 @@ fn random_kernels_come_back_as_they_were() {
     random(300, 1, 3000, |u| check(random_graph(u, Numbers::Tame)));
     random(300, 2, 3000, |u| check(random_graph(u, Numbers::Special)));
     random(1500, 3, 3000, |u| check(random_function(u)));
-    assert!(done.get() > 1500, "{}", done.get());
+    covers!(done.get() > 1500, "{}", done.get());
     let (graph, roots) = layered(Semantics::Strict, 1000, 5, 10, 1);
     let mut kernel = lower(&graph, &roots);
     assert!(contract(&mut kernel) > 10);
@@ -240,7 +241,7 @@ fn content_that_nobody_wrote_is_refused_or_a_sound_kernel() {
     });
     random(20_000, 12, 200, |u| is_refused_or_sound(u.bytes(u.len()).unwrap_or_default()).map(|_| ()));
     println!("{} of 40000 changed kernels are kernels", sound.get());
-    assert!(sound.get() > 500, "{}", sound.get());
+    covers!(sound.get() > 500, "{}", sound.get());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{lower, sprinkle_zeros};
+use chainrule_cases::covers;
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
 use chainrule_ir::generate::{Case, Options, case};
@@ -48,7 +49,7 @@ fn listings_after_every_pass_are_parsed_back() {
         run(&[Stage::Fusion]);
     });
     let (compared, parsed) = (compared.get(), parsed.get());
-    assert!(compared > 500 && parsed > 5000, "{compared} functions compared, {parsed} listings parsed");
+    covers!(compared > 500 && parsed > 5000, "{compared} functions compared, {parsed} listings parsed");
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn listings_of_straight_line_code_are_parsed_back() {
             round_trip(kernel);
         });
     });
-    assert!(with_zeros.get() > 20, "{} kernels have zeros", with_zeros.get());
+    covers!(with_zeros.get() > 20, "{} kernels have zeros", with_zeros.get());
 }
 
 #[test]
@@ -88,5 +89,5 @@ fn passes_can_be_left_out() {
         });
         compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, 1e-9)));
     });
-    assert!(compared.get() > 150, "{} functions compared", compared.get());
+    covers!(compared.get() > 150, "{} functions compared", compared.get());
 }

@@ -4,6 +4,7 @@
 mod support;
 
 use arbitrary::Unstructured;
+use chainrule_cases::covers;
 use chainrule_ir::generate::{Options, arguments_up_to, arrays, comparisons, function};
 use chainrule_ir::{Function, Value};
 use chainrule_kernel::{Kernel, hoist, streamline, vectorise, verify};
@@ -48,7 +49,7 @@ fn functions_keep_their_values() {
         });
     }
     let (compared, changed) = (compared.get(), changed.get());
-    assert!(compared > 3000 && changed > 1000, "{changed} functions changed, {compared} comparisons");
+    covers!(compared > 3000 && changed > 1000, "{changed} functions changed, {compared} comparisons");
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn functions_that_move_arrays_about_keep_their_values() {
         changed.set(changed.get() + usize::from(kernel.to_string() != before));
         assert!(compare_within(&function, &kernel, &args, 0.0));
     });
-    assert!(changed.get() > 500, "{} functions changed", changed.get());
+    covers!(changed.get() > 500, "{} functions changed", changed.get());
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn loops_that_compare_their_indices_keep_their_values() {
         assert!(compare_within(&function, &at_once, &args, 0.0));
     });
     let (pieces, branches) = (pieces.get(), branches.get());
-    assert!(pieces > 500 && branches > 500, "{pieces} functions in pieces, {branches} with fewer branches");
+    covers!(pieces > 500 && branches > 500, "{pieces} functions in pieces, {branches} with fewer branches");
 }
 
 #[test]

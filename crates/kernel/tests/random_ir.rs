@@ -6,6 +6,7 @@ mod support;
 
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Kind;
+use chainrule_cases::covers;
 use chainrule_ir::difference::{directions, with_cotangent, with_direction};
 use chainrule_ir::generate::{Case, Options, arguments, arrays, case, steps};
 use chainrule_ir::{Function, Type, Value, evaluate};
@@ -55,7 +56,7 @@ fn options(depth: u32, fuel: u32) -> Options {
 #[test]
 fn random_functions_keep_their_values() {
     let compared = many(600, 11, 3000, options(3, 60));
-    assert!(compared > 500, "only {compared} of 600 functions could be compared");
+    covers!(compared > 500, "only {compared} of 600 functions could be compared");
 }
 
 #[test]
@@ -63,14 +64,14 @@ fn sums_of_arrays_keep_their_values_but_for_their_order() {
     for (cases, seed, depth, fuel) in [(800, 14, 3, 60), (300, 15, 5, 200)] {
         let smooth = Options { smooth: true, linear: true, ..options(depth, fuel) };
         let compared = many(cases, seed, 3000, smooth);
-        assert!(compared * 10 > cases as usize * 8, "only {compared} of {cases} functions could be compared");
+        covers!(compared * 10 > cases as usize * 8, "only {compared} of {cases} functions could be compared");
     }
 }
 
 #[test]
 fn deep_functions_keep_their_values() {
     let compared = many(150, 12, 12_000, options(6, 250));
-    assert!(compared > 100, "only {compared} of 150 functions could be compared");
+    covers!(compared > 100, "only {compared} of 150 functions could be compared");
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn functions_that_move_arrays_about_keep_their_values() {
         assert!(compare(&function, &kernel, &args));
         buffers.set(buffers.get() + kernel.buffers.len() - kernel.inputs.len() - kernel.outputs.len());
     });
-    assert!(buffers.get() > 5000, "only {} buffers in the workspace", buffers.get());
+    covers!(buffers.get() > 5000, "only {} buffers in the workspace", buffers.get());
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn states_that_are_updated_keep_their_values() {
         let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
         compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
     });
-    assert!(compared.get() > 3500, "only {} of 4000 functions could be compared", compared.get());
+    covers!(compared.get() > 3500, "only {} of 4000 functions could be compared", compared.get());
 }
 
 /// So many functions whose states are made in steps.
@@ -111,9 +112,9 @@ fn in_steps(cases: u32, seed: u64) {
         let is_other = |b: &Buffer| matches!(b.place, Place::Workspace(_)) && b.len == *matrix;
         copied.set(copied.get() + u32::from(kernel.buffers.as_slice().iter().any(is_other)));
     });
-    assert_eq!(compared.get(), cases as usize);
+    covers!(compared.get() == cases as usize);
     let copied = copied.get();
-    assert!(copied > cases / 4 && copied < cases * 4 / 5, "{copied} of {cases} functions take another matrix");
+    covers!(copied > cases / 4 && copied < cases * 4 / 5, "{copied} of {cases} functions take another matrix");
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn states_that_are_long_sums_keep_their_values() {
         let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
         compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
     });
-    assert_eq!(compared.get(), 1000);
+    covers!(compared.get() == 1000);
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn tens_of_thousands_of_states_that_are_made_in_steps() {
         let (function, args) = steps::case(&mut Unstructured::new(bytes)).unwrap();
         reverse(&function, &args, &compared);
     });
-    assert!(compared.get() > 30_000, "only {} of 40000 derivatives could be compared", compared.get());
+    covers!(compared.get() > 30_000, "only {} of 40000 derivatives could be compared", compared.get());
 }
 
 /// The cotangents of `function` and their tangents, expanded, at `args` and a cotangent of ones.
@@ -192,5 +193,5 @@ fn cotangents_of_random_functions_keep_their_values() {
             reverse(&function, &args, &compared);
         }
     });
-    assert!(compared.get() > 2000, "only {} of 3000 derivatives could be compared", compared.get());
+    covers!(compared.get() > 2000, "only {} of 3000 derivatives could be compared", compared.get());
 }

@@ -10,6 +10,7 @@ use chainrule_backend_tests::generate::random;
 use chainrule_backend_tests::native::{compare, reference};
 use chainrule_backend_tests::{Array, ints, reals};
 use chainrule_base::Poly;
+use chainrule_cases::covers;
 use chainrule_interpret as interpret;
 use chainrule_kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
 use chainrule_ops::Op;
@@ -256,5 +257,5 @@ fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
         Ok(())
     });
     println!("{} kernels cut, {} with places", cut.get(), apart.get());
-    assert!(apart.get() > 100, "{} kernels taken apart of {}", apart.get(), cut.get());
+    covers!(apart.get() > 100, "{} kernels taken apart of {}", apart.get(), cut.get());
 }

@@ -9,6 +9,7 @@ use chainrule_backend_tests::generate::random;
 use chainrule_backend_tests::native::compare;
 use chainrule_backend_tests::{around, reals};
 use chainrule_base::{Arena, Name, Poly};
+use chainrule_cases::covers;
 use chainrule_kernel::{
     Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Registers, Stmt, check_layout, hoist, vectorise,
     verify,
@@ -123,5 +124,5 @@ fn what_was_read_stays_what_it_was() {
         ran.set(ran.get() + usize::from(compare(&kernel, &around(&[reals(&x)], 9))?.ran > 0));
         Ok(())
     });
-    assert!(ran.get() > 1000, "{} kernels", ran.get());
+    covers!(ran.get() > 1000, "{} kernels", ran.get());
 }
