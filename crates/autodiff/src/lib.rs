@@ -5,6 +5,8 @@
 //! | [`forward`] | expansion of every `Jvp` and `Vjp` into ordinary code; forward mode |
 //! | `reverse` | reverse mode, for a `Vjp` whose body is ordinary code |
 //! | [`request`] | construction of a function that computes requested derivatives |
+//! | [`orders`] | derivatives of any order |
+//! | [`parts`] | selection of parts of results, differentiation by parts of parameters |
 //! | [`sparse`] | sparse Jacobians and Hessians, with the pattern from the index structure |
 //! | [`tidy`] | forwarding and dead code elimination, after either mode |
 //!
@@ -26,6 +28,8 @@ mod dual;
 mod emit;
 pub mod forward;
 mod lift;
+pub mod orders;
+pub mod parts;
 pub mod request;
 mod reverse;
 mod slopes;
@@ -35,6 +39,7 @@ pub mod tidy;
 
 pub use custom::own_derivative;
 pub use forward::{expand, expand_told, expand_with};
+pub use parts::{PartOf, Step, part_type};
 pub use request::{Mode, Part, Request, by_rows_where, check_request, derive, derive_told};
 pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};

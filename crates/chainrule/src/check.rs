@@ -13,6 +13,7 @@ use crate::{Derivation, Error, Function, Result};
 use chainrule_base::{Diagnostic, count};
 use chainrule_graph::{Graph, NodeId, evaluate};
 use duals::tangents;
+use std::borrow::Cow;
 use std::fmt;
 
 pub use chainrule_ops::{Algebra, Big, Precise};
@@ -81,6 +82,9 @@ pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings
     if settings.points > MAX_POINTS {
         let (n, help) = (settings.points, format!("take {MAX_POINTS} at most"));
         return Err(Error::request(format!("a comparison at {n} points does not end"), help));
+    }
+    if let Cow::Owned(selected) = derivation.with_selected_results()? {
+        return compare(selected.differentiated(), &selected, settings);
     }
     if let Body::Array(body) = &function.decided()?.body {
         if !derivation.needs_straight_line_code() {

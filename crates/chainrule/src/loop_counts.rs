@@ -10,6 +10,7 @@ use crate::guard::guard;
 use crate::{Error, Function, Result, Rewrite};
 use chainrule_ir::{self as ir, Block, Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::{Counts, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -193,7 +194,7 @@ impl Function {
             let expanded = expanded.map_err(|d| Error::program(d, &body.sources))?;
             Ok(Rewrite::All.apply(expanded, body.semantics))
         })?;
-        let walk = Walk { function: &function };
+        let walk = Walk::new(&function);
         let classes = walk.block(&function.body);
         let named = function.sizes.iter().chain(&function.params);
         let names = named.filter_map(|var| Some((*var, function.vars[*var].name.as_deref()?.to_owned()))).collect();
@@ -203,6 +204,10 @@ impl Function {
 
 struct Walk<'a> {
     function: &'a ir::Function,
+    /// Expression of each variable that a statement binds.
+    exprs: FxHashMap<VarId, &'a Expr>,
+    /// Terms of sums, and the sums of two and branches of which they are made: they are added where they are not zero.
+    terms: FxHashSet<VarId>,
 }
 
 type Classes = [Amount; WEIGHT + 1];
@@ -217,7 +222,45 @@ fn plus(sum: &mut Classes, other: &Classes) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| sum.add(other));
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(function: &'a ir::Function) -> Self {
+        let mut walk = Self { function, exprs: FxHashMap::default(), terms: FxHashSet::default() };
+        let mut todo = vec![&function.body];
+        let mut sums = Vec::new();
+        while let Some(block) = todo.pop() {
+            for stmt in &block.stmts {
+                walk.exprs.insert(stmt.var, &stmt.expr);
+                todo.extend(stmt.expr.blocks());
+                match &stmt.expr {
+                    Expr::Sum { body, .. } => sums.push((body.result, false)),
+                    Expr::Loop { body, .. } => sums.push((body.result, true)),
+                    _ => {}
+                }
+            }
+        }
+        let term = |(result, is_triple)| if is_triple { walk.last_field(result) } else { Some(result) };
+        let mut todo: Vec<VarId> = sums.into_iter().filter_map(term).collect();
+        walk.terms.extend(&todo);
+        while let Some(var) = todo.pop() {
+            let parts = match walk.exprs.get(&var) {
+                Some(Expr::Plus(a, b)) => vec![*a, *b],
+                Some(Expr::Tuple(fields)) => fields.to_vec(),
+                Some(Expr::If { then, otherwise, .. }) => vec![then.result, otherwise.result],
+                _ => continue,
+            };
+            todo.extend(parts.into_iter().filter(|part| walk.terms.insert(*part)));
+        }
+        walk
+    }
+
+    /// Returns the last field of the triple of a [`Expr::Loop`].
+    fn last_field(&self, triple: VarId) -> Option<VarId> {
+        match self.exprs.get(&triple) {
+            Some(Expr::Tuple(parts)) => parts.last().copied(),
+            _ => None,
+        }
+    }
+
     /// Recursive on the nesting of blocks.
     fn block(&self, block: &Block) -> Classes {
         let mut sum = Classes::default();
@@ -227,21 +270,26 @@ impl Walk<'_> {
         sum
     }
 
-    /// Returns the number of additions of doubles for adding a value of this variable of `block` to a sum.
-    fn added(&self, block: &Block, var: VarId) -> Amount {
-        let expr = block.stmts.iter().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr);
-        match expr {
+    /// Returns the number of additions of doubles for adding the value of this variable to another. Recursive on the
+    /// structure of sparse terms.
+    fn added(&self, var: VarId) -> Amount {
+        match self.exprs.get(&var) {
             Some(Expr::Zero) => Amount::default(),
-            Some(Expr::OneHot { value, .. }) => self.added(block, *value),
+            Some(Expr::OneHot { value, .. }) => self.added(*value),
             Some(Expr::Plus(a, b)) => {
-                let mut sum = self.added(block, *a);
-                sum.add(&self.added(block, *b));
-                sum
+                let mut sum = self.added(*a);
+                sum.add(&self.added(*b));
+                let all = words(self.function.ty(var));
+                if sum.at(&|_| LARGE) <= all.at(&|_| LARGE) { sum } else { all }
             }
             Some(Expr::Tuple(fields)) => {
                 let mut sum = Amount::default();
-                fields.iter().for_each(|field| sum.add(&self.added(block, *field)));
+                fields.iter().for_each(|field| sum.add(&self.added(*field)));
                 sum
+            }
+            Some(Expr::If { then, otherwise, .. }) => {
+                let (a, b) = (self.added(then.result), self.added(otherwise.result));
+                if a.at(&|_| LARGE) >= b.at(&|_| LARGE) { a } else { b }
             }
             _ => words(self.function.ty(var)),
         }
@@ -254,7 +302,7 @@ impl Walk<'_> {
             Expr::Op(op, args) if args.iter().any(is_double) => one(*op),
             Expr::Sum { count, index, body } => {
                 let mut step = self.block(body);
-                plus(&mut step, &adds(self.added(body, body.result)));
+                plus(&mut step, &adds(self.added(body.result)));
                 self.repeated(&step, *index, count)
             }
             Expr::Build { size: count, index, body } | Expr::Fold(StateLoop { count, index, body, .. }) => {
@@ -262,15 +310,16 @@ impl Walk<'_> {
             }
             Expr::Loop(StateLoop { count, index, body, .. }) => {
                 let mut step = self.block(body);
-                let triple = body.stmts.iter().find(|stmt| stmt.var == body.result).map(|stmt| &stmt.expr);
-                if let Some(Expr::Tuple(parts)) = triple
-                    && let Some(term) = parts.last()
-                {
-                    plus(&mut step, &adds(self.added(body, *term)));
+                if let Some(term) = self.last_field(body.result) {
+                    plus(&mut step, &adds(self.added(term)));
                 }
                 self.repeated(&step, *index, count)
             }
-            Expr::Plus(..) => adds(words(self.function.ty(var))),
+            Expr::Plus(..) if self.terms.contains(&var) => Classes::default(),
+            Expr::Plus(a, b) => {
+                let (a, b) = (self.added(*a), self.added(*b));
+                adds(if a.at(&|_| LARGE) <= b.at(&|_| LARGE) { a } else { b })
+            }
             Expr::If { then, otherwise, .. } => {
                 let (a, b) = (self.block(then), self.block(otherwise));
                 let weight = |classes: &Classes| classes[WEIGHT].at(&|_| LARGE);

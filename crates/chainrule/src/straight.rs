@@ -4,14 +4,16 @@
 //! types, each element of which is a node of a scalar graph. [`Unroll`] selects which of the two is derived and
 //! compiled: by default, the estimates of [`pays`] decide. `docs/decisions/0049` contains the reasons.
 
+use crate::derive::{Chosen, Selected, record, selected};
 use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};
 use crate::guard::guard;
 use crate::interface::Signature;
-use crate::leaves::{assemble, leaves, take_apart};
+use crate::leaves::{Leaf, assemble, leaves, take_apart};
 use crate::unroll::pays::{self, Estimate};
 use crate::unroll::{UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
 use crate::{Error, Function, Result};
+use chainrule_autodiff::parts::{self, PartOf};
 use chainrule_base::{Diagnostic, Kind, Name};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
@@ -122,6 +124,29 @@ impl Function {
     /// Fails if a size is missing or unknown, or loops cannot be unrolled because they depend on data.
     pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
         guard(|| self.at_sizes(sizes)?.unroll_within(UNROLL_BUDGET))
+    }
+
+    /// Returns the function of the `chosen` parts of the result of a program: a single part bare, several as a record.
+    pub(crate) fn selected(&self, chosen: &[Chosen]) -> Result<Self> {
+        let body = match &self.body {
+            Body::Scalar(body) => body,
+            Body::Array(body) => {
+                let parts: Vec<PartOf> = chosen.iter().map(|chosen| chosen.part.clone()).collect();
+                let function = parts::select(&body.function, &parts);
+                let body = ArrayBody { function, decided: Arc::default(), ..ArrayBody::clone(body) };
+                return Ok(Self::of_array(body));
+            }
+        };
+        let signature = self.signature();
+        let entries: Vec<(Name, Type)> =
+            chosen.iter().map(|chosen| (chosen.part.name.clone(), chosen.ty.clone())).collect();
+        let ty = record(&entries);
+        let nodes = selected(&body.outputs, &signature.results, chosen);
+        let port =
+            |(leaf, s): (Leaf, Selected)| Port { name: leaf.name, shape: s.shape, nodes: s.nodes, pattern: None };
+        let outputs = leaves(&ty, "result").into_iter().zip(nodes).map(port).collect();
+        let program = Signature { params: signature.params.clone(), results: vec![(Name::new("result"), ty)] };
+        Self::from_scalar(self.name(), ScalarBody { outputs, program: Some(program), ..ScalarBody::clone(body) })
     }
 
     /// Returns the function that is derived and compiled: straight-line code, if [`Unroll`] selects it. Computed once.

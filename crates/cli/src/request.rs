@@ -67,10 +67,10 @@ pub struct Derivative {
     /// Derivative to compute; repeat it for several results
     #[arg(long, short, value_enum)]
     pub what: Vec<What>,
-    /// Arguments, or elements such as `x[0]`, to differentiate by (default: all)
+    /// Arguments to differentiate by, or parts of them such as `x[0]`, `x[0..3]` and `p.a` (default: all)
     #[arg(long, value_name = "ARGUMENT", value_delimiter = ',')]
     pub by: Vec<String>,
-    /// Results, or elements such as `result[0]`, to differentiate (default: all); straight-line code only
+    /// Results to differentiate, or parts of them such as `result[0]` and `result.a` (default: all)
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub of: Vec<String>,
     /// Strategy of accumulation: auto, forward, reverse, markowitz, ...; straight-line code only

@@ -26,18 +26,22 @@ pub(super) fn compare(
     derivation: &Derivation,
     settings: &Settings,
 ) -> Result<Agreement> {
-    let request = derivation.first_derivative().ok_or_else(|| {
+    let shifted = derivation.shifted(&body.function)?;
+    let request = derivation.first_derivative(&shifted.by).ok_or_else(|| {
         Error::request("only a dense Jacobian or gradient is compared", "ask for `jacobian` or `gradient` alone")
     })?;
     let fail = |d: Diagnostics| Error::program(d, &body.sources);
-    let program = chainrule_autodiff::expand(&body.function).map_err(fail)?;
-    let asked = derive(&body.function, &request).map_err(fail)?;
+    let program = chainrule_autodiff::expand(&shifted.function).map_err(fail)?;
+    let asked = derive(&shifted.function, &request).map_err(fail)?;
     let by_forward_mode = Request { mode: Mode::Forward, checkpoints: None, ..request.clone() };
-    let forward = derive(&body.function, &by_forward_mode).map_err(fail)?;
+    let forward = derive(&shifted.function, &by_forward_mode).map_err(fail)?;
     let compiled = derivation.function()?.compile()?;
     let mut noise = Noise(settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
-    let first = arguments(function, &program, settings, &mut noise, &body.sources)?;
-    let components = components(&program, &request.by, &first);
+    let mut plain = chainrule_autodiff::expand(&body.function).map_err(fail)?;
+    plain.requires.clone_from(&program.requires);
+    let first = arguments(function, &plain, settings, &mut noise, &body.sources)?;
+    let shifts = shifts(&program, &first);
+    let components = components(&program, &request.by, &[&*first, &shifts].concat());
     let mut agreement =
         Agreement { points: settings.points, elements: 0, from_forward: 0.0, precisely: 0.0, from_differences: 0.0 };
     let mut ctx = Precise::new();
@@ -45,7 +49,7 @@ pub(super) fn compare(
     for _ in 0..settings.points {
         let (lo, hi) = settings.range;
         let args: Vec<Value<f64>> = first.iter().map(|arg| arg.map(&mut |_| lo + (hi - lo) * noise.next())).collect();
-        let exact: Vec<Value<Big>> = args.iter().map(|arg| arg.map(&mut |x| ctx.from_f64(*x))).collect();
+        let exact: Vec<Value<Big>> = args.iter().chain(&shifts).map(|arg| arg.map(&mut |x| ctx.from_f64(*x))).collect();
         let reference = ir::evaluate(&forward, &mut ctx, &exact).map_err(failed)?;
         let precise = ir::evaluate(&asked, &mut ctx, &exact).map_err(failed)?;
         let found = compiled.call(&args)?;
@@ -68,6 +72,14 @@ pub(super) fn compare(
         }
     }
     Ok(agreement)
+}
+
+/// Returns the shifts of zero of parts of the arguments: the parameters of `program` that follow those in `args`.
+fn shifts(program: &ir::Function, args: &[Value<f64>]) -> Vec<Value<f64>> {
+    let Some(params) = program.params.get(args.len()..).filter(|params| !params.is_empty()) else { return Vec::new() };
+    let before = ir::Function { params: program.params[..args.len()].to_vec(), ..program.clone() };
+    let sizes = bind_sizes(&before, args).unwrap_or_default();
+    params.iter().filter_map(|param| value(program.ty(*param), &sizes, &mut |_| Value::Real(0.0))).collect()
 }
 
 /// Returns the parameters that are differentiated by, in the order of the request.

@@ -1,29 +1,24 @@
 //! Derivatives of array programs, by forward or reverse mode on the array IR.
 
+use super::select::{Chosen, choose, is_part};
 use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
-use crate::leaves::{Leaf, leaves};
+use crate::leaves::leaves;
 use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
-use chainrule_autodiff::{Mode, Part, Request, by_rows_where, check_request, derive_told, without_squared_roots};
+use chainrule_autodiff::orders::derive_orders;
+use chainrule_autodiff::{
+    Mode, Part, Request, by_rows_where, check_request, derive_told, parts, without_squared_roots,
+};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_graph::Semantics;
-use chainrule_ir::Type;
+use chainrule_ir::{self as ir, Type};
 use std::borrow::Cow;
 
 /// Returns the part of a request that array programs do not support yet, but straight-line code does.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
-    if request.what.iter().any(|what| matches!(what, What::Order(_))) {
-        return Some("a derivative of any order");
-    }
     if request.sparse {
         return Some("a sparse result");
-    }
-    if request.of.is_some() {
-        return Some("a choice of results");
-    }
-    if request.by.iter().flatten().any(|name| name.contains('[')) {
-        return Some("a derivative by single elements");
     }
     mode(&request.strategy).is_none().then_some("a strategy of accumulation")
 }
@@ -38,14 +33,27 @@ fn mode(strategy: &str) -> Option<Mode> {
     }
 }
 
-/// Returns the number of doubles of the entries that `names` select; an element counts 1, judged by its brackets.
-fn n_doubles(entries: &[(Name, Type)], names: Option<&[String]>) -> f64 {
-    let of = |ty: &Type| leaves(ty, "").iter().map(Leaf::n_elements).sum::<f64>();
-    match names {
-        None => entries.iter().map(|(_, ty)| of(ty)).sum(),
-        Some(names) => {
-            let one = |name: &String| entries.iter().find(|(known, _)| **known == **name).map_or(1.0, |(_, ty)| of(ty));
-            names.iter().map(one).sum()
+/// Returns the number of doubles in values of these types.
+fn n_doubles<'t>(types: impl IntoIterator<Item = &'t Type>) -> f64 {
+    types.into_iter().flat_map(|ty| leaves(ty, "")).map(|leaf| leaf.n_elements()).sum()
+}
+
+/// Program whose derivative is the requested one.
+pub(crate) struct Shifted<'f> {
+    /// The program, with a shift of each part of an argument as a further argument.
+    pub(crate) function: Cow<'f, ir::Function>,
+    /// Arguments to differentiate by.
+    pub(crate) by: Vec<Name>,
+    /// Number of shifts, which follow the arguments of the program.
+    pub(crate) n_shifts: usize,
+}
+
+impl Shifted<'_> {
+    /// Returns a derivative at shifts of zero.
+    fn at_zero(&self, derived: ir::Function) -> ir::Function {
+        match self.n_shifts {
+            0 => derived,
+            n => parts::at_zero(&derived, self.function.params.len() - n, n),
         }
     }
 }
@@ -59,31 +67,53 @@ impl Derivation {
             return false;
         }
         let signature = self.function.signature();
-        let columns = || n_doubles(&signature.params, self.by.as_deref());
+        let columns = || {
+            let chosen = choose(&signature.params, self.by.as_deref(), self.function.name(), "argument");
+            chosen.map_or(0.0, |chosen| n_doubles(chosen.iter().map(|chosen| &chosen.ty)))
+        };
         let elements = |what: &What| match what {
-            What::Jacobian => n_doubles(&signature.results, None) * columns(),
+            What::Jacobian => n_doubles(signature.results.iter().map(|(_, ty)| ty)) * columns(),
             What::Hessian => columns() * columns(),
             _ => 0.0,
         };
         self.checkpoints.is_some() || self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64
     }
 
-    /// Returns the request as array programs take it.
-    fn request(&self) -> Request {
-        let parts = self.what.iter().filter_map(|what| match what {
-            What::Value => Some(Part::Value),
-            What::Jacobian => Some(Part::Jacobian),
-            What::Gradient => Some(Part::Gradient),
-            What::Hessian => Some(Part::Hessian),
-            What::HessianDiagonal => Some(Part::HessianDiagonal),
-            What::Jvp => Some(Part::Jvp),
-            What::Hvp => Some(Part::Hvp),
-            What::Vjp => Some(Part::Vjp),
-            What::Order(_) => None,
-        });
-        let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
+    /// Returns the program to differentiate: `program` itself, or with shifts if parts of arguments are requested.
+    pub(crate) fn shifted<'f>(&self, program: &'f ir::Function) -> Result<Shifted<'f>> {
+        let names = self.by.as_deref().unwrap_or_default();
+        let as_is = || names.iter().map(|name| Name::new(name)).collect();
+        if !names.iter().any(|name| is_part(name)) {
+            return Ok(Shifted { function: Cow::Borrowed(program), by: as_is(), n_shifts: 0 });
+        }
+        let (params, name) = (&self.function.signature().params, self.function.name());
+        let chosen = choose(params, Some(names), name, "argument")?;
+        let mut shifts = Vec::new();
+        for Chosen { part, ty } in chosen.iter().filter(|chosen| !chosen.part.steps.is_empty()) {
+            if !ty.has_double() {
+                return Err(Error::request(
+                    format!("`{name}` cannot be differentiated by `{}`", part.text),
+                    "it contains no Double: choose another part",
+                ));
+            }
+            if params.iter().any(|(param, _)| *param == part.name) {
+                return Err(Error::request(
+                    format!("`{name}` has an argument `{}` already", part.name),
+                    format!("that is the name of `{}` in results: give the argument another name", part.text),
+                ));
+            }
+            shifts.push(part.clone());
+        }
+        let by = chosen.iter().map(|chosen| chosen.part.name.clone()).collect();
+        let function = Cow::Owned(parts::with_shifts(program, &shifts));
+        Ok(Shifted { function, by, n_shifts: shifts.len() })
+    }
+
+    /// Returns the request as array programs take it, without derivatives of any order.
+    fn request(&self, by: &[Name]) -> Request {
+        let parts = self.what.iter().filter_map(|what| what.part()).collect();
         let mode = mode(&self.strategy).unwrap_or_default();
-        Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints }
+        Request { parts, by: by.to_vec(), mode, checkpoints: self.checkpoints }
     }
 
     /// Returns whether this request needs straight-line code.
@@ -92,20 +122,20 @@ impl Derivation {
     }
 
     /// Returns a Jacobian or a gradient as a request on array programs; `None` for other requests.
-    pub(crate) fn first_derivative(&self) -> Option<Request> {
-        matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request())
+    pub(crate) fn first_derivative(&self, by: &[Name]) -> Option<Request> {
+        matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request(by))
     }
 
     /// Returns errors of the request that the program's types determine: the same for kept and unrolled loops, and
-    /// before anything is derived. Elements and leaves of arguments, and selections of results, are looked up in
-    /// straight-line code.
+    /// before anything is derived.
     pub(super) fn check(&self) -> Result<()> {
         let Body::Array(body) = &self.function.body else { return Ok(()) };
-        let names_parts = self.by.iter().flatten().any(|name| name.contains(['[', '.']));
-        if names_parts || self.of.is_some() || self.what.iter().any(|what| matches!(what, What::Order(_))) {
-            return Ok(());
+        let shifted = self.shifted(&body.function)?;
+        let mut request = self.request(&shifted.by);
+        if self.what.iter().any(|what| matches!(what, What::Order(_))) && !request.parts.contains(&Part::Jacobian) {
+            request.parts.push(Part::Jacobian);
         }
-        check_request(&body.function, &self.request()).map_err(|d| Error::program(d, &body.sources))
+        check_request(&shifted.function, &request).map_err(|d| Error::program(d, &body.sources))
     }
 
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
@@ -135,15 +165,20 @@ impl Derivation {
             })?;
             return Self { function, ..self.clone() }.explain();
         }
-        let request = self.request();
         let differentiated = match body.semantics {
             Semantics::Algebraic => without_squared_roots(&body.function),
             Semantics::Strict => Cow::Borrowed(&body.function),
         };
-        let (function, made_again) =
-            derive_told(&differentiated, &request).map_err(|d| Error::program(d, &body.sources))?;
-        let derived = Function::from_derived(function, body, made_again);
+        let shifted = self.shifted(&differentiated)?;
+        let request = self.request(&shifted.by);
+        let orders: Vec<Option<usize>> = self.what.iter().map(|what| what.order()).collect();
+        let made = match orders.iter().any(Option::is_some) {
+            false => derive_told(&shifted.function, &request),
+            true => derive_orders(&shifted.function, &request, &orders),
+        };
+        let (function, made_again) = made.map_err(|d| Error::program(d, &body.sources))?;
+        let derived = Function::from_derived(shifted.at_zero(function), body, made_again);
         let derived = if self.checkpoints.is_some() { derived.unroll(Unroll::Never) } else { derived };
-        Ok(Derived { by_rows_where: by_rows_where(&body.function, &request), ..Derived::itself(&derived) })
+        Ok(Derived { by_rows_where: by_rows_where(&shifted.function, &request), ..Derived::itself(&derived) })
     }
 }

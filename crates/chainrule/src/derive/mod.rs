@@ -5,12 +5,19 @@ mod scalar;
 mod select;
 mod whole;
 
+pub(crate) use select::{Chosen, Selected, selected};
+pub(crate) use whole::record;
+
+use select::choose;
+
 use crate::function::Body;
 use crate::guard::guard;
 use crate::{Compiled, Error, Function, Result, Unroll};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
+use chainrule_autodiff::Part;
 use chainrule_base::Name;
+use std::borrow::Cow;
 
 /// Requested part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +34,26 @@ pub(crate) enum What {
 }
 
 impl What {
+    /// Returns the part of a request on array programs; `None` for a derivative of any order.
+    fn part(self) -> Option<Part> {
+        Some(match self {
+            Self::Value => Part::Value,
+            Self::Jacobian => Part::Jacobian,
+            Self::Gradient => Part::Gradient,
+            Self::Hessian => Part::Hessian,
+            Self::HessianDiagonal => Part::HessianDiagonal,
+            Self::Jvp => Part::Jvp,
+            Self::Hvp => Part::Hvp,
+            Self::Vjp => Part::Vjp,
+            Self::Order(_) => return None,
+        })
+    }
+
+    /// Returns the order of a derivative of any order.
+    fn order(self) -> Option<usize> {
+        if let Self::Order(order) = self { Some(order) } else { None }
+    }
+
     /// Returns the suffix of a derived function's name.
     fn suffix(self) -> String {
         match self {
@@ -80,7 +107,7 @@ pub struct Derived {
     pub reports: Vec<Report>,
     /// Path of each result in the record of an equivalent array program: the gradient by `x` is at `gradient`, `x` if
     /// there are other parts and other arguments. Empty if that record is the result: for an array program, and for an
-    /// unrolled one, except for elements and leaves of arguments, sparse derivatives and those of any order.
+    /// unrolled one, except for sparse derivatives.
     pub paths: Vec<Vec<Name>>,
     /// Saving of value numbering and factoring; `None` for an array program.
     pub improvement: Option<Improvement>,
@@ -111,14 +138,26 @@ impl Derivation {
         Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, checkpoints }
     }
 
-    /// Restricts the request to these arguments: names, or elements such as `q[3]`.
+    /// Restricts the request to these arguments or parts of them: elements such as `q[3]`, ranges such as `q[0..3]`,
+    /// fields such as `p.a`. Each bracket is for the next dimension; the field of an array of records is that of each
+    /// element. A part is called `q_3`, `q_0_to_3` or `p_a` in results and directions.
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// let text = "let f = fun (x : [n]Double) -> sum n (fun i -> sin x[i])";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// let slope = f.gradient().by(&["x[1]"]).compile()?;
+    /// assert_eq!(slope.call(&[vec![1.0, 0.0].into()])?, [Value::Real(1.0)]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
     #[must_use]
     pub fn by(mut self, arguments: &[&str]) -> Self {
         self.by = Some(arguments.iter().map(ToString::to_string).collect());
         self
     }
 
-    /// Restricts the request to these results: names, or elements such as `tau[0]`.
+    /// Restricts the request to these results or parts of them, as [`Self::by`]: `tau`, `tau[0]`. The result of a program
+    /// is `result`, which may be left out: `result[2]` is `[2]`, `result.a` is `a`.
     #[must_use]
     pub fn of(mut self, results: &[&str]) -> Self {
         self.of = Some(results.iter().map(ToString::to_string).collect());
@@ -250,6 +289,10 @@ impl Derivation {
 
     fn derive(&self, tells_lines: bool) -> Result<Derived> {
         guard(|| {
+            let selected = self.with_selected_results()?;
+            if let Cow::Owned(selected) = selected {
+                return selected.derive(tells_lines);
+            }
             self.check()?;
             let function = if self.keeps_loops() { &self.function } else { self.function.decided()? };
             match &function.body {
@@ -259,6 +302,27 @@ impl Derivation {
                 Body::Array(body) => self.derive_array(body),
             }
         })
+    }
+
+    /// Returns the differentiated function.
+    pub(crate) fn differentiated(&self) -> &Function {
+        &self.function
+    }
+
+    /// Returns the same request on a function of the selected results of a program.
+    pub(crate) fn with_selected_results(&self) -> Result<Cow<'_, Self>> {
+        let Some(names) = &self.of else { return Ok(Cow::Borrowed(self)) };
+        let signature = self.function.signature();
+        let is_program = match &self.function.body {
+            Body::Scalar(body) => body.program.is_some(),
+            Body::Array(_) => true,
+        };
+        if !is_program {
+            return Ok(Cow::Borrowed(self));
+        }
+        let chosen = choose(&signature.results, Some(names), self.function.name(), "result")?;
+        let function = self.function.selected(&chosen)?;
+        Ok(Cow::Owned(Self { function, of: None, ..self.clone() }))
     }
 
     /// Compiles it.

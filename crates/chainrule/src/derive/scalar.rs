@@ -1,6 +1,6 @@
 //! Derivatives of straight-line code, by accumulation on the linearised graph.
 
-use super::select::{Selected, select};
+use super::select::{Selected, choose, selected};
 use super::whole::Whole;
 use super::{Derivation, Derived, What, not_scalar};
 use crate::function::{Port, ScalarBody};
@@ -43,6 +43,8 @@ impl Derivation {
     pub(super) fn derive_scalar(&self, body: &ScalarBody, tells_lines: bool) -> Result<Derived> {
         let name = self.function.name();
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
+        let of = choose(results, self.of.as_deref(), name, "result")?;
+        let by = choose(params, self.by.as_deref(), name, "argument")?;
         let mut work = Work {
             request: self,
             options: Options {
@@ -53,11 +55,11 @@ impl Derivation {
             inputs: body.inputs.clone(),
             outputs: Vec::new(),
             paths: Vec::new(),
-            whole: self.whole(body),
+            whole: self.whole(body, &by),
             params: params.clone(),
             reports: Vec::new(),
-            of: select(&body.outputs, results, self.of.as_deref(), name, "result")?,
-            by: select(&body.inputs, params, self.by.as_deref(), name, "argument")?,
+            of: selected(&body.outputs, results, &of),
+            by: selected(&body.inputs, params, &by),
             improved: FxHashMap::default(),
         };
         if !tells_lines {
@@ -131,9 +133,11 @@ impl Derivation {
     pub(crate) fn elements(&self, body: &ScalarBody) -> Result<Elements> {
         let name = self.function.name();
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
-        let of = select(&body.outputs, results, self.of.as_deref(), name, "result")?;
-        let by = select(&body.inputs, params, self.by.as_deref(), name, "argument")?;
-        let blocks = match self.whole(body) {
+        let of = choose(results, self.of.as_deref(), name, "result")?;
+        let chosen = choose(params, self.by.as_deref(), name, "argument")?;
+        let of = selected(&body.outputs, results, &of);
+        let by = selected(&body.inputs, params, &chosen);
+        let blocks = match self.whole(body, &chosen) {
             Some(whole) => whole.jacobian().1,
             None => (0..of.len()).flat_map(|f| (0..by.len()).map(move |x| (f, x))).collect(),
         };
@@ -435,58 +439,76 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Computes derivatives of an order. Each round differentiates by variables up to the last one only; the others are
-    /// permutations.
+    /// Computes derivatives of an order.
     fn order(&mut self, order: usize) -> Result<()> {
-        let columns = nodes(&self.by);
-        let n = columns.len();
-        let of = self.of.clone();
-        for f in &of {
-            let mut known: Vec<(Vec<usize>, NodeId)> =
-                f.nodes.iter().enumerate().map(|(i, node)| (vec![i], *node)).collect();
-            for _ in 0..order {
-                let rows: Vec<NodeId> = known.iter().map(|(_, node)| *node).collect();
-                let pairs: Vec<(usize, usize)> = known
-                    .iter()
-                    .enumerate()
-                    .flat_map(|(row, (path, _))| {
-                        let last = if path.len() > 1 { path[path.len() - 1] + 1 } else { n };
-                        (0..last).map(move |column| (row, column))
-                    })
-                    .collect();
-                let entries = self.accumulate(&rows, &columns, Some(&pairs))?;
-                let extend = |(row, column, node): (usize, usize, NodeId)| {
-                    let mut path = known[row].0.clone();
-                    path.push(column);
-                    (path, node)
-                };
-                known = entries.into_iter().map(extend).collect();
-            }
-            let size =
-                n.checked_pow(u32::try_from(order).unwrap_or(u32::MAX)).and_then(|s| s.checked_mul(f.nodes.len()));
-            let Some(size) = size.filter(|s| *s <= 1 << 24) else {
-                return Err(Error::request(
-                    format!("derivatives of order {order} by {n} variables are too many to write out"),
-                    "choose fewer variables with `by`, or a lower order",
-                ));
-            };
-            let mut all = vec![self.graph.constant(0.0); size];
-            for (path, node) in known {
-                for permuted in permutations(&path[1..]) {
-                    let place = permuted.iter().fold(path[0], |place, column| place * n + column);
-                    all[place] = node;
-                }
-            }
+        let (of, n) = (self.of.clone(), nodes(&self.by).len());
+        let all = of.iter().map(|f| self.elements_of_order(f, order)).collect::<Result<Vec<_>>>()?;
+        let Some(whole) = &self.whole else {
             let by_shape: Vec<usize> = if self.by.len() == 1 { self.by[0].shape.clone() } else { vec![n] };
-            let shape = (0..order).fold(f.shape.clone(), |shape, _| joined(&shape, &by_shape));
-            self.outputs.push(Port {
-                name: Name::from(format!("d{order}{}", f.name)),
-                shape,
-                nodes: all,
-                pattern: None,
-            });
+            for (f, nodes) in of.iter().zip(all) {
+                let shape = (0..order).fold(f.shape.clone(), |shape, _| joined(&shape, &by_shape));
+                let name = Name::from(format!("d{order}{}", f.name));
+                self.outputs.push(Port { name, shape, nodes, pattern: None });
+            }
+            return Ok(());
+        };
+        let columns = ranges(&self.by);
+        let paths = whole.order(order).1;
+        for path in paths {
+            let Some((row, by)) = path.split_first() else { continue };
+            let mut places: Vec<usize> = (0..of[*row].nodes.len()).collect();
+            let mut shape = of[*row].shape.clone();
+            for leaf in by {
+                let next = |place: usize| columns[*leaf].clone().map(move |column| place * n + column);
+                places = places.into_iter().flat_map(next).collect();
+                shape.extend(&self.by[*leaf].shape);
+            }
+            let nodes = places.into_iter().map(|place| all[*row][place]).collect();
+            self.outputs.push(Port { name: Name::from(format!("d{order}")), shape, nodes, pattern: None });
         }
         Ok(())
+    }
+
+    /// Returns the derivatives of an order of the elements of `f`, row-major. Each round differentiates by variables up
+    /// to the last one only; the others are permutations.
+    fn elements_of_order(&mut self, f: &Selected, order: usize) -> Result<Vec<NodeId>> {
+        let columns = nodes(&self.by);
+        let n = columns.len();
+        let size = n.checked_pow(u32::try_from(order).unwrap_or(u32::MAX)).and_then(|s| s.checked_mul(f.nodes.len()));
+        let Some(size) = size.filter(|s| *s <= 1 << 24) else {
+            return Err(Error::request(
+                format!("derivatives of order {order} by {n} variables are too many to write out"),
+                "choose fewer variables with `by`, or a lower order",
+            ));
+        };
+        let mut known: Vec<(Vec<usize>, NodeId)> =
+            f.nodes.iter().enumerate().map(|(i, node)| (vec![i], *node)).collect();
+        for _ in 0..order {
+            let rows: Vec<NodeId> = known.iter().map(|(_, node)| *node).collect();
+            let pairs: Vec<(usize, usize)> = known
+                .iter()
+                .enumerate()
+                .flat_map(|(row, (path, _))| {
+                    let last = if path.len() > 1 { path[path.len() - 1] + 1 } else { n };
+                    (0..last).map(move |column| (row, column))
+                })
+                .collect();
+            let entries = self.accumulate(&rows, &columns, Some(&pairs))?;
+            let extend = |(row, column, node): (usize, usize, NodeId)| {
+                let mut path = known[row].0.clone();
+                path.push(column);
+                (path, node)
+            };
+            known = entries.into_iter().map(extend).collect();
+        }
+        let mut all = vec![self.graph.constant(0.0); size];
+        for (path, node) in known {
+            for permuted in permutations(&path[1..]) {
+                let place = permuted.iter().fold(path[0], |place, column| place * n + column);
+                all[place] = node;
+            }
+        }
+        Ok(all)
     }
 }
 

@@ -3,7 +3,7 @@
 //! In: the request, and its leaves in the order of accumulation, rows outside. Out: the type of the one result, and its
 //! leaves in its order. [`chainrule_autodiff::request`] lists the types.
 
-use super::select::whole_entries;
+use super::select::Chosen;
 use super::{Derivation, What};
 use crate::function::{Port, ScalarBody};
 use crate::leaves::leaves;
@@ -20,19 +20,17 @@ pub(super) struct Whole {
 }
 
 impl Derivation {
-    /// Returns the requested whole arguments and results; `None` for elements and leaves of them, sparse derivatives
-    /// and those of any order, whose results have systematic names, and if each port is an argument or a result.
-    pub(super) fn whole(&self, body: &ScalarBody) -> Option<Whole> {
-        let has_own_names = self.sparse || self.what.iter().any(|what| matches!(what, What::Order(_)));
-        let program = body.program.as_ref().filter(|_| !has_own_names)?;
-        let by = whole_entries(&program.params, self.by.as_deref())?;
-        let of = whole_entries(&program.results, self.of.as_deref())?;
-        Some(Whole { by, of })
+    /// Returns the arguments and results, or parts of them, that are requested of a program; `None` for sparse
+    /// derivatives, whose results have systematic names, and if each port is an argument or a result.
+    pub(super) fn whole(&self, body: &ScalarBody, by: &[Chosen]) -> Option<Whole> {
+        let program = body.program.as_ref().filter(|_| !self.sparse)?;
+        let by = by.iter().map(|chosen| (chosen.part.name.clone(), chosen.ty.clone())).collect();
+        Some(Whole { by, of: program.results.clone() })
     }
 }
 
 /// Returns one entry as it is, several as a record.
-fn record(entries: &[(Name, Type)]) -> Type {
+pub(crate) fn record(entries: &[(Name, Type)]) -> Type {
     match entries {
         [(_, ty)] => ty.clone(),
         several => Type::Tuple(
@@ -56,6 +54,10 @@ fn with_doubles(ty: &Type, by: &Type) -> Type {
 
 /// Type of a matrix of derivatives, with the row leaf and the column leaf of each of its leaves.
 type Matrix = (Type, Vec<(usize, usize)>);
+
+/// Type of derivatives of some order, with the leaf of the result and the leaf of each differentiation of each of its
+/// leaves.
+type Tensor = (Type, Vec<Vec<usize>>);
 
 /// Applies `one` to each nested component of `ty` that is not a tuple, with the number of leaves before it; returns the
 /// results in the tuples of `ty`.
@@ -87,6 +89,17 @@ impl Whole {
         jacobian_of(&record(&self.of), 0, &record(&self.by))
     }
 
+    /// Returns the derivatives of order `order`: the Jacobian, taken so many times.
+    pub(super) fn order(&self, order: usize) -> Tensor {
+        let (of, by) = (record(&self.of), record(&self.by));
+        let rows = leaves(&of, "").len();
+        (0..order).fold((of, (0..rows).map(|row| vec![row]).collect()), |(ty, paths), _| {
+            let (ty, blocks) = jacobian_of(&ty, 0, &by);
+            let extended = |(row, column): (usize, usize)| [&*paths[row], &[column]].concat();
+            (ty, blocks.into_iter().map(extended).collect())
+        })
+    }
+
     /// Returns the single result for all of `what`, with `outputs` as its leaves: they get their names and their order.
     pub(super) fn results(&self, what: &[What], outputs: &mut Vec<Port>) -> Vec<(Name, Type)> {
         let (by, of) = (record(&self.by), record(&self.of));
@@ -96,7 +109,9 @@ impl Whole {
         let mut parts = Vec::new();
         for what in what {
             let (ty, blocks) = match what {
-                What::Value | What::Jvp | What::Order(_) => (of.clone(), None),
+                // Its leaves are in their order already.
+                What::Order(order) => (self.order(*order).0, None),
+                What::Value | What::Jvp => (of.clone(), None),
                 What::Vjp | What::Hvp | What::HessianDiagonal => (by.clone(), None),
                 What::Jacobian | What::Gradient => with_blocks(self.jacobian()),
                 What::Hessian => with_blocks(by_components(&by, 0, &|rows, first| jacobian_of(rows, first, &by))),

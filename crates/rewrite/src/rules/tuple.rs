@@ -3,7 +3,7 @@
 use super::get::element;
 use super::{On, Rule};
 use crate::rebuild::Rebuild;
-use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -23,6 +23,15 @@ pub(super) const RULES: &[Rule] = &[
         split: false,
         on: On::Component,
         apply: of_element,
+    },
+    Rule {
+        name: "component-if",
+        law: "fst (if c then (x, y) else (u, v)) = if c then x else u",
+        when: "both tuples are known outside of the branches",
+        algebraic: false,
+        split: false,
+        on: On::Component,
+        apply: of_branches,
     },
     Rule {
         name: "same-tuple",
@@ -93,6 +102,25 @@ fn of_element(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::Component(tuple, k) = expr else { return None };
     let def = rb.def(*tuple)?;
     element(rb, &def, Some(*k))
+}
+
+fn of_branches(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::Component(tuple, k) = expr else { return None };
+    let def = rb.def(*tuple)?;
+    let Expr::If { condition, then, otherwise } = &*def else { return None };
+    if !then.stmts.is_empty() || !otherwise.stmts.is_empty() {
+        return None;
+    }
+    let field = |rb: &Rebuild<'_>, tuple: VarId| match rb.def(tuple).as_deref() {
+        Some(Expr::Tuple(fields)) => fields.get(*k).copied(),
+        _ => None,
+    };
+    let (x, u) = (field(rb, then.result)?, field(rb, otherwise.result)?);
+    if x == u {
+        return Some(x);
+    }
+    let branch = |result: VarId| Block { stmts: Vec::new(), result };
+    Some(rb.compute(Expr::If { condition: *condition, then: branch(x), otherwise: branch(u) }))
 }
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
