@@ -87,10 +87,7 @@ pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings
         return compare(selected.differentiated(), &selected, settings);
     }
     if let Body::Array(body) = &function.decided()?.body {
-        if !derivation.needs_straight_line_code() {
-            return loops::compare(function, body, derivation, settings);
-        }
-        return compare(&function.unrolled(&[])?, derivation, settings);
+        return loops::compare(function, body, derivation, settings);
     }
     let derived = derivation.function()?;
     let body = scalar(function)?;

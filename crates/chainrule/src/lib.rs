@@ -29,6 +29,7 @@
 //! | `unroll`, `leaves` | from array programs to scalar graphs; decomposition of types |
 //! | `passes` | from a function to the kernel that runs or is written |
 //! | `compiled` | [`Compiled`]: executable code |
+//! | `matrix` | [`SparseMatrix`]: a sparse Jacobian or Hessian of any function, in the way that is chosen |
 //! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
 //! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
@@ -65,6 +66,7 @@ pub mod guard;
 mod interface;
 mod leaves;
 mod loop_counts;
+mod matrix;
 mod module;
 mod optimisation;
 mod passes;
@@ -98,7 +100,7 @@ pub use chainrule_search::{STRATEGIES, strategy};
 pub use coloured::{Coloured, PreparedColoured};
 pub use compile_options::{Backend, Checks, CompileOptions, Level};
 pub use compiled::{Compiled, Workspace};
-pub use derive::{Derivation, Derived};
+pub use derive::{Derivation, Derived, Triangle};
 pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
     emit_rust, format_source,
@@ -107,6 +109,7 @@ pub use error::{Error, Result};
 pub use function::{Function, Tensors};
 pub use interface::{Shape, Signature};
 pub use loop_counts::LoopCounts;
+pub use matrix::{PreparedMatrix, SparseMatrix, SparseWay};
 pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
 #[doc(hidden)]

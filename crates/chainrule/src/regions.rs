@@ -29,7 +29,7 @@ mod writer;
 
 use crate::unroll::local::Local;
 use crate::unroll::{Tree, Truth, numbers, unroll_with, with_numbers};
-use chainrule_accumulate::strategy::Report;
+use chainrule_accumulate::strategy::{Report, Strategy};
 use chainrule_base::{Arena, Name};
 use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Numbering, Semantics, number};
@@ -71,6 +71,15 @@ pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
         return (function, Vec::new());
     }
     Regions::new(function, Stage::Asked).run(false)
+}
+
+/// As [`accumulate`], by `strategy`, whatever that costs.
+pub(crate) fn accumulate_by(function: Function, strategy: &'static Strategy) -> Function {
+    if !differentiates(&function.body) {
+        return function;
+    }
+    let regions = Regions::new(function, Stage::Asked);
+    Regions { strategy: Some(strategy), is_forced: true, ..regions }.run(false).0
 }
 
 /// Scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
@@ -134,7 +143,9 @@ struct Regions {
     accumulated: Vec<Accumulated>,
     /// Number of regions that were unrolled for accumulation.
     n_tried: usize,
-    /// For tests: whether regions are accumulated even if they take more operations than before.
+    /// Requested strategy instead of the portfolio.
+    strategy: Option<&'static Strategy>,
+    /// Whether regions are accumulated even if they take more operations than before.
     is_forced: bool,
 }
 
@@ -223,7 +234,8 @@ impl Regions {
     fn new(function: Function, stage: Stage) -> Self {
         let (outer, constants) = (FxHashSet::default(), FxHashMap::default());
         let (budget, accumulated, n_tried, is_forced) = (MAX_ALL_NODES, Vec::new(), 0, false);
-        Self { function, outer, constants, stage, budget, accumulated, n_tried, is_forced }
+        let strategy = None;
+        Self { function, outer, constants, stage, budget, accumulated, n_tried, strategy, is_forced }
     }
 
     /// Returns the function with its regions unrolled; `is_repeated` states whether all of it is in a loop.
@@ -422,7 +434,7 @@ impl Regions {
         }
         self.n_tried += 1;
         let part = self.part(region, wanted)?;
-        let accumulated = self.graph(&part, Some(Local::default()));
+        let accumulated = self.graph(&part, Some(Local::by(self.strategy)));
         // The input of the next stage.
         let expanded = chainrule_autodiff::expand(&part).ok().and_then(|expanded| self.graph(&expanded, None));
         self.function.vars = part.vars;

@@ -422,6 +422,20 @@ pub fn results(pattern: &Pattern, values: &[f64], form: SparseForm) -> Vec<(Name
     }
 }
 
+/// Returns the matrix with this pattern and these values as blocks of one entry each.
+pub(crate) fn single_blocks(pattern: &Pattern, values: &[f64]) -> Vec<(Name, Type, Value<f64>)> {
+    let (rows, columns) = pattern.coo().iter().copied().unzip();
+    let ones = vec![1; pattern.n_entries()];
+    vec![
+        shape(pattern),
+        integers("rows", rows),
+        integers("columns", columns),
+        integers("n_rows", ones.clone()),
+        integers("n_columns", ones),
+        reals(values.to_vec()),
+    ]
+}
+
 fn array(name: &str, element: Type, items: Vec<Value<f64>>) -> (Name, Type, Value<f64>) {
     let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
     (Name::new(name), Type::array(n, element), Value::Array(items))

@@ -17,6 +17,13 @@ pub struct Arguments {
     args_file: Option<PathBuf>,
 }
 
+impl Given {
+    /// Returns the values in order.
+    pub fn values(&self) -> Vec<Value<f64>> {
+        self.values.iter().map(|(_, value)| value.clone()).collect()
+    }
+}
+
 type Object = serde_json::Map<String, serde_json::Value>;
 
 /// Arguments that were read already.

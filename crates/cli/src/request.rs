@@ -67,26 +67,33 @@ pub struct Derivative {
     /// Derivative to compute; repeat it for several results
     #[arg(long, short, value_enum)]
     pub what: Vec<What>,
+    /// Order of `--what derivatives`
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    pub order: usize,
     /// Arguments to differentiate by, or parts of them such as `x[0]`, `x[0..3]` and `p.a` (default: all)
     #[arg(long, value_name = "ARGUMENT", value_delimiter = ',')]
     pub by: Vec<String>,
     /// Results to differentiate, or parts of them such as `result[0]` and `result.a` (default: all)
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub of: Vec<String>,
-    /// Strategy of accumulation: auto, forward, reverse, markowitz, ...; straight-line code only
+    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Where loops are kept, forward and reverse
+    /// are the mode of loops, and others apply to straight-line code inside
     #[arg(long, default_value = "auto")]
     pub strategy: String,
-    /// Skip value numbering and factoring of derivatives; straight-line code only
+    /// Leave derivatives of straight-line code as they were accumulated, without value numbering and factoring
     #[arg(long)]
     pub no_optimise: bool,
-    /// Effort of the search for derivatives with few operations; straight-line code only
+    /// How long derivatives of straight-line code with few operations are searched for
     #[arg(long, value_name = "EFFORT", value_enum, default_value_t = SearchEffort::Thorough)]
     pub effort: SearchEffort,
-    /// Compute only elements that are not structurally zero; with loops, a Jacobian or Hessian with its pattern
+    /// Sparse Jacobians and Hessians: only the elements that are not structurally zero, with their pattern
     #[arg(long)]
     pub sparse: bool,
-    /// Maximum number of saved states of a loop in reverse mode; others are recomputed. Only for functions that keep
-    /// their loops
+    /// Triangle of sparse matrices, with the diagonal; implies --sparse
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub triangle: Option<Half>,
+    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that
+    /// keep their loops only
     #[arg(long, value_name = "NUMBER")]
     pub checkpoints: Option<u32>,
 }
@@ -98,6 +105,15 @@ pub enum SearchEffort {
     Quick,
     /// Several times as long, for fewer operations
     Thorough,
+}
+
+/// Triangle of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Half {
+    /// Columns up to the row.
+    Lower,
+    /// Columns from the row on.
+    Upper,
 }
 
 /// A derivative.
@@ -119,6 +135,15 @@ pub enum What {
     Vjp,
     /// The Hessian times a direction, which becomes arguments `x_tan`.
     Hvp,
+    /// All derivatives of the order `--order`: the Jacobian of the Jacobian, and so on.
+    Derivatives,
+}
+
+impl What {
+    /// Returns whether the result can be a sparse matrix.
+    pub fn is_matrix(self) -> bool {
+        matches!(self, Self::Jacobian | Self::Gradient | Self::Hessian)
+    }
 }
 
 fn size(text: &str) -> Result<(String, i64), String> {
@@ -218,6 +243,7 @@ impl Derivative {
             What::Jvp => function.jvp(),
             What::Vjp => function.vjp(),
             What::Hvp => function.hvp(),
+            What::Derivatives => function.derivatives(self.order),
         };
         let (first, rest) = self.what.split_first()?;
         if self.what == [What::Value] && self.of.is_empty() {
@@ -239,35 +265,37 @@ impl Derivative {
         if self.sparse {
             derivation = derivation.sparse();
         }
+        derivation = match self.triangle {
+            Some(Half::Lower) => derivation.lower(),
+            Some(Half::Upper) => derivation.upper(),
+            None => derivation,
+        };
         if let Some(n) = self.checkpoints {
             derivation = derivation.checkpoints(n);
         }
         Some(derivation.strategy(&self.strategy))
     }
 
-    /// Returns the sparse derivative of a function that keeps its loops; `None` if none is requested, and for
-    /// straight-line code, including functions without open sizes.
+    /// Returns the programs of a sparse derivative of a function that keeps its loops; `None` if none is requested, and
+    /// for straight-line code.
     pub fn sparse_loops(&self, function: &Function) -> Result<Option<SparsePrograms>, String> {
-        if !self.sparse || !function.keeps_loops() {
-            return Ok(None);
-        }
-        let refuse = |what: &str, help: &str| {
-            let name = function.name();
-            let help = format!("{help}, or unroll its loops with --size");
-            Err(format!("error: {what} where `{name}` keeps its loops\n  help: {help}"))
-        };
-        let by: Vec<&str> = self.by.iter().map(String::as_str).collect();
-        let made = match self.what.as_slice() {
-            _ if !self.of.is_empty() => return refuse("`--sparse` has all results", "leave out --of"),
-            _ if self.strategy != "auto" => return refuse("`--sparse` chooses the strategy", "leave out --strategy"),
-            [What::Jacobian] => function.sparse_jacobian_programs(&by),
-            [What::Hessian] => function.sparse_hessian_programs(&by),
-            _ => {
-                let help = "ask for one of them alone, as in --what jacobian";
-                return refuse("`--sparse` is for a Jacobian or a Hessian", help);
+        match self.on(function).filter(|_| self.is_sparse() && self.what.iter().any(|what| what.is_matrix())) {
+            // Straight-line code has several parts in one function.
+            Some(derivation) if self.what.len() == 1 || function.keeps_loops() => {
+                derivation.sparse_programs().map_err(|e| explain(&e))
             }
-        };
-        made.map(Some).map_err(|e| explain(&e))
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether matrices are sparse.
+    pub fn is_sparse(&self) -> bool {
+        self.sparse || self.triangle.is_some()
+    }
+
+    /// Returns the same request for these parts.
+    pub fn of_parts(&self, what: Vec<What>) -> Self {
+        Self { what, ..self.clone() }
     }
 
     /// Returns the derived function, or the function itself without a request.

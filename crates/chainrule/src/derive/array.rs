@@ -4,6 +4,7 @@ use super::select::{Chosen, choose, is_part};
 use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
+use crate::regions::accumulate_by;
 use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
 use chainrule_autodiff::orders::derive_orders;
@@ -14,14 +15,6 @@ use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_graph::Semantics;
 use chainrule_ir::{self as ir, Type};
 use std::borrow::Cow;
-
-/// Returns the part of a request that array programs do not support yet, but straight-line code does.
-fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
-    if request.sparse {
-        return Some("a sparse result");
-    }
-    mode(&request.strategy).is_none().then_some("a strategy of accumulation")
-}
 
 /// Returns the mode of derivatives of array programs for `strategy`.
 fn mode(strategy: &str) -> Option<Mode> {
@@ -63,7 +56,7 @@ impl Derivation {
     /// checkpoints, or straight-line code would write too many elements one by one.
     pub(super) fn keeps_loops(&self) -> bool {
         let Body::Array(body) = &self.function.body else { return false };
-        if body.unroll != Unroll::Auto || needs_straight_line_code(self).is_some() {
+        if body.unroll != Unroll::Auto || self.sparse {
             return false;
         }
         let signature = self.function.signature();
@@ -116,11 +109,6 @@ impl Derivation {
         Request { parts, by: by.to_vec(), mode, checkpoints: self.checkpoints }
     }
 
-    /// Returns whether this request needs straight-line code.
-    pub(crate) fn needs_straight_line_code(&self) -> bool {
-        needs_straight_line_code(self).is_some()
-    }
-
     /// Returns a Jacobian or a gradient as a request on array programs; `None` for other requests.
     pub(crate) fn first_derivative(&self, by: &[Name]) -> Option<Request> {
         matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request(by))
@@ -128,7 +116,8 @@ impl Derivation {
 
     /// Returns errors of the request that the program's types determine: the same for kept and unrolled loops, and
     /// before anything is derived.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
+        chainrule_search::strategy(&self.strategy).map_err(Error::lone)?;
         let Body::Array(body) = &self.function.body else { return Ok(()) };
         let shifted = self.shifted(&body.function)?;
         let mut request = self.request(&shifted.by);
@@ -138,36 +127,46 @@ impl Derivation {
         check_request(&shifted.function, &request).map_err(|d| Error::program(d, &body.sources))
     }
 
+    /// Derives a sparse result of a function that keeps its loops: of its straight-line code, if it can be unrolled.
+    fn derive_sparse(&self, body: &ArrayBody) -> Result<Derived> {
+        let unrolled = match body.unroll {
+            Unroll::Never => Err(Error::request("they are not to be unrolled", "leave out `--unroll never`")),
+            Unroll::Auto | Unroll::Always => self.function.unrolled(&[]),
+        };
+        let function = unrolled.map_err(|error| {
+            let title = format!(
+                "`{}` keeps its loops, so that its sparse derivative is no single function",
+                self.function.name()
+            );
+            let limitation = Diagnostic::limitation(title);
+            match error {
+                Error::Request { message: why, help: _ } => Error::lone(
+                    limitation.with_reason(why).with_help("compile it with `matrix`, which finds the pattern first"),
+                ),
+                // The reason why it cannot be unrolled follows, with its location.
+                Error::Program { diagnostics: why, sources } => {
+                    let mut all = Diagnostics::from(limitation.with_reason("they cannot be unrolled"));
+                    all.extend(why);
+                    Error::program(all, &sources)
+                }
+                other => other,
+            }
+        })?;
+        Self { function, ..self.clone() }.explain()
+    }
+
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
-        if let Some(wanted) = needs_straight_line_code(self) {
-            let unrolled = match body.unroll {
-                Unroll::Never => {
-                    Err(Error::request("they are not to be unrolled", "allow it: leave out `--unroll never`"))
-                }
-                Unroll::Auto | Unroll::Always => self.function.unrolled(&[]),
-            };
-            let function = unrolled.map_err(|error| {
-                let name = self.function.name();
-                let title = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
-                let limitation = Diagnostic::limitation(title);
-                match error {
-                    Error::Request { message: why, help } => {
-                        Error::lone(limitation.with_reason(why).with_help(format!("to unroll the loops, {help}")))
-                    }
-                    // The reason why it cannot be unrolled follows, with its location.
-                    Error::Program { diagnostics: why, sources } => {
-                        let mut all = Diagnostics::from(limitation.with_reason("they cannot be unrolled"));
-                        all.extend(why);
-                        Error::program(all, &sources)
-                    }
-                    other => other,
-                }
-            })?;
-            return Self { function, ..self.clone() }.explain();
+        if self.sparse {
+            return self.derive_sparse(body);
         }
+        let strategy = chainrule_search::strategy(&self.strategy).map_err(Error::lone)?;
+        let accumulated = match (mode(&self.strategy), body.semantics) {
+            (None, Semantics::Algebraic) => Cow::Owned(accumulate_by(body.function.clone(), strategy)),
+            _ => Cow::Borrowed(&body.function),
+        };
         let differentiated = match body.semantics {
-            Semantics::Algebraic => without_squared_roots(&body.function),
-            Semantics::Strict => Cow::Borrowed(&body.function),
+            Semantics::Algebraic => without_squared_roots(&accumulated),
+            Semantics::Strict => Cow::Borrowed(&*accumulated),
         };
         let shifted = self.shifted(&differentiated)?;
         let request = self.request(&shifted.by);

@@ -8,7 +8,7 @@ mod whole;
 pub(crate) use select::{Chosen, Selected, selected};
 pub(crate) use whole::record;
 
-use select::choose;
+use select::{choose, is_part};
 
 use crate::function::Body;
 use crate::guard::guard;
@@ -16,7 +16,7 @@ use crate::{Compiled, Error, Function, Result, Unroll};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
 use chainrule_autodiff::Part;
-use chainrule_base::Name;
+use chainrule_base::{Diagnostic, Name};
 use std::borrow::Cow;
 
 /// Requested part.
@@ -70,6 +70,26 @@ impl What {
     }
 }
 
+/// Triangle of a matrix, with the diagonal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Triangle {
+    /// Columns up to the row.
+    Lower,
+    /// Columns from the row on.
+    Upper,
+}
+
+impl Triangle {
+    /// Returns whether an entry is in the triangle.
+    #[must_use]
+    pub fn has(self, row: usize, column: usize) -> bool {
+        match self {
+            Self::Lower => column <= row,
+            Self::Upper => column >= row,
+        }
+    }
+}
+
 /// Request for derivatives of a function. Only requested parts are computed.
 ///
 /// A function of a program, with its loops or unrolled, has one `result`: the derivative, or a record of several, of
@@ -95,6 +115,7 @@ pub struct Derivation {
     strategy: String,
     optimise: Optimise,
     sparse: bool,
+    triangle: Option<Triangle>,
     pub(crate) checkpoints: Option<u32>,
 }
 
@@ -134,8 +155,8 @@ impl Derived {
 impl Derivation {
     pub(crate) fn new(function: Function, what: What) -> Self {
         let optimise = Optimise::default();
-        let (strategy, sparse, checkpoints) = ("auto".into(), false, None);
-        Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, checkpoints }
+        let (strategy, sparse, triangle, checkpoints) = ("auto".into(), false, None, None);
+        Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, triangle, checkpoints }
     }
 
     /// Restricts the request to these arguments or parts of them: elements such as `q[3]`, ranges such as `q[0..3]`,
@@ -198,12 +219,37 @@ impl Derivation {
         self
     }
 
-    /// Restricts Jacobians and Hessians to elements that are not structurally zero, row by row; [`Function::pattern`]
-    /// returns their positions.
+    /// Restricts Jacobians and Hessians to elements that are not structurally zero, row by row. [`Self::matrix`] compiles
+    /// such a matrix of any function. [`Self::function`] returns one of straight-line code; [`Function::pattern`] has
+    /// the positions of its elements.
     #[must_use]
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
         self
+    }
+
+    /// Restricts a sparse matrix to its lower triangle, with the diagonal: half of a Hessian.
+    ///
+    /// ```
+    /// use chainrule::Module;
+    /// let text = "let f = fun (x : [n]Double) -> sum (n - 1) (fun i -> x[i] * x[i + 1] ** 2)";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// let matrix = f.hessian().lower().matrix()?;
+    /// let hessian = matrix.prepare(&[vec![1.0, 2.0, 4.0].into()])?;
+    /// assert_eq!(hessian.pattern().coo(), [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn lower(mut self) -> Self {
+        self.triangle = Some(Triangle::Lower);
+        self.sparse()
+    }
+
+    /// Restricts a sparse matrix to its upper triangle, with the diagonal.
+    #[must_use]
+    pub fn upper(mut self) -> Self {
+        self.triangle = Some(Triangle::Upper);
+        self.sparse()
     }
 
     /// Limits reverse mode to `n` states of each loop in memory (at least one); the others are recomputed from these
@@ -302,6 +348,35 @@ impl Derivation {
                 Body::Array(body) => self.derive_array(body),
             }
         })
+    }
+
+    pub(crate) fn triangle(&self) -> Option<Triangle> {
+        self.triangle
+    }
+
+    /// Returns whether the requested matrix is a Hessian, not a Jacobian.
+    pub(crate) fn matrix_is_hessian(&self) -> Result<bool> {
+        match self.what.as_slice() {
+            [What::Jacobian | What::Gradient] => Ok(false),
+            [What::Hessian] => Ok(true),
+            _ => Err(Error::request(
+                "a sparse matrix is a Jacobian, a gradient or a Hessian",
+                "ask for one of them alone, as in `--what jacobian`",
+            )),
+        }
+    }
+
+    /// Returns the requested arguments.
+    pub(crate) fn whole_arguments(&self) -> Result<Vec<String>> {
+        let by = self.by.clone().unwrap_or_default();
+        match by.iter().find(|name| is_part(name)) {
+            None => Ok(by),
+            Some(part) => Err(Error::lone(
+                Diagnostic::limitation(format!("`{}` has no sparse derivative by `{part}`", self.function.name()))
+                    .with_reason("it keeps its loops, and is differentiated by whole arguments")
+                    .with_help("leave out the columns of the rest, or ask for the dense derivative"),
+            )),
+        }
     }
 
     /// Returns the differentiated function.

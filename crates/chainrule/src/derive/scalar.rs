@@ -233,9 +233,18 @@ impl Work<'_> {
         Ok(entries)
     }
 
+    /// Returns whether a matrix is one result, not one for each result and argument: a sparse one of a program.
+    fn is_one_matrix(&self) -> bool {
+        self.request.sparse && self.whole.is_some()
+    }
+
     fn jacobian(&mut self) -> Result<()> {
         let (rows, columns) = (nodes(&self.of), nodes(&self.by));
         let entries = self.accumulate(&rows, &columns, None)?;
+        if self.is_one_matrix() {
+            self.block(String::new(), Vec::new(), (0, rows.len(), 0, columns.len()), &entries);
+            return Ok(());
+        }
         let (of, by) = (self.of.clone(), self.by.clone());
         let mut first_row = 0;
         for f in &of {
@@ -259,8 +268,10 @@ impl Work<'_> {
         (first_row, n_rows, first_column, n_columns): (usize, usize, usize, usize),
         entries: &[(usize, usize, NodeId)],
     ) {
+        let triangle = self.request.triangle.filter(|_| self.request.sparse);
         let inside: Vec<(usize, usize, NodeId)> = entries
             .iter()
+            .filter(|(r, c, _)| triangle.is_none_or(|triangle| triangle.has(*r, *c)))
             .filter(|(r, c, _)| {
                 (first_row..first_row + n_rows).contains(r) && (first_column..first_column + n_columns).contains(c)
             })
@@ -309,6 +320,10 @@ impl Work<'_> {
             }
         }
         full.sort_unstable();
+        if self.is_one_matrix() {
+            self.block(String::new(), Vec::new(), (0, columns.len(), 0, columns.len()), &full);
+            return Ok(());
+        }
         let (name, by) = (self.of[0].name.clone(), self.by.clone());
         let mut first_row = 0;
         for x in &by {

@@ -6,6 +6,7 @@
 use super::select::Chosen;
 use super::{Derivation, What};
 use crate::function::{Port, ScalarBody};
+use crate::interface::array_of;
 use crate::leaves::leaves;
 use chainrule_base::Name;
 use chainrule_ir::Type;
@@ -20,10 +21,10 @@ pub(super) struct Whole {
 }
 
 impl Derivation {
-    /// Returns the arguments and results, or parts of them, that are requested of a program; `None` for sparse
-    /// derivatives, whose results have systematic names, and if each port is an argument or a result.
+    /// Returns the arguments and results, or parts of them, that are requested of a program; `None` if each port is an
+    /// argument or a result.
     pub(super) fn whole(&self, body: &ScalarBody, by: &[Chosen]) -> Option<Whole> {
-        let program = body.program.as_ref().filter(|_| !self.sparse)?;
+        let program = body.program.as_ref()?;
         let by = by.iter().map(|chosen| (chosen.part.name.clone(), chosen.ty.clone())).collect();
         Some(Whole { by, of: program.results.clone() })
     }
@@ -116,6 +117,14 @@ impl Whole {
                 What::Jacobian | What::Gradient => with_blocks(self.jacobian()),
                 What::Hessian => with_blocks(by_components(&by, 0, &|rows, first| jacobian_of(rows, first, &by))),
             };
+            if made.as_slice().first().is_some_and(|port| port.pattern.is_some()) {
+                outputs.extend(made.next());
+                parts.push((
+                    Name::from(what.suffix()),
+                    outputs.last().map_or(Type::Double, |port| array_of(&port.shape)),
+                ));
+                continue;
+            }
             let ports: Vec<Port> = made.by_ref().take(leaves(&ty, "").len()).collect();
             match blocks {
                 None => outputs.extend(ports),

@@ -19,7 +19,7 @@
 //! Source of rows and columns with vectors: Griewank and Walther, *Evaluating Derivatives* (2008), chapter 10, where
 //! seeds are ordinary vertices of the graph.
 
-use chainrule_accumulate::strategy::Report;
+use chainrule_accumulate::strategy::{Report, Strategy};
 use chainrule_accumulate::{Budget, Column, LinearGraph, Optimise, Program, Row, STRATEGIES};
 use chainrule_base::Diagnostic;
 use chainrule_graph::optimise::{Optimise as Factoring, optimise};
@@ -48,6 +48,8 @@ pub(crate) struct Local {
     levels: FxHashMap<NodeId, usize>,
     /// Number of open derivatives.
     depth: usize,
+    /// Requested strategy instead of the portfolio.
+    strategy: Option<&'static Strategy>,
     /// Report of the accumulation at each point.
     pub(crate) reports: Vec<Report>,
 }
@@ -76,6 +78,11 @@ pub(crate) struct Opened {
 }
 
 impl Local {
+    /// Accumulates by `strategy`; without one, by the portfolio.
+    pub(crate) fn by(strategy: Option<&'static Strategy>) -> Self {
+        Self { strategy, ..Self::default() }
+    }
+
     /// Opens a derivative at the nodes `at`: from here on, until it is closed, requests are inside of it. Returns the
     /// inputs for `at`.
     pub(crate) fn open(&mut self, graph: &mut Graph, at: &[NodeId]) -> (Opened, Vec<NodeId>) {
@@ -203,11 +210,11 @@ impl Local {
         let mut asked = Asked::default();
         let places: Vec<(usize, usize)> = requests.iter().map(|request| asked.place(request)).collect();
         let function = asked.roots();
-        let plain = accumulated(graph, &asked)?;
+        let plain = accumulated(graph, &asked, self.strategy)?;
         let factored = optimise(graph, &function, &factoring(graph, &function)).roots;
         let mut best = plain;
         if factored != function
-            && let Ok(other) = accumulated(graph, &asked.of(&factored))
+            && let Ok(other) = accumulated(graph, &asked.of(&factored), self.strategy)
             && other.weight < best.weight
         {
             best = other;
@@ -266,8 +273,13 @@ struct Accumulated {
     report: Report,
 }
 
-/// Returns the program of the portfolio with the least weight together with the function, numbered, as nodes.
-fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnostic> {
+/// Returns the program of `strategy`, by default of the portfolio, with the least weight together with the function,
+/// numbered, as nodes.
+fn accumulated(
+    graph: &mut Graph,
+    asked: &Asked,
+    strategy: Option<&'static Strategy>,
+) -> Result<Accumulated, Diagnostic> {
     let mut linear = LinearGraph::build(graph, &asked.rows, &asked.columns)?;
     if asked.pairs.len() < asked.rows.len() * asked.columns.len() {
         let pairs: Vec<(usize, usize)> = asked.pairs.iter().copied().collect();
@@ -279,7 +291,8 @@ fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnost
         Ok::<u64, Diagnostic>(Optimise::Quick.quickly(graph, &[&function[..], &nodes].concat()).1)
     };
     let cost = |program: &Program| weigh(graph, program).unwrap_or(u64::MAX);
-    let (program, report) = STRATEGIES[0].run_by(&linear, &BUDGET, cost)?;
+    let (strategy, budget) = strategy.map_or((&STRATEGIES[0], BUDGET), |strategy| (strategy, Budget::default()));
+    let (program, report) = strategy.run_by(&linear, &budget, cost)?;
     let weight = weigh(graph, &program)?;
     let nodes = program.replay(&linear, graph)?;
     let entries = program.results().iter().map(|entry| (entry.row, entry.column)).zip(nodes).collect();

@@ -59,12 +59,8 @@ pub fn run(options: &Options) -> Outcome {
             .into());
     }
     if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
-        if is_run {
-            return Err("error: a sparse matrix of a function that keeps its loops is not run here
-  help: use chainrule run"
-                .into());
-        }
-        return show_sparse(options, &sparse);
+        let way = if is_run { sparse_way(options, &function)? } else { String::new() };
+        return show_sparse(options, &sparse, way);
     }
     // The statistics of an explanation take time.
     let (derived, account) = if options.explain {
@@ -116,13 +112,23 @@ fn kernel(options: &Options, function: &Function) -> Result<String, String> {
     Ok(compile(options, function)?.listing())
 }
 
-/// Prints the two programs of a sparse derivative.
-fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
+/// Returns the way in which a sparse matrix is computed at the given arguments, and its number of entries, as a comment.
+fn sparse_way(options: &Options, function: &Function) -> Result<String, String> {
+    let args = options.arguments.read(&function.signature().params, Given::default())?;
+    let Some(derivation) = options.derivative.on(function) else { return Ok(String::new()) };
+    let matrix = derivation.matrix_with(&options.arithmetic.settings()).map_err(|e| explain(&e))?;
+    let prepared = progress::during("compiling", || matrix.prepare(&args)).map_err(|e| explain(&e))?;
+    let (pattern, way) = (prepared.pattern(), prepared.way());
+    let (n_rows, n_columns) = pattern.shape();
+    Ok(format!("// at these arguments: {} entries of {n_rows} by {n_columns}; {way}\n", pattern.n_entries()))
+}
+
+/// Prints the two programs of a sparse derivative, after `text`.
+fn show_sparse(options: &Options, sparse: &SparsePrograms, mut text: String) -> Outcome {
     let programs = [
         ("extents, and the indices of the blocks, from sizes and integers", sparse.pattern_program()),
         ("the numbers of the blocks", sparse.values_program()),
     ];
-    let mut text = String::new();
     for note in sparse.notes() {
         text.push_str(&format!("// dense columns: {note}\n"));
     }

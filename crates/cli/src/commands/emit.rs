@@ -35,8 +35,9 @@ struct Common {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
-    /// Name of the emitted function (default: made from the function and the derivative)
-    #[arg(long, conflicts_with = "apart")]
+    /// Name of the emitted function (default: from the function and the derivative). All names in the files begin with it;
+    /// several functions are called NAME_value, NAME_gradient, and so on
+    #[arg(long)]
     name: Option<String>,
     /// Emit a function for each `--what` instead of one that computes all of them
     #[arg(long)]
@@ -179,7 +180,10 @@ fn precision(options: &Common) -> Precision {
 /// Derives the requested functions; returns them with the name of their file.
 fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainrule::Function>), String> {
     let function = options.which.load()?;
-    let requests: Vec<Derivative> = if options.apart {
+    // The sparse matrix of a function that keeps its loops is two functions.
+    let is_split = options.apart
+        || (options.derivative.is_sparse() && options.derivative.what.len() > 1 && function.keeps_loops());
+    let requests: Vec<Derivative> = if is_split {
         options
             .derivative
             .what
@@ -192,26 +196,31 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
     let derive = || {
         let one = |request: &Derivative| match request.sparse_loops(&function)? {
             // Two functions: indices, and values.
-            Some(sparse) => Ok(vec![sparse.pattern_program(), sparse.values_program()]),
-            None => request.derive(&function).map(|derived| vec![derived]),
+            Some(sparse) => Ok(vec![("pattern", sparse.pattern_program()), ("values", sparse.values_program())]),
+            None => request.derive(&function).map(|derived| vec![("", derived)]),
         };
-        let derived = requests.iter().map(one).collect::<Result<Vec<_>, String>>()?.concat();
-        match options.derivative.checkpoints {
-            // Derivatives inside of the program are still to be expanded.
-            Some(n) => derived.iter().map(|f| f.with_checkpoints(n).map_err(|e| explain(&e))).collect(),
-            None => Ok(derived),
+        let mut all = Vec::new();
+        for request in &requests {
+            let part = request.what.first().filter(|_| is_split).and_then(ValueEnum::to_possible_value);
+            let part = part.map_or_else(String::new, |value| value.get_name().replace('-', "_"));
+            for (program, derived) in one(request)? {
+                let derived = match options.derivative.checkpoints {
+                    // Derivatives inside of the program are still to be expanded.
+                    Some(n) => derived.with_checkpoints(n).map_err(|e| explain(&e))?,
+                    None => derived,
+                };
+                all.push(match &options.name {
+                    Some(name) => {
+                        let parts = [name.as_str(), &part, program].into_iter().filter(|part| !part.is_empty());
+                        derived.named(&parts.collect::<Vec<_>>().join("_"))
+                    }
+                    None => derived,
+                });
+            }
         }
+        Ok::<_, String>(all)
     };
-    let mut derived = progress::during("deriving", derive)?;
-    match (&options.name, derived.as_mut_slice()) {
-        (Some(name), [one]) => *one = one.clone().named(name),
-        // A sparse derivative of a function of unknown sizes.
-        (Some(name), [pattern, values]) => {
-            *pattern = pattern.clone().named(&format!("{name}_pattern"));
-            *values = values.clone().named(&format!("{name}_values"));
-        }
-        _ => {}
-    }
+    let derived = progress::during("deriving", derive)?;
     // The C source includes its header by the name of the file.
     let file = match out {
         Some(out) => out
@@ -230,7 +239,7 @@ fn check_names(options: &Common, functions: &[chainrule::Function], made: &[Stri
         functions.iter().zip(made).filter(|(function, made)| function.name().as_str() != made.as_str())
     {
         let name = function.name();
-        if options.name.as_deref() == Some(name.as_str()) {
+        if options.name.is_some() {
             let help = format!("name it --name {made}, or by other letters, digits and underscores");
             return Err(format!("error: `{name}` cannot be the name of a {language} function\n  help: {help}"));
         }

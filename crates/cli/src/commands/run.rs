@@ -5,8 +5,7 @@ use crate::data::{self, Format, Program};
 use crate::request::{Arithmetic, Derivative, Unrolling, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
-    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, SparseForm,
-    SparsePrograms, Type, Value,
+    Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, SparseForm, SparseWay, Type, Value,
 };
 use clap::{Args, ValueEnum};
 use std::ops::Deref;
@@ -52,8 +51,8 @@ pub struct Options {
     /// memory
     #[arg(long, conflicts_with = "no_checks")]
     promise_in_range: bool,
-    /// Format of sparse matrices (default: entries)
-    #[arg(long, value_enum, requires = "sparse")]
+    /// Form of sparse matrices
+    #[arg(long, value_enum)]
     form: Option<Form>,
     /// Format of results
     #[arg(long, value_enum, default_value = "json")]
@@ -72,7 +71,7 @@ enum Form {
     Csr,
     /// Compressed columns: start of each column, rows and values of the entries
     Csc,
-    /// Dense blocks, to be added where they overlap. Only for functions that keep their loops
+    /// Dense blocks, which add where they overlap; single entries in straight-line code
     Blocks,
 }
 
@@ -84,8 +83,11 @@ pub fn run(options: &Options) -> Outcome {
             let function = options.which.load_text(&text)?;
             // Deriving may take seconds: errors in arguments are reported before.
             let given = options.arguments.early(&function.signature().params)?;
-            if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
-                return run_sparse(options, given, &function, sparse);
+            if options.form.is_some() && !options.derivative.is_sparse() {
+                return Err("error: --form is the form of sparse matrices\n  help: add --sparse".into());
+            }
+            if options.derivative.is_sparse() && options.derivative.what.iter().any(|what| what.is_matrix()) {
+                return run_sparse(options, given, &function);
             }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
             let compile = || match options.checkpoint_memory {
@@ -97,7 +99,7 @@ pub fn run(options: &Options) -> Outcome {
     };
     let results = evaluate(&compiled, &options.arguments, given)?;
     let results = match &derived {
-        Some(derived) if !derived.paths.is_empty() => record(&derived.paths, with_patterns(options, derived, results)?),
+        Some(derived) if !derived.paths.is_empty() => record(&derived.paths, results),
         _ => results,
     };
     write(options, &leaves(&results))
@@ -125,25 +127,6 @@ fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
         let reason = why.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
         TOLD.call_once(|| tell(&format!("note: the interpreter runs this, which takes longer: {}{reason}", why.title)));
     }
-}
-
-/// Returns a sparse matrix of straight-line code as a record of its entries.
-fn with_patterns(options: &Options, derived: &Derived, results: Vec<Named>) -> Result<Vec<Named>, String> {
-    let Some(form) = options.form.unwrap_or(Form::Coo).entries() else {
-        let name = derived.function.name();
-        let help = "ask for coo, csr or csc";
-        return Err(format!("error: `{name}` is straight-line code, which has no blocks\n  help: {help}"));
-    };
-    let one = |(name, ty, value): Named| match (derived.function.pattern(&name), &value) {
-        (Some(pattern), Value::Array(entries)) => {
-            let double = |entry: &Value<f64>| if let Value::Real(x) = entry { Some(*x) } else { None };
-            let entries: Vec<f64> = entries.iter().filter_map(double).collect();
-            let (ty, value) = tuple(chainrule::sparse_results(pattern, &entries, form));
-            (name, ty, value)
-        }
-        _ => (name, ty, value),
-    };
-    Ok(results.into_iter().map(one).collect())
 }
 
 /// Returns results as one record.
@@ -176,65 +159,79 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
     }
 }
 
-/// Runs a sparse derivative: returns its shape, and row, column and value of each entry.
-fn run_sparse(options: &Options, given: Given, function: &Function, sparse: SparsePrograms) -> Outcome {
-    let args = options.arguments.read(&function.signature().params, given)?;
-    let form = options.form.unwrap_or(Form::Coo).entries();
-    if !sparse.notes().is_empty()
-        && let Some(form) = form
-        && let Some(results) = progress::during("running", || coloured(options, function, &args, form))?
-    {
-        return write(options, &leaves(&results));
+/// Runs a request with sparse matrices: each is its shape, and row, column and value of each entry, or what `--form`
+/// says. Several parts form a record.
+fn run_sparse(options: &Options, given: Given, function: &Function) -> Outcome {
+    let all = &options.derivative.what;
+    let others: Vec<What> = all.iter().copied().filter(|what| !what.is_matrix()).collect();
+    let mut dense = if others.is_empty() {
+        options.arguments.read(&function.signature().params, given.clone())?;
+        Vec::new()
+    } else {
+        let request = Derivative { sparse: false, triangle: None, ..options.derivative.of_parts(others.clone()) };
+        let derived = progress::during("deriving", || request.derive(function))?;
+        let compiled = progress::during("compiling", || derived.compile_with(&settings(options)));
+        let results = evaluate(&compiled.map_err(|e| explain(&e))?, &options.arguments, given.clone())?;
+        fields(results, others.len())
     }
-    sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
-    let sparse = progress::during("compiling", || sparse.compile_with(&settings(options))).map_err(|e| explain(&e))?;
-    tell_refusal(sparse.backend(), sparse.refusal());
-    let run = || {
-        let mut prepared = sparse.prepare(&args)?;
-        prepared.run().map(|()| prepared)
-    };
-    let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
-    let results = match form {
-        Some(form) => prepared.results(form),
-        None => prepared.block_results().map_err(|e| explain(&e))?,
+    .into_iter();
+    let mut parts: Vec<Entry> = Vec::new();
+    for what in all {
+        let name = what.to_possible_value().map_or_else(String::new, |value| value.get_name().replace('-', "_"));
+        let part = match what.is_matrix() {
+            true => Some(tuple(sparse_matrix(options, &options.derivative.of_parts(vec![*what]), &given, function)?)),
+            false => dense.next(),
+        };
+        parts.extend(part.map(|(ty, value)| (Name::from(name), ty, value)));
+    }
+    let results = match <[Entry; 1]>::try_from(parts) {
+        Ok([(_, Type::Tuple(types, Some(names)), Value::Tuple(values))]) => {
+            names.iter().cloned().zip(types).zip(values).map(|((name, ty), value)| (name, ty, value)).collect()
+        }
+        Ok([one]) => vec![one],
+        Err(several) => several,
     };
     write(options, &leaves(&results))
 }
 
+/// Returns the `n` parts of the result of a request.
+fn fields(results: Vec<Named>, n: usize) -> Vec<Typed> {
+    let mut results: Vec<Typed> = results.into_iter().map(|(_, ty, value)| (ty, value)).collect();
+    match results.pop() {
+        Some((Type::Tuple(types, _), Value::Tuple(values))) if n > 1 => types.into_iter().zip(values).collect(),
+        one => one.into_iter().collect(),
+    }
+}
+
+/// Runs one sparse matrix.
+fn sparse_matrix(
+    options: &Options,
+    request: &Derivative,
+    given: &Given,
+    function: &Function,
+) -> Result<Vec<Entry>, String> {
+    let Some(derivation) = request.on(function) else { return Ok(Vec::new()) };
+    let args = given.values();
+    let compile = || derivation.matrix_with(&settings(options));
+    let matrix = progress::during("compiling", compile).map_err(|e| explain(&e))?;
+    tell_refusal(matrix.backend(), matrix.refusal());
+    let run = || {
+        let mut prepared = matrix.prepare(&args)?;
+        prepared.run()?;
+        Ok(prepared)
+    };
+    let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
+    if prepared.way() == SparseWay::Indices {
+        matrix.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
+    }
+    match options.form.unwrap_or(Form::Coo).entries() {
+        Some(form) => Ok(prepared.results(form)),
+        None => prepared.block_results().map_err(|e| explain(&e)),
+    }
+}
+
 /// Result with its name.
 type Entry = (Name, Type, Value<f64>);
-
-/// Returns whether an error means that the function has no small set of directions; any other is an error of the
-/// program, the arguments or Chainrule.
-fn is_refusal(error: &chainrule::Error) -> bool {
-    error.is_limitation() || matches!(error, chainrule::Error::Request { .. })
-}
-
-/// Does the same by a few directions, for structure that the indices do not determine; `None` if dependences cannot be
-/// traced.
-fn coloured(
-    options: &Options,
-    function: &Function,
-    args: &[Value<f64>],
-    form: SparseForm,
-) -> Result<Option<Vec<Entry>>, String> {
-    let by: Vec<&str> = options.derivative.by.iter().map(String::as_str).collect();
-    let made = match options.derivative.what.as_slice() {
-        [What::Hessian] => function.coloured_hessian_with(&by, &settings(options)),
-        _ => function.coloured_jacobian_with(&by, &settings(options)),
-    };
-    let made = match made {
-        Err(error) if is_refusal(&error) => return Ok(None),
-        made => made.map_err(|e| explain(&e))?,
-    };
-    let mut prepared = match made.prepare(args) {
-        Err(error) if is_refusal(&error) => return Ok(None),
-        prepared => prepared.map_err(|e| explain(&e))?,
-    };
-    tell_refusal(made.backend(), made.refusal());
-    prepared.run().map_err(|e| explain(&e))?;
-    Ok(Some(prepared.results(form)))
-}
 
 /// Loads the function that `chainrule compile` has saved as `bytes`.
 fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
@@ -250,6 +247,7 @@ fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
         ("--strategy", derivative.strategy != "auto"),
         ("--no-optimise", derivative.no_optimise),
         ("--sparse", derivative.sparse),
+        ("--triangle", derivative.triangle.is_some()),
         ("--form", options.form.is_some()),
         ("--checkpoints", derivative.checkpoints.is_some()),
         ("--checkpoint-memory", options.checkpoint_memory.is_some()),

@@ -39,11 +39,6 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["derive", "m.ft", "--what", "gradient", "--by", "x[1", "--size", "n=2"],
     },
     Case {
-        name: "an element where loops stay",
-        files: &[MODEL],
-        args: &["derive", "m.ft", "--what", "gradient", "--by", "x[0]"],
-    },
-    Case {
         name: "by an Int",
         files: &[("m.ft", Text("let f = fun (x : Double) (n : Int) -> x ** n\n"))],
         args: &["derive", "m.ft", "--what", "gradient", "--by", "n"],
@@ -140,23 +135,6 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["derive", "m.ft", "--what", "gradient", "--strategy", "marcowitz", "--size", "n=2"],
     },
     Case {
-        name: "a strategy where loops stay",
-        files: &[MODEL],
-        args: &["derive", "m.ft", "--what", "gradient", "--strategy", "markowitz"],
-    },
-    Case {
-        name: "a sparse gradient where loops stay",
-        files: &[MODEL],
-        args: &["run", "m.ft", "--what", "gradient", "--sparse", "--arg", "x=[1, 2]"],
-    },
-    Case {
-        name: "blocks of straight-line code",
-        files: &[MAP],
-        args: &[
-            "run", "m.ft", "--what", "jacobian", "--sparse", "--form", "blocks", "--size", "n=2", "--arg", "x=[1, 2]",
-        ],
-    },
-    Case {
         name: "a form of what is not sparse",
         files: &[MAP],
         args: &["run", "m.ft", "--what", "jacobian", "--form", "csr", "--arg", "x=[1, 2]"],
@@ -164,17 +142,7 @@ pub const DERIVATIVES: &[Case] = &[
     Case {
         name: "a sparse Jacobian and a value where loops stay",
         files: &[MAP],
-        args: &["emit", "c", "m.ft", "--what", "jacobian", "--what", "value", "--sparse"],
-    },
-    Case {
-        name: "some results of a sparse Jacobian where loops stay",
-        files: &[MAP],
-        args: &["derive", "m.ft", "--what", "jacobian", "--sparse", "--of", "result[0]"],
-    },
-    Case {
-        name: "a strategy for a sparse Jacobian where loops stay",
-        files: &[MAP],
-        args: &["derive", "m.ft", "--what", "jacobian", "--sparse", "--strategy", "reverse"],
+        args: &["derive", "m.ft", "--what", "jacobian", "--what", "value", "--sparse"],
     },
     Case {
         name: "a sparse Jacobian where loops stay in a file",
@@ -190,11 +158,6 @@ pub const DERIVATIVES: &[Case] = &[
         name: "a result that is not there",
         files: &[MAP],
         args: &["derive", "m.ft", "--what", "jacobian", "--of", "result[5]", "--size", "n=2"],
-    },
-    Case {
-        name: "results where loops stay",
-        files: &[MAP],
-        args: &["derive", "m.ft", "--what", "jacobian", "--of", "result[0]"],
     },
     Case {
         name: "a size that the function does not have",
@@ -235,11 +198,6 @@ pub const DERIVATIVES: &[Case] = &[
         name: "Rust of floats with our own functions",
         files: &[MAP],
         args: &["emit", "rust", "m.ft", "--f32", "--library", "own"],
-    },
-    Case {
-        name: "a strategy for a loop that cannot be unrolled",
-        files: &[("m.ft", Text("let f = fun (x : Double) -> while (fun y -> y > 0) (fun y -> y + 1) x 1000\n"))],
-        args: &["derive", "m.ft", "--what", "gradient", "--strategy", "markowitz"],
     },
     Case {
         name: "C of a gradient of a vector",
