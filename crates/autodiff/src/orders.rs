@@ -41,17 +41,17 @@ pub fn derive_orders(
         };
         derived.push((Name::from(name), made));
     }
-    Ok((together(function, derived), all_again))
+    Ok((together(function, &derived), all_again))
 }
 
 /// Returns the function with the parameters of `function` that computes all of `derived`, whose parameters begin with
 /// the same; equal names of the others are one parameter. Several results are the fields of a record.
-fn together(function: &Function, derived: Vec<(Name, Function)>) -> Function {
+fn together(function: &Function, derived: &[(Name, Function)]) -> Function {
     let mut out = Builder::rewriting(function);
     let mut more: Vec<(Name, VarId)> = Vec::new();
     let mut results = Vec::new();
     let names: Vec<Name> = derived.iter().map(|(name, _)| name.clone()).collect();
-    for (_, part) in &derived {
+    for (_, part) in derived {
         let own = part.sizes.iter().zip(&function.sizes).chain(part.params.iter().zip(&function.params));
         let mut renaming: Renaming = own.map(|(theirs, ours)| (*theirs, *ours)).collect();
         for param in part.params.iter().skip(function.params.len()) {

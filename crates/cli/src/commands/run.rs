@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Outcome {
                 return Err("error: --form is the form of sparse matrices\n  help: add --sparse".into());
             }
             if options.derivative.is_sparse() && options.derivative.what.iter().any(|what| what.is_matrix()) {
-                return run_sparse(options, given, &function);
+                return run_sparse(options, &given, &function);
             }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
             let compile = || match options.checkpoint_memory {
@@ -161,7 +161,7 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 
 /// Runs a request with sparse matrices: each is its shape, and row, column and value of each entry, or what `--form`
 /// says. Several parts form a record.
-fn run_sparse(options: &Options, given: Given, function: &Function) -> Outcome {
+fn run_sparse(options: &Options, given: &Given, function: &Function) -> Outcome {
     let all = &options.derivative.what;
     let others: Vec<What> = all.iter().copied().filter(|what| !what.is_matrix()).collect();
     let mut dense = if others.is_empty() {
@@ -179,7 +179,7 @@ fn run_sparse(options: &Options, given: Given, function: &Function) -> Outcome {
     for what in all {
         let name = what.to_possible_value().map_or_else(String::new, |value| value.get_name().replace('-', "_"));
         let part = match what.is_matrix() {
-            true => Some(tuple(sparse_matrix(options, &options.derivative.of_parts(vec![*what]), &given, function)?)),
+            true => Some(tuple(sparse_matrix(options, &options.derivative.of_parts(vec![*what]), given, function)?)),
             false => dense.next(),
         };
         parts.extend(part.map(|(ty, value)| (Name::from(name), ty, value)));
