@@ -66,7 +66,7 @@ impl Activity {
     }
 
     /// Joins `other` into `self`; returns whether `self` grew.
-    fn join(&mut self, other: &Self) -> bool {
+    pub(crate) fn join(&mut self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Inactive) | (Self::Active, Self::Active) => false,
             (Self::Array(a), Self::Array(b)) => a.join(b),
@@ -76,6 +76,16 @@ impl Activity {
                 *this = other.clone();
                 true
             }
+        }
+    }
+
+    /// Returns the leaves of both.
+    fn meet(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Array(a), Self::Array(b)) => Self::array(a.meet(b)),
+            (Self::Tuple(a), Self::Tuple(b)) => Self::tuple(a.iter().zip(b).map(|(a, b)| a.meet(b)).collect()),
+            (Self::Active, Self::Active) => Self::Active,
+            _ => Self::Inactive,
         }
     }
 
@@ -139,6 +149,12 @@ impl Activities {
     /// Raises the activity of `var`; returns whether it grew.
     pub(crate) fn raise(&mut self, var: VarId, by: &Activity) -> bool {
         self.of[var.index()].join(by)
+    }
+
+    /// Leaves only the leaves `to` of `var` active.
+    pub(crate) fn restrict(&mut self, var: VarId, to: &Activity) {
+        let of = &mut self.of[var.index()];
+        *of = of.meet(to);
     }
 
     fn block(&mut self, vars: &Arena<VarId, Var>, block: &Block) {

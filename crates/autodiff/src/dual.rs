@@ -93,11 +93,12 @@ pub(crate) fn component(out: &mut Emitter, dual: &Dual, k: usize) -> Dual {
     }
 }
 
-/// Emits `dual`, of the plain type `ty`, as one variable of type `to.dual_type(ty)`. `to` includes its activity.
+/// Emits `dual`, of the plain type `ty`, as one variable of type `to.dual_type(ty)`. Tangents of leaves that `to` lacks
+/// are left out.
 // Recursive on the depth of a type.
 pub(crate) fn pack(out: &mut Emitter, dual: &Dual, ty: &Type, to: &Activity) -> VarId {
     match (dual, to) {
-        (Dual::Plain(var), Activity::Inactive) => *var,
+        (_, Activity::Inactive) => split(out, dual, ty, Half::Value),
         (Dual::Plain(var), Activity::Active) => out.pair(*var, Scalar::Const(0.0)),
         (Dual::Pair { value, tangent }, _) => out.pair(*value, *tangent),
         (Dual::Packed(var, activity), _) if activity == to => *var,

@@ -37,10 +37,11 @@ use crate::chain;
 use crate::custom::{self, Direction};
 use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
-use crate::lift;
+use crate::lift::Temporaries;
 use crate::reverse::{self, MadeAgain};
 use crate::slopes::Slopes;
 use crate::tidy::{self, Tidier};
+use crate::useful::Useful;
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{
     Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, StateLoop, Stmt, Type, VarId,
@@ -92,6 +93,8 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
         out,
         duals: Vec::new(),
         activities: Activities::default(),
+        useful: Useful::default(),
+        temporaries: Temporaries::default(),
         slopes: Slopes::default(),
         size_of: BTreeMap::new(),
         zeros: FxHashSet::default(),
@@ -107,11 +110,34 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
     diagnostics.into_result((out.finish(result), made_again))
 }
 
-/// Returns whether a derivative stands in `block`.
-fn has_derivative(block: &Block) -> bool {
-    block.stmts.iter().any(|stmt| {
-        matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) || stmt.expr.blocks().into_iter().any(has_derivative)
-    })
+/// Maximum number of statements in a body that contains derivatives of derivatives. Each reverse mode through a loop
+/// computes the loop again, so that such bodies may grow exponentially with the order.
+const MAX_NESTED: usize = 60_000;
+
+/// Returns the number of derivatives in `block` that contain one another.
+// Recursive on the nesting of blocks.
+fn order(block: &Block) -> usize {
+    let of = |stmt: &Stmt| {
+        let inner = stmt.expr.blocks().into_iter().map(order).max().unwrap_or(0);
+        inner + usize::from(matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }))
+    };
+    block.stmts.iter().map(of).max().unwrap_or(0)
+}
+
+/// Returns the number of statements in `block`.
+// Recursive on the nesting of blocks.
+fn n_stmts(block: &Block) -> usize {
+    block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(n_stmts).sum::<usize>()).sum()
+}
+
+fn too_long(order: usize, span: Option<Span>) -> Diagnostic {
+    let message = Diagnostic::limitation("a derivative of derivatives is too long")
+        .with_reason(format!("the derivative of order {order} has more than {MAX_NESTED} operations"))
+        .with_help("take fewer derivatives of derivatives, or replace inner gradients by `jvp` or `derivative`");
+    match span {
+        Some(span) => message.with_label(span, "to be differentiated here"),
+        None => message,
+    }
 }
 
 struct Forward {
@@ -120,6 +146,8 @@ struct Forward {
     duals: Vec<Option<Dual>>,
     /// Activities of the body under differentiation; while code is only copied, every variable is inactive.
     activities: Activities,
+    useful: Useful,
+    temporaries: Temporaries,
     /// Slopes of its tangents, or its cotangents.
     slopes: Slopes,
     /// Replaced integers, with their values as sizes.
@@ -212,25 +240,35 @@ impl Forward {
         }
     }
 
-    /// Returns `body` with the inner derivatives expanded and cleaned up.
-    fn derived(&mut self, body: Block) -> Block {
-        let is_nested = has_derivative(&body);
+    /// Returns `body` with the inner derivatives expanded and cleaned up, and whether there were any.
+    fn derived(&mut self, body: Block) -> (Block, bool) {
+        let (order, span) = (order(&body), self.out.span());
         let mut body = self.block(body);
-        match is_nested {
-            true => self.tidier.shared(&self.out.builder.vars, &mut body),
-            false => self.tidier.block(&self.out.builder.vars, &mut body),
+        match order {
+            0 => self.tidier.block(&self.out.builder.vars, &mut body),
+            _ => self.tidier.shared(&mut self.out.builder.vars, &mut body),
         }
-        body
+        if order >= 2 && n_stmts(&body) > MAX_NESTED {
+            // Goes on with something short.
+            body.stmts = vec![Stmt { var: body.result, expr: Expr::Zero, span }];
+            if !self.diagnostics.has_errors() {
+                self.diagnostics.push(too_long(order, span));
+            }
+        }
+        (body, order > 0)
     }
 
     /// Emits D⟦fun params -> body⟧ applied to `(at, along)`.
     fn jvp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], along: &[VarId]) {
         let span = self.out.span();
         // Expands inner derivatives first, and removes dead code so that it is not differentiated.
-        let body = self.derived(body);
+        let (body, is_nested) = self.derived(body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
-        lift::lift(&mut self.activities, &self.out.builder.vars, &body);
+        if is_nested {
+            self.useful.restrict(&mut self.activities, &self.out.builder.vars, &body);
+        }
+        self.temporaries.lift(&mut self.activities, &self.out.builder.vars, &body);
         self.slopes.of_tangents(&self.out, &self.activities, params, &body);
         self.out.set_span(span);
         for ((param, at), along) in params.iter().zip(at).zip(along) {
@@ -250,7 +288,7 @@ impl Forward {
     /// Applies reverse mode after the inner derivatives are expanded.
     fn vjp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], cotangent: VarId) {
         let span = self.out.span();
-        let body = self.derived(body);
+        let (body, _) = self.derived(body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
         self.out.set_span(span);
@@ -426,8 +464,7 @@ impl Forward {
             self.stmt(stmt);
         }
         self.out.set_span(span);
-        // Only a scalar with a tangent can be required as a plain value.
-        let result = if *to == Activity::Inactive { self.plain(block.result) } else { self.pack(block.result, to) };
+        let result = self.pack(block.result, to);
         self.out.close(result)
     }
 
@@ -501,17 +538,14 @@ impl Forward {
         !matches!(self.duals.get(var.index()), None | Some(None | Some(Dual::Plain(_))))
     }
 
-    /// Returns the value of `var`, which is a scalar or has no tangent.
+    /// Returns the value of `var`.
     fn plain(&mut self, var: VarId) -> VarId {
         match self.duals.get(var.index()) {
             None | Some(None) => var,
             Some(Some(Dual::Plain(value) | Dual::Pair { value, .. })) => *value,
-            Some(Some(_)) => {
-                self.diagnostics.push(
-                    Diagnostic::bug("forward mode wants the value of an active array")
-                        .with_reason(format!("variable {var} in a place that takes what is inactive")),
-                );
-                var
+            Some(Some(dual)) => {
+                let (dual, ty) = (dual.clone(), self.ty(var));
+                dual::split(&mut self.out, &dual, &ty, Half::Value)
             }
         }
     }
@@ -532,8 +566,11 @@ impl Forward {
         let (dual, ty) = (self.dual(var), self.ty(var));
         let dual_ty = to.dual_type(&ty);
         // Pairs of zeros are structurally zero too.
-        if matches!(&dual, Dual::Plain(value) if self.zeros.contains(value)) && dual_ty.is_linear() {
-            return if dual_ty == ty { var } else { self.out.builder.zero(dual_ty) };
+        if let Dual::Plain(value) = dual
+            && self.zeros.contains(&value)
+            && dual_ty.is_linear()
+        {
+            return if dual_ty == ty { value } else { self.out.builder.zero(dual_ty) };
         }
         dual::pack(&mut self.out, &dual, &ty, to)
     }

@@ -14,20 +14,34 @@ use crate::activity::{Activities, Activity};
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, StateLoop, Var, VarId, WhileLoop};
 
-/// Temporaries of a body.
-struct Lift<'a> {
-    activities: &'a mut Activities,
+/// Variables of a function; everything is 0 and false between two bodies.
+#[derive(Default)]
+pub(crate) struct Temporaries {
     /// Number of uses of each variable, up to two.
     uses: Vec<u8>,
     /// Whether each variable is built from one-hot arrays and stays one-hot as dual numbers.
     is_made: Vec<bool>,
 }
 
-/// Raises the activities of temporaries in the loops of `body`.
-pub(crate) fn lift(activities: &mut Activities, vars: &Arena<VarId, Var>, body: &Block) {
-    let mut lift = Lift { activities, uses: vec![0; vars.len()], is_made: vec![false; vars.len()] };
-    lift.count(vars, body);
-    lift.block(body, false);
+impl Temporaries {
+    /// Raises the activities of temporaries in the loops of `body`. Linear in the body.
+    pub(crate) fn lift(&mut self, activities: &mut Activities, vars: &Arena<VarId, Var>, body: &Block) {
+        self.uses.resize(vars.len(), 0);
+        self.is_made.resize(vars.len(), false);
+        let mut lift = Lift { activities, uses: &mut self.uses, is_made: &mut self.is_made };
+        lift.count(vars, body);
+        lift.block(body, false);
+        body.for_each_use(&mut |var| {
+            self.uses[var.index()] = 0;
+            self.is_made[var.index()] = false;
+        });
+    }
+}
+
+struct Lift<'a> {
+    activities: &'a mut Activities,
+    uses: &'a mut [u8],
+    is_made: &'a mut [bool],
 }
 
 impl Lift<'_> {

@@ -5,9 +5,10 @@
 //! limit) is removed with its unused result: there are no effects, only values. Indexing into a `build` and other
 //! transformations with a cost trade-off belong to the rewriter.
 
+use crate::canonical;
+use crate::congruent::{Value, Values};
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Function, Operands, Size, Type, Var, VarId};
-use chainrule_ops::Op;
+use chainrule_ir::{Block, Expr, Function, Size, Type, Var, VarId};
 use rustc_hash::FxHashMap;
 
 /// Cleans up the body of `function`.
@@ -30,56 +31,28 @@ impl Tidier {
         self.tidy(vars, block, None);
     }
 
-    /// Tidies `block`, and computes equal scalars once. A derivative of a derivative needs this: the chain rule writes
-    /// the same products at each level, so that their number would double with it.
-    pub(crate) fn shared(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
-        self.tidy(vars, block, Some(Scalars::default()));
+    /// Tidies `block`, computes equal values once, and reads one of congruent leaves. A derivative of a derivative needs
+    /// this: the chain rule writes the same products at each level, so that their number would double with it.
+    pub(crate) fn shared(&mut self, vars: &mut Arena<VarId, Var>, block: &mut Block) {
+        let values = Values::of(vars, block);
+        canonical::reads(vars, &values, block);
+        self.tidy(vars, block, Some(Known { values, by_value: FxHashMap::default(), added: Vec::new() }));
     }
 
-    fn tidy(&mut self, vars: &Arena<VarId, Var>, block: &mut Block, scalars: Option<Scalars>) {
+    fn tidy(&mut self, vars: &Arena<VarId, Var>, block: &mut Block, known: Option<Known>) {
         self.facts.resize(vars.len(), Fact::Nothing);
         self.live.resize(vars.len(), false);
-        Forwarding { vars, facts: &mut self.facts, live: &mut self.live, scalars }.block(block);
+        Forwarding { vars, facts: &mut self.facts, live: &mut self.live, known }.block(block);
         Liveness { vars, live: &mut self.live }.block(block);
     }
 }
 
-/// Computation of a scalar from variables that are forwarded already.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Scalar {
-    Real(u64),
-    Op(Op, Operands),
-    ToReal(VarId),
-    Get(VarId, VarId, bool),
-    Component(VarId, usize),
-}
-
-impl Scalar {
-    /// Returns the computation of `expr`, if it is a scalar.
-    fn of(expr: &Expr) -> Option<Self> {
-        Some(match expr {
-            Expr::Real(value) => Self::Real(value.to_bits()),
-            Expr::Op(op, args) => {
-                let mut args = args.clone();
-                if op.is_commutative() {
-                    args.sort_unstable();
-                }
-                Self::Op(*op, args)
-            }
-            Expr::ToReal(arg) => Self::ToReal(*arg),
-            Expr::Get { array, index, proved } => Self::Get(*array, *index, *proved),
-            Expr::Component(tuple, k) => Self::Component(*tuple, *k),
-            _ => return None,
-        })
-    }
-}
-
-/// Scalars that are in scope, by their computation.
-#[derive(Default)]
-struct Scalars {
-    known: FxHashMap<Scalar, VarId>,
-    /// Keys of `known` in the order in which they were added; a block's end removes its own.
-    added: Vec<Scalar>,
+/// Variables that are in scope, by their value.
+struct Known {
+    values: Values,
+    by_value: FxHashMap<Value, VarId>,
+    /// Keys of `by_value` in the order in which they were added; a block's end removes its own.
+    added: Vec<Value>,
 }
 
 /// Known fact about a variable.
@@ -98,50 +71,48 @@ struct Forwarding<'a> {
     vars: &'a Arena<VarId, Var>,
     facts: &'a mut Vec<Fact>,
     live: &'a mut Vec<bool>,
-    /// Scalars to share, if requested.
-    scalars: Option<Scalars>,
+    /// Variables to share, if requested.
+    known: Option<Known>,
 }
 
 impl Forwarding<'_> {
     fn block(&mut self, block: &mut Block) {
-        let before = self.scalars.as_ref().map_or(0, |scalars| scalars.added.len());
+        let before = self.known.as_ref().map_or(0, |known| known.added.len());
         for stmt in &mut block.stmts {
             stmt.expr.map_operands(&|var| self.resolve(var), &Size::clone);
             // Variables that a function with a rule captures are unchanged.
             let is_opaque = matches!(stmt.expr, Expr::Custom(_) | Expr::Jvp { .. } | Expr::Vjp { .. });
-            let outside = if is_opaque { self.scalars.take() } else { None };
+            let outside = if is_opaque { self.known.take() } else { None };
             for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }
-            self.scalars = self.scalars.take().or(outside);
-            self.facts[stmt.var.index()] = match self.same_scalar(stmt.var, &stmt.expr) {
-                Some(same) => Fact::Is(same),
-                None => self.fact(stmt.var, &stmt.expr),
-            };
+            self.known = self.known.take().or(outside);
+            let fact = self.fact(stmt.var, &stmt.expr);
+            let other = if let Fact::Is(other) = fact { other } else { stmt.var };
+            let same = self.same_value(stmt.var, &stmt.expr, other);
+            self.facts[stmt.var.index()] = if same == stmt.var { fact } else { Fact::Is(same) };
             self.live[stmt.var.index()] = false;
         }
         block.result = self.resolve(block.result);
-        if let Some(scalars) = &mut self.scalars {
-            for scalar in scalars.added.drain(before..) {
-                scalars.known.remove(&scalar);
+        if let Some(known) = &mut self.known {
+            for value in known.added.drain(before..) {
+                known.by_value.remove(&value);
             }
         }
     }
 
-    /// Returns the variable in scope with the value of `expr`, which is that of `var`. Sizes may refer to an integer,
-    /// so it is not replaced.
-    fn same_scalar(&mut self, var: VarId, expr: &Expr) -> Option<VarId> {
-        let scalars = self.scalars.as_mut()?;
-        if !matches!(self.vars[var].ty, Type::Double | Type::Bool) {
-            return None;
-        }
-        let scalar = Scalar::of(expr)?;
-        let same = scalars.known.get(&scalar).copied();
-        if same.is_none() {
-            scalars.known.insert(scalar.clone(), var);
-            scalars.added.push(scalar);
-        }
-        same
+    /// Returns a variable in scope that is always equal to `var`: `other`, if there is no earlier one. Sizes may refer
+    /// to an integer, so it is not replaced, and neither are sparse arrays and tuples, which cost nothing.
+    fn same_value(&mut self, var: VarId, expr: &Expr, other: VarId) -> VarId {
+        let ty = &self.vars[var].ty;
+        let is_free = matches!(expr, Expr::Zero | Expr::OneHot { .. } | Expr::Plus(..) | Expr::Tuple(_));
+        let Some(known) = &mut self.known else { return other };
+        let Some(value) = known.values.get(var).filter(|_| !is_free && *ty != Type::Int) else { return other };
+        let same = *known.by_value.entry(value.clone()).or_insert_with(|| {
+            known.added.push(value.clone());
+            other
+        });
+        if self.vars[same].ty == *ty { same } else { other }
     }
 
     fn resolve(&self, var: VarId) -> VarId {

@@ -1,8 +1,8 @@
 //! Nested derivatives: section 3.3 of the paper, the programs of the literature on perturbation
 //! confusion (Siskind and Pearlmutter 2005 and 2008; Manzyuk and others 2019), higher orders.
 
-use chainrule_autodiff::check;
-use chainrule_ir::{Builder, Function, Size, Type, VarId};
+use chainrule_autodiff::{check, expand};
+use chainrule_ir::{Block, Builder, Function, Size, Type, Value, VarId};
 use chainrule_ops::Op;
 
 /// d/dx body at `x`.
@@ -265,4 +265,138 @@ fn nested_derivatives_do_not_double_with_each_level() {
         // A polynomial of degree at most four.
         assert!(sizes[1] <= 16 * sizes[0] && sizes[3] <= 16 * sizes[1], "body {which}: {sizes:?} statements");
     }
+}
+
+fn n_stmts(block: &Block) -> usize {
+    block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(n_stmts).sum::<usize>()).sum()
+}
+
+/// The derivative of order `order` of `body` at `x`.
+fn higher(b: &mut Builder, order: usize, x: VarId, body: &dyn Fn(&mut Builder, VarId) -> VarId) -> VarId {
+    if order == 0 { body(b, x) } else { d(b, x, |b, x| higher(b, order - 1, x, body)) }
+}
+
+/// Tests that the statements of derivatives of `body` grow as a polynomial of the order, and their values at order 3.
+fn grows_slowly(body: &dyn Fn(&mut Builder, VarId) -> VarId) {
+    let of = |order: usize| function(|b, x| higher(b, order, x, body));
+    at(&of(3), 0.7);
+    let counts = [4, 8, 16, 32].map(|order| n_stmts(&expand(&of(order)).expect("ordinary code").body));
+    for pair in counts.windows(2) {
+        assert!(pair[1] < 12 * pair[0], "{counts:?}");
+    }
+}
+
+#[test]
+fn orders_of_products_of_two_elements_cost_a_polynomial() {
+    // b = [sin (x i)], sum of b[i] b[3 - i]
+    grows_slowly(&|b, x| {
+        let array = b.build(4.into(), |b, i| {
+            let i = b.to_real(i);
+            let product = b.op(Op::Mul, &[x, i]);
+            b.op(Op::Sin, &[product])
+        });
+        b.sum(4.into(), |b, i| {
+            let three = b.int(3);
+            let j = b.op(Op::Sub, &[three, i]);
+            let (p, q) = (b.get(array, i), b.get(array, j));
+            b.op(Op::Mul, &[p, q])
+        })
+    });
+}
+
+#[test]
+fn orders_of_loops_with_a_state_cost_a_polynomial() {
+    grows_slowly(&|b, x| {
+        b.fold(5.into(), x, |b, s, _| {
+            let product = b.op(Op::Mul, &[s, x]);
+            b.op(Op::Sin, &[product])
+        })
+    });
+    // The state is an array, made from copies, and the condition reads it.
+    grows_slowly(&|b, x| {
+        let init = b.build(2.into(), |_, _| x);
+        let zero = b.int(0);
+        let last = b.while_(
+            60.into(),
+            init,
+            |b, s| {
+                let (first, small) = (b.get(s, zero), b.real(0.1));
+                b.op(Op::Lt, &[small, first])
+            },
+            |b, s| {
+                b.build(2.into(), |b, i| {
+                    let one = b.int(1);
+                    let j = b.op(Op::Sub, &[one, i]);
+                    let (p, q) = (b.get(s, i), b.get(s, j));
+                    let sine = b.op(Op::Sin, &[p]);
+                    b.op(Op::Mul, &[sine, q])
+                })
+            },
+        );
+        b.get(last, zero)
+    });
+}
+
+#[test]
+fn orders_with_directions_that_depend_on_the_point_cost_a_polynomial() {
+    fn along(b: &mut Builder, order: usize, x: VarId, n: &Size) -> VarId {
+        if order == 0 {
+            return b.sum(n.clone(), |b, i| {
+                let element = b.get(x, i);
+                let sine = b.op(Op::Sin, &[element]);
+                b.op(Op::Mul, &[sine, element])
+            });
+        }
+        let direction = b.build(n.clone(), |b, i| {
+            let (element, half) = (b.get(x, i), b.real(0.5));
+            b.op(Op::Mul, &[element, half])
+        });
+        let dual = b.jvp(&[x], &[direction], |b, x| along(b, order - 1, x[0], n));
+        b.component(dual, 1)
+    }
+    let of = |order: usize| {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let n = b.size_of(n);
+        let x = b.param("x", Type::array(n.clone(), Type::Double));
+        let result = along(&mut b, order, x, &n);
+        b.finish(result)
+    };
+    let three: Value<f64> = Value::Array(vec![0.3.into(), 0.7.into()]);
+    check::expansion(&of(3), &[three]).expect("right").expect("a value");
+    let counts = [4, 8, 16, 32].map(|order| n_stmts(&expand(&of(order)).expect("ordinary code").body));
+    for pair in counts.windows(2) {
+        assert!(pair[1] < 12 * pair[0], "{counts:?}");
+    }
+}
+
+#[test]
+fn reverse_modes_through_loops_in_one_another_meet_a_limit() {
+    fn nested(b: &mut Builder, order: usize, x: VarId, n: &Size) -> VarId {
+        let zero = b.int(0);
+        if order == 0 {
+            let last = b.fold(4.into(), x, |b, s, _| {
+                b.build(n.clone(), |b, k| {
+                    let element = b.get(s, k);
+                    b.op(Op::Sin, &[element])
+                })
+            });
+            return b.get(last, zero);
+        }
+        let one = b.real(1.0);
+        let parts = b.vjp(&[x], one, |b, x| nested(b, order - 1, x[0], n));
+        let gradient = b.component(parts, 1);
+        b.get(gradient, zero)
+    }
+    let of = |order: usize| {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let n = b.size_of(n);
+        let x = b.param("x", Type::array(n.clone(), Type::Double));
+        let result = nested(&mut b, order, x, &n);
+        expand(&b.finish(result))
+    };
+    assert!(of(3).is_ok());
+    let messages = of(30).expect_err("too long");
+    assert_eq!(messages.iter().next().map(|message| &*message.title), Some("a derivative of derivatives is too long"));
 }
