@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
                 todo.extend(stmt.expr.blocks());
                 match &stmt.expr {
                     Expr::Sum { body, .. } => sums.push((body.result, false)),
-                    Expr::Loop { body, .. } => sums.push((body.result, true)),
+                    Expr::Loop(StateLoop { body, .. }) => sums.push((body.result, true)),
                     _ => {}
                 }
             }
