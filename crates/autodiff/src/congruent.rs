@@ -11,7 +11,7 @@
 //! the same operations from equal operands, so they are equal bit for bit.
 
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Operands, Size, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Operands, Size, StateLoop, Type, Var, VarId, WhileLoop};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -273,13 +273,13 @@ impl Values {
                 let count = self.size(vars, count);
                 self.leafwise(&Head::Sum(count), &[&body], &[])
             }
-            Expr::Fold { count, index, state, init, body } => {
+            Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 self.steps(vars, count, (*state, *init), Steps { index: Some(*index), condition: None, body }).0
             }
-            Expr::While { limit, state, init, condition, body } => {
+            Expr::While(WhileLoop { limit, state, init, condition, body }) => {
                 self.steps(vars, limit, (*state, *init), Steps { index: None, condition: Some(condition), body }).0
             }
-            Expr::Loop { count, index, state, init, body } => {
+            Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let steps = Steps { index: Some(*index), condition: None, body };
                 let (last, whole, triple) = self.steps(vars, count, (*state, *init), steps);
                 let elements = self.leafwise(&Head::Elements, &[triple.component(1)], &[whole]);

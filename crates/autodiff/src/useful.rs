@@ -9,7 +9,7 @@
 use crate::activity::{Activities, Activity};
 use crate::chain;
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, StateLoop, Type, Var, VarId, WhileLoop};
 
 /// Used leaves of the variables of a function, for one differentiated block at a time.
 #[derive(Default)]
@@ -77,12 +77,12 @@ impl Sweep<'_> {
                 self.use_(body.result, used);
                 self.block(body);
             }
-            Expr::Fold { state, init, body, .. } | Expr::While { state, init, body, .. } => {
+            Expr::Fold(StateLoop { state, init, body, .. }) | Expr::While(WhileLoop { state, init, body, .. }) => {
                 self.use_(*state, used);
                 let state = self.steps((*state, *init), body, |state| state);
                 self.use_(var, &state);
             }
-            Expr::Loop { state, init, body, .. } => {
+            Expr::Loop(StateLoop { state, init, body, .. }) => {
                 self.use_(*state, &used.component(0));
                 let (element, term) = (used.component(1).element(), used.component(2));
                 let state = self
