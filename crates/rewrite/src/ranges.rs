@@ -2,7 +2,7 @@
 //!
 //! Size parameters and loop indices are natural numbers. An index is below the count of its loop, a remainder by a
 //! positive constant below that constant. Inside a loop over `n` there is an index, so `n >= 1`; every array size is
-//! natural. These facts decide whether a polynomial is nonnegative, by a sufficient test: requirements at entry are
+//! natural. Inside a loop over `max (n - 2) 0`, that is `n - 2`. These facts decide whether a polynomial is nonnegative, by a sufficient test: requirements at entry are
 //! nonnegative; variables with negative coefficients are replaced by their maximum, and the result has no negative
 //! coefficient.
 
@@ -25,11 +25,19 @@ pub(crate) struct Ranges {
     /// Natural variables, each with a size that it is below, if known.
     natural: FxHashMap<VarId, Option<Size>>,
     /// Variables that are at least one, as many times as loops over them are open.
-    positive: Vec<VarId>,
+    positive: Vec<Positive>,
     /// Number of leading entries that are positive everywhere.
     everywhere: usize,
     /// Sizes required to be nonnegative at entry: polynomial without constant term, and the least constant.
     required: BTreeMap<Size, i64>,
+}
+
+/// A variable that is at least one.
+#[derive(Clone, Debug)]
+struct Positive {
+    var: VarId,
+    /// A size that equals it then: `n - 2`, for `max (n - 2) 0`.
+    equal: Option<Size>,
 }
 
 impl Ranges {
@@ -38,10 +46,12 @@ impl Ranges {
         self.natural.insert(var, bound);
     }
 
-    /// Enters a loop over `count`. Each call is undone by [`Self::leave`].
-    pub(crate) fn enter(&mut self, count: &Size) {
+    /// Enters a loop over `count`, which equals `equal`, if given, when it is at least one. Each call is undone by
+    /// [`Self::leave`].
+    pub(crate) fn enter(&mut self, count: &Size, equal: Option<Size>) {
         // A count that is no variable adds no useful fact.
-        self.positive.push(count.as_var().unwrap_or(chainrule_base::Id::new(u32::MAX as usize)));
+        let var = count.as_var().unwrap_or(chainrule_base::Id::new(u32::MAX as usize));
+        self.positive.push(Positive { var, equal });
     }
 
     /// Leaves the loop entered last.
@@ -51,7 +61,7 @@ impl Ranges {
 
     /// Records that `var` is at least one everywhere.
     pub(crate) fn positive(&mut self, var: VarId) {
-        self.positive.insert(0, var);
+        self.positive.insert(0, Positive { var, equal: None });
         self.everywhere += 1;
     }
 
@@ -83,29 +93,31 @@ impl Ranges {
         self.decide(size, known, more)
     }
 
-    fn decide(&self, size: &Size, positive: &[VarId], more: &[VarId]) -> bool {
-        let mut size = size.clone();
+    fn decide(&self, size: &Size, positive: &[Positive], more: &[VarId]) -> bool {
+        let mut size = with_equals(size.clone(), positive);
         for _ in 0..MAX_REPLACED {
-            if self.is_natural(&size) || self.follows(&size) {
+            if self.is_natural(&size) || self.follows(&size, positive) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
-            size = next;
+            size = with_equals(next, positive);
         }
         if size.degree() > MAX_DEGREE {
             return false;
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if positive.contains(&v) || more.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
+            if positive.iter().any(|known| known.var == v) || more.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
         });
         self.is_natural(&shifted)
     }
 
-    /// Returns whether `size >= 0` follows from a requirement.
-    fn follows(&self, size: &Size) -> bool {
+    /// Returns whether `size >= 0` follows from a requirement, or from a loop that runs.
+    fn follows(&self, size: &Size, positive: &[Positive]) -> bool {
         let rest = |known: &Size, c: i64| size.sub(known).sub(&Size::constant(c));
+        let runs = positive.iter().filter_map(|known| known.equal.as_ref());
         self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
+            || runs.into_iter().any(|count| self.is_natural(&rest(count, -1)))
     }
 
     fn is_natural(&self, size: &Size) -> bool {
@@ -167,6 +179,18 @@ impl Ranges {
     }
 }
 
+/// Returns `size` with each variable replaced by what it equals.
+fn with_equals(size: Size, positive: &[Positive]) -> Size {
+    let known = positive.iter().filter_map(|known| Some((known.var, known.equal.as_ref()?)));
+    known.fold(size, |size, (var, equal)| {
+        if size.vars().contains(&var) {
+            size.substitute(|v| if v == var { equal.clone() } else { Size::var(v) })
+        } else {
+            size
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,11 +214,25 @@ mod tests {
         assert!(ranges.in_range(&n.sub(&i).sub(&Size::constant(1)), &n));
         assert!(!ranges.in_range(&i.add(&Size::constant(1)), &n));
         assert!(!ranges.in_range(&Size::zero(), &n));
-        ranges.enter(&n);
+        ranges.enter(&n, None);
         assert!(ranges.in_range(&Size::zero(), &n));
         ranges.leave();
         assert!(!ranges.in_range(&Size::zero(), &n));
         assert!(!ranges.not_negative(&Size::var(k)));
+        // A loop over k = max (n - 2) 0.
+        let at = VarId::new(5);
+        ranges.natural(k, None);
+        ranges.natural(at, Some(Size::var(k)));
+        let index = Size::var(at).add(&Size::constant(2));
+        assert!(!ranges.in_range(&index, &n));
+        ranges.enter(&Size::var(k), Some(n.sub(&Size::constant(2))));
+        assert!(ranges.in_range(&index, &n));
+        assert!(ranges.in_range(&Size::var(k).sub(&Size::var(at)), &n));
+        assert!(ranges.not_negative(&n.sub(&Size::constant(3))));
+        assert!(!ranges.in_range(&index.add(&Size::constant(1)), &n));
+        assert!(!ranges.not_negative(&n.sub(&Size::constant(4))));
+        ranges.leave();
+        assert!(!ranges.in_range(&index, &n));
         assert_eq!(ranges.less(&i, &n), Some(true));
         assert_eq!(ranges.less(&n, &i), Some(false));
         assert_eq!(ranges.less(&i, &j), None);

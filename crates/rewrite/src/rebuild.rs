@@ -576,7 +576,7 @@ impl Rebuild<'_> {
         self.defs[index.index()] = Def { level, indices: bit(level), ..Def::default() };
         self.open[level].counted = Some((index, count.clone()));
         self.ranges.natural(index, Some(count.clone()));
-        self.ranges.enter(count);
+        self.ranges.enter(count, self.clamped(count));
         let result = body(self, index);
         self.ranges.leave();
         (index, self.leave(result))

@@ -61,6 +61,15 @@ impl Rebuild<'_> {
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
+    /// Returns `x` if `count` is `max x 0`, or that of a smaller literal.
+    pub(crate) fn clamped(&self, count: &Size) -> Option<Size> {
+        let def = self.def(count.as_var()?)?;
+        let Expr::Op(ops::Op::Max, args) = &*def else { return None };
+        let (a, b) = (self.size_of(args[0]), self.size_of(args[1]));
+        let is_low = |size: &Size| size.as_constant().is_some_and(|c| c <= 0);
+        if is_low(&b) { Some(a) } else { is_low(&a).then_some(b) }
+    }
+
     /// Returns whether `var`, which is in scope, is the index of a loop.
     pub(crate) fn is_index(&self, var: VarId) -> bool {
         self.defs.get(var.index()).is_some_and(|def| def.expr.is_none() && def.indices != 0)
