@@ -15,7 +15,7 @@
 //! Rows and columns are numbered in all ways as the doubles of results and arguments lie in memory: leaf after leaf,
 //! each row-major, arguments in the order of the request. Values are in the order of [`Pattern::coo`].
 
-use crate::derive::{Derivation, Triangle};
+use crate::derive::{Chosen, Derivation, Triangle};
 use crate::function::Body;
 use crate::guard::guard;
 use crate::sparse::{self, SparseForm};
@@ -23,6 +23,8 @@ use crate::{
     Backend, Coloured, CompileOptions, Compiled, Error, Function, Pattern, Prepared, PreparedColoured, PreparedSparse,
     Result, Sparse, SparsePrograms,
 };
+use chainrule_autodiff::parts::Step;
+use chainrule_autodiff::sparse::check::numbers;
 use chainrule_autodiff::sparse::dependence::dependence;
 use chainrule_autodiff::sparse::interaction::interaction;
 use chainrule_base::{Diagnostic, Name};
@@ -70,6 +72,8 @@ impl fmt::Display for SparseWay {
 pub struct SparseMatrix {
     made: Made,
     triangle: Option<Triangle>,
+    /// Requested parts of the arguments, if the columns of whole arguments are computed.
+    parts: Option<Vec<Chosen>>,
 }
 
 #[derive(Debug)]
@@ -110,7 +114,7 @@ impl Derivation {
     /// by the function and, at [`SparseMatrix::prepare`], by its sizes and integers.
     ///
     /// # Errors
-    /// The errors of [`Self::function`]; any other part; parts of the arguments of a function that keeps its loops.
+    /// The errors of [`Self::function`]; any other request.
     ///
     /// ```
     /// use chainrule::{Module, SparseWay};
@@ -146,12 +150,13 @@ impl Derivation {
                 let pattern = derived.outputs().first().and_then(|output| derived.pattern(&output.name)).cloned();
                 let Some(pattern) = pattern else { return Err(Error::Bug("a sparse matrix without a pattern".into())) };
                 let made = Made::Straight { compiled: derived.compile_with(options)?, pattern };
-                return Ok(SparseMatrix { made, triangle: None });
+                return Ok(SparseMatrix { made, triangle: None, parts: None });
             }
-            let (function, by, options) = (request.differentiated().clone(), request.whole_arguments()?, *options);
+            let (function, options) = (request.differentiated().clone(), *options);
+            let (by, parts) = request.whole_arguments()?;
             let indices = programs(&function, &by, is_hessian)?.compile_with(&options)?;
             let loops = Loops { indices, function, is_hessian, by, options, directions: OnceLock::new() };
-            Ok(SparseMatrix { made: Made::Loops(Box::new(loops)), triangle })
+            Ok(SparseMatrix { made: Made::Loops(Box::new(loops)), triangle, parts })
         })
     }
 }
@@ -170,7 +175,14 @@ impl Derivation {
             if !request.differentiated().decided()?.keeps_loops() {
                 return Ok(None);
             }
-            programs(request.differentiated(), &request.whole_arguments()?, request.matrix_is_hessian()?).map(Some)
+            let (by, parts) = request.whole_arguments()?;
+            if parts.is_some() {
+                let name = request.differentiated().name();
+                let title = format!("the programs of a sparse derivative of `{name}` are by whole arguments");
+                let help = "leave out the parts, or unroll its loops";
+                return Err(Error::lone(Diagnostic::limitation(title).with_help(help)));
+            }
+            programs(request.differentiated(), &by, request.matrix_is_hessian()?).map(Some)
         })
     }
 }
@@ -193,16 +205,27 @@ impl SparseMatrix {
             }
             Made::Loops(loops) => loops.evaluation(args)?,
         };
-        if self.triangle.is_none() && exact.is_none() {
+        if self.triangle.is_none() && exact.is_none() && self.parts.is_none() {
             return Ok(PreparedMatrix { evaluation, part: None, pattern });
         }
-        let is_entry = |(_, (row, column)): &(usize, &(usize, usize))| {
-            self.triangle.is_none_or(|triangle| triangle.has(*row, *column))
-                && exact.as_ref().is_none_or(|exact| exact.place(*row, *column).is_some())
+        let columns = match (&self.made, &self.parts) {
+            (Made::Loops(loops), Some(parts)) => Some(loops.columns(parts, args, pattern.shape().1)?),
+            _ => None,
         };
-        let entries = pattern.coo().iter().enumerate().filter(is_entry);
-        let (positions, at): (Vec<usize>, Vec<(usize, usize)>) = entries.map(|(k, at)| (k, *at)).unzip();
-        let (n_rows, n_columns) = pattern.shape();
+        let n_columns = columns.as_ref().map_or(pattern.shape().1, |columns| columns.iter().flatten().count());
+        let column = |column: usize| columns.as_ref().map_or(Some(column), |columns| columns[column]);
+        let is_hessian = matches!(&self.made, Made::Loops(loops) if loops.is_hessian);
+        let place = |at: (usize, usize)| {
+            let (from, to) = (if is_hessian { column(at.0)? } else { at.0 }, column(at.1)?);
+            let is_entry = self.triangle.is_none_or(|triangle| triangle.has(from, to))
+                && exact.as_ref().is_none_or(|exact| exact.place(at.0, at.1).is_some());
+            is_entry.then_some((from, to))
+        };
+        let mut entries: Vec<((usize, usize), usize)> =
+            pattern.coo().iter().enumerate().filter_map(|(k, at)| Some((place(*at)?, k))).collect();
+        entries.sort_unstable();
+        let (at, positions): (Vec<(usize, usize)>, Vec<usize>) = entries.into_iter().unzip();
+        let n_rows = if is_hessian { n_columns } else { pattern.shape().0 };
         let values = vec![0.0; at.len()];
         Ok(PreparedMatrix { evaluation, part: Some((positions, values)), pattern: Pattern::new(n_rows, n_columns, at) })
     }
@@ -235,6 +258,21 @@ impl SparseMatrix {
     }
 }
 
+/// Returns the part of `value` at `steps`. Recursive on the nesting of types only.
+fn picked<T: Clone>(value: &Value<T>, steps: &[Step]) -> Option<Value<T>> {
+    let Some((step, rest)) = steps.split_first() else { return Some(value.clone()) };
+    let (Value::Array(items) | Value::Tuple(items)) = value else { return None };
+    let number = |k: i64| usize::try_from(k).ok();
+    let each =
+        |items: &[Value<T>]| items.iter().map(|item| picked(item, rest)).collect::<Option<_>>().map(Value::Array);
+    match *step {
+        Step::Field(k) => picked(items.get(k)?, rest),
+        Step::Index(k) => picked(items.get(number(k)?)?, rest),
+        Step::Each => each(items),
+        Step::Range(begin, end) => each(items.get(number(begin)?..number(end)?)?),
+    }
+}
+
 /// Returns whether an error means that the function has no small set of directions; any other is an error of the
 /// program, the arguments or Chainrule.
 fn is_refusal(error: &Error) -> bool {
@@ -258,6 +296,35 @@ impl Loops {
             Some(Err(error)) if is_refusal(&error) => Ok(None),
             Some(prepared) => prepared.map(Some),
         }
+    }
+
+    /// Returns the column among those of `parts` of each of the `n` columns by whole arguments; `None` for those that are
+    /// in no part.
+    fn columns(&self, parts: &[Chosen], args: &[Value<f64>], n: usize) -> Result<Vec<Option<usize>>> {
+        let mut columns = vec![None; n];
+        let params = &self.function.signature().params;
+        let mut next = 0;
+        for Chosen { part, ty } in parts {
+            let (Some((name, whole)), Some(arg)) = (params.get(part.param), args.get(part.param)) else { continue };
+            let count = |name: &str| {
+                let param = params.iter().zip(args).find(|((param, _), _)| **param == *name);
+                param.map_or(0, |(_, arg)| arg.reals().len())
+            };
+            let start: usize = self.by.iter().take_while(|by| **by != **name).map(|by| count(by)).sum();
+            let memory = numbers(whole, arg);
+            let mut at = memory.iter();
+            let numbered = arg.map(&mut |_| start + at.next().copied().unwrap_or(0));
+            let Some(chosen) = picked(&numbered, &part.steps) else {
+                let message = format!("there is no `{}`: its array has too few elements", part.text);
+                return Err(Error::request(message, "give a larger array, or choose another part"));
+            };
+            let order = numbers(ty, &chosen.map(&mut |_| 0.0));
+            for (column, place) in chosen.reals().into_iter().zip(&order) {
+                columns[*column] = Some(next + place);
+            }
+            next += order.len();
+        }
+        Ok(columns)
     }
 
     /// Returns the exact pattern at these arguments, if `pattern` has more entries; `None` also if it is too large, or if

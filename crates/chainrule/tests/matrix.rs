@@ -143,3 +143,23 @@ fn forms_and_parts_of_results_are_the_same_in_all_ways() {
         assert!(f.jvp().matrix().unwrap_err().to_string().contains("a sparse matrix is"));
     }
 }
+
+#[test]
+fn columns_are_those_of_the_requested_parts() {
+    let text = "let f = fun (ps : [n]{ a : Double, b : [2]Double }) (y : [n]Double) ->
+      build (n - 1) (fun i -> ps[i].a * ps[i + 1].b[1] * y[i] + sin ps[i].b[0])
+let g = fun (x : [n]Double) (y : [n]Double) -> sum (n - 1) (fun i -> x[i] * x[i + 1] ** 2 * y[i])";
+    let row = |a: f64| Value::Tuple(vec![a.into(), vec![a + 0.3, a * a].into()]);
+    let args = [Value::Array(vec![row(0.4), row(1.2), row(2.0), row(0.7)]), vec![0.3, 0.8, 0.2, 1.9].into()];
+    let f = function(text, "f");
+    for by in [&["ps.a"][..], &["y[1]", "ps[2].b"], &["ps[1..3].b[1]", "y"], &["ps[0]", "y[0..2]"]] {
+        agree(&f, &[("n", 4)], |f| f.jacobian().by(by), &args);
+    }
+    let args = [Value::from(vec![0.3, 0.8, 0.2]), vec![1.0, 2.0, 3.0].into()];
+    for by in [&["x[0..2]"][..], &["y[1]", "x"], &["x[2]", "x[0]"]] {
+        agree(&function(text, "g"), &[("n", 3)], |f| f.hessian().by(by), &args);
+        agree(&function(text, "g"), &[("n", 3)], |f| f.hessian().by(by).upper(), &args);
+    }
+    let outside = function(text, "g").hessian().by(&["x[3]"]).matrix().unwrap();
+    assert!(outside.prepare(&args).unwrap_err().to_string().contains("there is no `x[3]`"));
+}

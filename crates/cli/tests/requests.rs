@@ -151,6 +151,9 @@ fn every_request_works_on_every_function() {
             n += agree(&place, model, &with_args(&format!("run f.ft --what {first} --by {by}")), true);
             n += agree(&place, model, &words(&format!("test f.ft --what {first} --by {by}")), false);
         }
+        for by in model.by {
+            n += agree(&place, model, &with_args(&format!("run f.ft --what jacobian --sparse --by {by}")), true);
+        }
         for strategy in ["forward", "reverse", "markowitz", "dstar"] {
             n += agree(&place, model, &with_args(&format!("run f.ft --what {first} --strategy {strategy}")), true);
         }

@@ -16,7 +16,7 @@ use crate::{Compiled, Error, Function, Result, Unroll};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
 use chainrule_autodiff::Part;
-use chainrule_base::{Diagnostic, Name};
+use chainrule_base::Name;
 use std::borrow::Cow;
 
 /// Requested part.
@@ -366,17 +366,21 @@ impl Derivation {
         }
     }
 
-    /// Returns the requested arguments.
-    pub(crate) fn whole_arguments(&self) -> Result<Vec<String>> {
-        let by = self.by.clone().unwrap_or_default();
-        match by.iter().find(|name| is_part(name)) {
-            None => Ok(by),
-            Some(part) => Err(Error::lone(
-                Diagnostic::limitation(format!("`{}` has no sparse derivative by `{part}`", self.function.name()))
-                    .with_reason("it keeps its loops, and is differentiated by whole arguments")
-                    .with_help("leave out the columns of the rest, or ask for the dense derivative"),
-            )),
+    /// Returns the requested arguments as a whole, and the requested parts of them if there are any.
+    pub(crate) fn whole_arguments(&self) -> Result<(Vec<String>, Option<Vec<Chosen>>)> {
+        let names = self.by.clone().unwrap_or_default();
+        if !names.iter().any(|name| is_part(name)) {
+            return Ok((names, None));
         }
+        let params = &self.function.signature().params;
+        let parts = choose(params, Some(&names), self.function.name(), "argument")?;
+        let mut whole: Vec<String> = Vec::new();
+        for name in parts.iter().filter_map(|chosen| params.get(chosen.part.param)).map(|(name, _)| name.to_string()) {
+            if !whole.contains(&name) {
+                whole.push(name);
+            }
+        }
+        Ok((whole, Some(parts)))
     }
 
     /// Returns the differentiated function.
