@@ -137,6 +137,8 @@ mod guide {
     mod library {}
     #[doc = include_str!("../../../docs/guide/limits.md")]
     mod limits {}
+    #[doc = include_str!("../../../docs/guide/loops.md")]
+    mod loops {}
     #[doc = include_str!("../../../docs/guide/manipulator.md")]
     mod manipulator {}
     #[doc = include_str!("../../../docs/guide/nist.md")]
