@@ -57,7 +57,7 @@ pub use count::Counting;
 pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
 pub use pattern::{Compressed, Pattern};
-pub use post_optimisation::{Effort, Improvement, Optimise, QUICK_EFFORT};
+pub use post_optimisation::{Effort, GraphPasses, Improvement, Optimise, QUICK_EFFORT};
 pub use program::{Builder, Entry, LabelId, Product, Program, is_unit};
 pub use score::Score;
 pub use strategy::{STRATEGIES, Strategy};

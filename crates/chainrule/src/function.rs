@@ -55,6 +55,8 @@ pub(crate) struct ScalarBody {
     pub(crate) program: Option<Signature>,
     /// Origins of the nodes, for a function unrolled from a program.
     pub(crate) origins: Option<Arc<Origins>>,
+    /// Request that made it, to show or leave out passes over its graph.
+    pub(crate) derivation: Option<Arc<Derivation>>,
 }
 
 /// Array program, with the texts to which its spans refer.
@@ -203,7 +205,14 @@ impl Function {
             .collect();
         Self::from_scalar(
             name,
-            ScalarBody { graph: own, inputs: input_ports, outputs: output_ports, program: None, origins: None },
+            ScalarBody {
+                graph: own,
+                inputs: input_ports,
+                outputs: output_ports,
+                program: None,
+                origins: None,
+                derivation: None,
+            },
         )
     }
 

@@ -6,17 +6,20 @@
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | `graph` | passes over scalar graphs |
 //! | `optimiser` | passes over array programs, and which are left out |
 //! | `trace` | the program after each pass |
 //!
 //! Sums of arrays are added in place during lowering, in another order unless strict; products of straight-line code
 //! are fused with sums there if requested.
 
+mod graph;
 mod optimiser;
 mod trace;
 
 use crate::function::{ArrayBody, Body, Port, ScalarBody};
 use crate::{COptions, CompileOptions, Error, Function, Result, RustOptions};
+use chainrule_accumulate::GraphPasses;
 use chainrule_base::Diagnostics;
 use chainrule_graph::Semantics;
 use chainrule_kernel::passes::{self as kernel_passes, Plan, Rounding, Stage};
@@ -28,23 +31,17 @@ pub use optimiser::Rewrite;
 pub use trace::{Fault, Pass, PassLevel, Seed, Snapshot};
 use trace::{Program, Watch};
 
-/// Returns the passes between a checked function and the kernel that a backend takes, in order. A function that is
-/// unrolled skips the passes over array programs. Passes of the optimiser of array programs repeat until nothing
+/// Returns the passes between a checked function and the kernel that a backend takes, in order. Straight-line code has
+/// the passes over graphs, other functions those over array programs. Passes of the optimiser of array programs repeat until nothing
 /// changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
 #[must_use]
 pub fn passes() -> Vec<Pass> {
     let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };
-    let mut all = vec![
-        Pass {
-            name: "unroll",
-            does: "loops are unrolled into a scalar graph, which is numbered and factored, if straight-line code pays",
-            level: PassLevel::Graph,
-            strict: true,
-            optional: false,
-        },
+    let mut all = graph::passes().to_vec();
+    all.extend([
         array(optimiser::REGIONS, "derivatives in small scalar regions are accumulated on a scalar graph", false, true),
         array("differentiate", "derivatives are expanded by forward and reverse mode", true, false),
-    ];
+    ]);
     let rewriting = chainrule_rewrite::engine::passes();
     all.extend(rewriting.map(|pass| array(pass.name, pass.does, true, true)));
     all.push(array("choose", "the cheaper of the programs with loops split and with loops kept whole", true, false));
@@ -107,15 +104,23 @@ impl Passes {
     }
 
     /// Returns the function to lower: the straight-line code of `function`, numbered and factored, if its loops are
-    /// unrolled ([`crate::Unroll`]). If a pass is left out, loops are kept.
+    /// unrolled ([`crate::Unroll`]). If a pass over array programs or kernels is left out, loops are kept.
     pub(crate) fn form<'f>(&self, function: &'f Function) -> Result<Cow<'f, Function>> {
-        if self.rewrite != Rewrite::All || self.checkpoints.is_some() || matches!(function.body, Body::Scalar(_)) {
-            return Ok(Cow::Borrowed(function));
-        }
-        let decided = function.decided()?;
-        match &decided.body {
-            Body::Scalar(_) => Ok(Cow::Owned(decided.value().function()?.named(function.name()))),
-            Body::Array(_) => Ok(Cow::Borrowed(function)),
+        let graph_passes = self.rewrite.graph_passes();
+        let is_reduced = graph_passes != GraphPasses::default();
+        let derivation = match &function.body {
+            Body::Scalar(body) => body.derivation.as_deref().filter(|_| is_reduced).cloned(),
+            Body::Array(_) if self.checkpoints.is_some() || !(self.rewrite == Rewrite::All || is_reduced) => None,
+            Body::Array(_) => match function.decided()? {
+                decided if matches!(decided.body, Body::Scalar(_)) => Some(decided.value()),
+                _ => None,
+            },
+        };
+        match derivation {
+            Some(derivation) => {
+                Ok(Cow::Owned(derivation.graph_passes(graph_passes).function()?.named(function.name())))
+            }
+            None => Ok(Cow::Borrowed(function)),
         }
     }
 

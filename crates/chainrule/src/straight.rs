@@ -146,7 +146,10 @@ impl Function {
             |(leaf, s): (Leaf, Selected)| Port { name: leaf.name, shape: s.shape, nodes: s.nodes, pattern: None };
         let outputs = leaves(&ty, "result").into_iter().zip(nodes).map(port).collect();
         let program = Signature { params: signature.params.clone(), results: vec![(Name::new("result"), ty)] };
-        Self::from_scalar(self.name(), ScalarBody { outputs, program: Some(program), ..ScalarBody::clone(body) })
+        Self::from_scalar(
+            self.name(),
+            ScalarBody { outputs, program: Some(program), derivation: None, ..ScalarBody::clone(body) },
+        )
     }
 
     /// Returns the function that is derived and compiled: straight-line code, if [`Unroll`] selects it. Computed once.
@@ -298,7 +301,7 @@ impl Function {
             })
             .collect();
         let program = Some(Signature { params, results: vec![(Name::new("result"), f.result_type().clone())] });
-        Self::from_scalar(self.name(), ScalarBody { graph, inputs, outputs, program, origins })
+        Self::from_scalar(self.name(), ScalarBody { graph, inputs, outputs, program, origins, derivation: None })
     }
 }
 

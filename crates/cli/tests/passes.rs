@@ -64,7 +64,8 @@ fn the_program_after_a_pass_is_printed_or_written() {
     assert_eq!(all, "");
     let first = std::fs::read_to_string(place.path().join("listings/00-written.txt")).unwrap_or_default();
     assert!(first.starts_with("let f = "), "{first}");
-    for (wrong, help) in [("lanes", "the passes are unroll, regions"), ("parallelise", "see which do without --after")]
+    for (wrong, help) in
+        [("lanes", "the passes are unroll, accumulate"), ("parallelise", "see which do without --after")]
     {
         let outcome = place.run(&["passes", "model.ft", "--after", wrong]);
         assert_eq!(outcome.code, Some(1), "{wrong}");

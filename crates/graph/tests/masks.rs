@@ -2,6 +2,7 @@
 //! choice and nesting of masks.
 
 use arbitrary::{Result, Unstructured};
+use chainrule_cases::covers;
 use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ops::Op;
@@ -130,7 +131,7 @@ fn what_is_off_never_shows() {
         Ok(())
     });
     result.unwrap();
-    assert!(compared.get() > 50_000, "{}", compared.get());
+    covers!(compared.get() > 50_000, "{}", compared.get());
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn what_is_off_never_shows_after_optimisation() {
         Ok(())
     });
     result.unwrap();
-    assert!(compared.get() > 2000, "{}", compared.get());
+    covers!(compared.get() > 2000, "{}", compared.get());
 }
 
 #[test]

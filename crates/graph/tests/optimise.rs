@@ -1,6 +1,7 @@
 //! Algebraic optimiser: equal values, weight that never increases, and expected results.
 
 use arbitrary::Unstructured;
+use chainrule_cases::covers;
 use chainrule_graph::generate::{Options, Recipe, chain, layered};
 use chainrule_graph::optimise::check::{agree_exactly, difference};
 use chainrule_graph::optimise::{Optimise, StopReason, optimise};
@@ -69,7 +70,7 @@ fn nothing_changes_in_exact_arithmetic() {
         Ok(())
     });
     result.unwrap();
-    assert!(compared.get() > 200, "{}", compared.get());
+    covers!(compared.get() > 200, "{}", compared.get());
 }
 
 fn precise(graph: &Graph, p: &mut Precise, roots: &[NodeId], point: &[f64]) -> Vec<Big> {

@@ -2,6 +2,7 @@
 //! precision in algebraic semantics.
 
 use arbitrary::Unstructured;
+use chainrule_cases::covers;
 use chainrule_graph::generate::{Numbers, Options, Recipe};
 use chainrule_graph::{Graph, NodeId, Semantics, evaluate};
 use chainrule_ops::{Algebra, Big, F64, Op, Precise, partial};
@@ -193,7 +194,7 @@ fn algebraic_is_equal_within_the_error_of_its_constants() {
     });
     result.unwrap();
     let (compared, skipped) = (compared.get(), skipped.get());
-    assert!(compared > 5 * skipped, "{compared} compared, {skipped} skipped");
+    covers!(compared > 5 * skipped, "{compared} compared, {skipped} skipped");
 }
 
 proptest! {

@@ -76,14 +76,14 @@ pub struct Pass {
 /// First passes: hoisting precedes fusion, which depends on execution counts.
 pub const FIRST: &[Pass] = &[Pass {
     name: "simplify",
-    does: "every rule at every statement, common subexpressions, hoisting; loops of tuples are taken apart",
+    does: "every rule at every statement, common subexpressions, hoisting; loops over tuples are split",
     run: simplify,
 }];
 
 /// Passes that are repeated until a fixed point.
 pub const ROUND: &[Pass] = &[Pass {
     name: "repeat",
-    does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
+    does: "as simplify; elements of arrays are computed at their use, if that is cheaper",
     run: fuse,
 }];
 
@@ -91,28 +91,27 @@ pub const ROUND: &[Pass] = &[Pass {
 pub const KEEP: &[Pass] = &[
     Pass {
         name: "turn",
-        does: "a loop over directions of which columns are taken goes inside of the loops in it",
+        does: "direction sinking: a loop over directions moves into the loops inside it",
         run: turn_loops,
     },
     Pass {
         name: "expand",
-        does: "as simplify, and what an outer loop computes again and again is kept in an array",
+        does: "as simplify; values that an outer loop recomputes are stored in an array",
         run: expand,
     },
 ];
 
 /// Final passes.
 pub const LAST: &[Pass] = &[
-    Pass { name: "settle", does: "as repeat, but nothing is taken apart any more", run: settle },
-    Pass { name: "merge", does: "loops of one count that share work become one; then those in them", run: merge },
-    Pass { name: "share", does: "loops side by side that compute the same keep it in an array", run: share },
-    Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
+    Pass { name: "settle", does: "as repeat, without splitting loops", run: settle },
+    Pass { name: "merge", does: "loops of equal count that share work are fused, then the loops in them", run: merge },
+    Pass { name: "share", does: "values that adjacent loops compute are stored by the first of them", run: share },
+    Pass { name: "tidy", does: "as settle: clean-up", run: settle },
 ];
 
 /// Passes that are repeated after the final ones until a fixed point: one-hot arrays have vanished by then, and loops
 /// that share a sum are merged.
-pub const FACTOR: &[Pass] =
-    &[Pass { name: "factor", does: "common factors are taken out of sums, where there are any", run: factor }];
+pub const FACTOR: &[Pass] = &[Pass { name: "factor", does: "common factors are taken out of sums", run: factor }];
 
 /// [`Plan::dead`] and [`Plan::fields`] of a function.
 type Live = (FxHashSet<VarId>, FxHashMap<VarId, Vec<usize>>);

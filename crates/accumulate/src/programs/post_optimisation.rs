@@ -34,6 +34,21 @@ pub enum Effort {
     Thorough,
 }
 
+/// Passes over a graph that an optimisation runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GraphPasses {
+    /// Value numbering.
+    pub number: bool,
+    /// Factoring of sums and products.
+    pub factor: bool,
+}
+
+impl Default for GraphPasses {
+    fn default() -> Self {
+        Self { number: true, factor: true }
+    }
+}
+
 /// Effect of an optimisation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Improvement {
@@ -86,6 +101,18 @@ impl Optimise {
     /// Returns roots with the same values and at most the same weight.
     #[must_use]
     pub fn improve(self, graph: &mut Graph, roots: &[NodeId], effort: Effort) -> (Vec<NodeId>, Improvement) {
+        self.improve_by(graph, roots, effort, GraphPasses::default())
+    }
+
+    /// As [`Self::improve`], by these passes.
+    #[must_use]
+    pub fn improve_by(
+        self,
+        graph: &mut Graph,
+        roots: &[NodeId],
+        effort: Effort,
+        passes: GraphPasses,
+    ) -> (Vec<NodeId>, Improvement) {
         let before = counts(graph, roots);
         let mut improvement = Improvement { before, after: before, ..Improvement::default() };
         let mut best = roots.to_vec();
@@ -93,19 +120,22 @@ impl Optimise {
             return (best, improvement);
         }
         let n_nodes = graph.reachable(roots).len() as u64;
-        let effort = if n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
-        let numbered = number(graph, roots, &numbering(MAX_IMPROVED));
-        improvement.numbering = numbered.report;
+        let effort = if passes.factor && n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
+        let numbered = passes.number.then(|| number(graph, roots, &numbering(MAX_IMPROVED)));
+        improvement.numbering = numbered.as_ref().map_or_else(NumberReport::default, |numbered| numbered.report);
         let mut keep = |candidate: &[NodeId], after: Counts| {
             if after.weight < improvement.after.weight {
                 (best, improvement.after) = (candidate.to_vec(), after);
             }
         };
-        keep(&numbered.roots, numbered.report.after);
+        if let Some(numbered) = &numbered {
+            keep(&numbered.roots, numbered.report.after);
+        }
+        let numbered = numbered.map_or_else(|| roots.to_vec(), |numbered| numbered.roots);
         if effort == Effort::Thorough && self == Self::Quick {
             let mut left = FACTORING.min(FACTORING_LOOKS * n_nodes);
             let mut budget = QUICK_LOOKS * n_nodes;
-            let mut start = numbered.roots;
+            let mut start = numbered;
             for seed in 0.. {
                 budget = budget.min(left);
                 let factored = optimise(graph, &start, &Factoring { budget, seed, ..Factoring::default() });
@@ -125,9 +155,9 @@ impl Optimise {
             // shows early.
             let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
             let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
-            if numbered.roots != roots {
+            if numbered != roots {
                 let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
-                let [plain, equal] = optimise_both(graph, [roots, &numbered.roots], &probe);
+                let [plain, equal] = optimise_both(graph, [roots, &numbered], &probe);
                 keep(&plain.roots, plain.report.after);
                 keep(&equal.roots, equal.report.after);
                 left -= 2 * (all / PROBE);
@@ -135,7 +165,7 @@ impl Optimise {
                 (start, weight, next) = if plain_is_better {
                     (roots, weight, plain.roots)
                 } else {
-                    (&numbered.roots[..], equal.report.before.weight, equal.roots)
+                    (&numbered[..], equal.report.before.weight, equal.roots)
                 };
             }
             // If factoring succeeds and stops early, another seed may find a better result from the same start.

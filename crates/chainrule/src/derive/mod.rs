@@ -14,7 +14,7 @@ use crate::function::Body;
 use crate::guard::guard;
 use crate::{Compiled, Error, Function, Result, Unroll};
 use chainrule_accumulate::strategy::Report;
-use chainrule_accumulate::{Improvement, Optimise};
+use chainrule_accumulate::{GraphPasses, Improvement, Optimise};
 use chainrule_autodiff::Part;
 use chainrule_base::Name;
 use std::borrow::Cow;
@@ -117,6 +117,8 @@ pub struct Derivation {
     sparse: bool,
     triangle: Option<Triangle>,
     pub(crate) checkpoints: Option<u32>,
+    /// Passes over the scalar graph of the results.
+    graph_passes: GraphPasses,
 }
 
 /// Derived function, with a report of its derivation.
@@ -156,7 +158,19 @@ impl Derivation {
     pub(crate) fn new(function: Function, what: What) -> Self {
         let optimise = Optimise::default();
         let (strategy, sparse, triangle, checkpoints) = ("auto".into(), false, None, None);
-        Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, triangle, checkpoints }
+        let graph_passes = GraphPasses::default();
+        Self {
+            function,
+            what: vec![what],
+            by: None,
+            of: None,
+            strategy,
+            optimise,
+            sparse,
+            triangle,
+            checkpoints,
+            graph_passes,
+        }
     }
 
     /// Restricts the request to these arguments or parts of them: elements such as `q[3]`, ranges such as `q[0..3]`,
@@ -313,6 +327,16 @@ impl Derivation {
     fn derived_name(&self) -> String {
         let suffixes: Vec<String> = self.what.iter().map(|w| w.suffix()).collect();
         format!("{}_{}", self.function.name(), suffixes.join("_"))
+    }
+
+    /// Returns whether it requests more than the value.
+    pub(crate) fn differentiates(&self) -> bool {
+        self.what.iter().any(|what| *what != What::Value)
+    }
+
+    /// Selects the passes over the scalar graph of the results.
+    pub(crate) fn graph_passes(self, graph_passes: GraphPasses) -> Self {
+        Self { graph_passes, ..self }
     }
 
     /// Returns the derived function, which can be differentiated again.

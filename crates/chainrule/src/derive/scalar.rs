@@ -85,7 +85,8 @@ impl Derivation {
         // The function and its derivative share nodes if both are computed from the same ones.
         let shared = |id: &NodeId| work.improved.get(id).copied().unwrap_or(*id);
         let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().map(shared)).collect();
-        let (roots, improvement) = self.optimise.improve(&mut work.graph, &roots, Effort::Thorough);
+        let (roots, improvement) =
+            self.optimise.improve_by(&mut work.graph, &roots, Effort::Thorough, self.graph_passes);
         work.graph.settle_origins(&roots);
         // Only requested results; inputs keep their positions.
         let (graph, roots) = work.graph.extract(&roots);
@@ -106,7 +107,8 @@ impl Derivation {
             None => entries(&work.outputs),
         };
         let program = body.program.is_some().then_some(Signature { params: work.params, results });
-        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, program, origins };
+        let derivation = Some(Arc::new(self.clone()));
+        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, program, origins, derivation };
         let function = Function::from_scalar(&self.derived_name(), body)?;
         Ok(Derived {
             function,

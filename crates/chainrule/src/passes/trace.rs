@@ -188,9 +188,6 @@ impl Function {
                 watch(&Snapshot { pass: "", program: Program::Array(&body.function), function: self });
             }
             let form = passes.form(self)?;
-            if let Body::Scalar(body) = &form.body {
-                watch(&Snapshot { pass: "unroll", program: Program::Graph(body), function: self });
-            }
             let mut is_wrong = false;
             let mut see = |pass: &str, program: Program<'_>| {
                 let mut watch = |program: Program<'_>| watch(&Snapshot { pass, program, function: self });
@@ -200,6 +197,11 @@ impl Function {
                     None => watch(program),
                 }
             };
+            for (pass, stage) in passes.stages(self, &form)? {
+                if let Body::Scalar(body) = &stage.body {
+                    see(pass, Program::Graph(body));
+                }
+            }
             passes.run(&form, &mut Watch(Some(&mut see))).map(drop)
         })
     }
