@@ -64,7 +64,7 @@ proptest! {
 }
 
 #[test]
-fn forward_and_reverse_orders_cost_what_the_modes_cost() {
+fn forward_and_reverse_orders_cost_as_much_as_the_modes() {
     for name in ["RoeFlux_1d", "RobotArm_6DOF", "HumanHeartDipole", "PropaneCombustion", "g", "RoeFlux_3d"] {
         let Some(linear) = load(name) else { continue };
         let budget = Budget::default();
@@ -83,7 +83,7 @@ fn forward_and_reverse_orders_cost_what_the_modes_cost() {
 /// Best plain and unit-free counts of greedy orders over all tie-breaking rules, degree one first or not; counts by
 /// score are printed.
 #[test]
-fn what_greedy_orders_reach() {
+fn costs_of_greedy_orders() {
     let table = [
         ("RoeFlux_1d", [313, 226]),
         ("RobotArm_6DOF", [221, 157]),

@@ -55,7 +55,7 @@ fn the_inner_point_may_depend_on_the_outer_variable() {
 }
 
 #[test]
-fn an_inner_derivative_of_what_it_does_not_depend_on_is_zero() {
+fn an_inner_derivative_by_an_unrelated_value_is_zero() {
     // d/dx (x * d/dy x) = 0
     let f = function(|b, x| {
         d(b, x, |b, x| {

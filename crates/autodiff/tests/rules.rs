@@ -342,7 +342,7 @@ fn an_integer_in_a_record_can_be_a_size() {
 }
 
 #[test]
-fn the_code_is_what_a_person_would_write() {
+fn the_code_is_as_a_person_would_write_it() {
     // The tangent of a dot product by a fold: one loop, elements read in place, three multiplications.
     let dot = vector(|b, x, n| {
         let zero = b.real(0.0);

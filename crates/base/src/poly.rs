@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_memory_is_what_its_terms_say() {
+    fn values_without_memory_are_their_terms() {
         let (n, m) = (Poly::var('n'), Poly::var('m'));
         let numbers =
             [0, 1, -1, 7, i64::from(i32::MAX), i64::from(i32::MIN), i64::from(i32::MAX) + 1, i64::MAX, i64::MIN];

@@ -14,7 +14,7 @@ use chainrule_kernel::Kernel;
 use support::run_c;
 
 #[test]
-fn graphs_compute_what_the_interpreter_computes_bit_for_bit() {
+fn graphs_have_the_bits_of_the_interpreter() {
     let Some(cc) = compiler() else { return };
     let mut cases = graphs(150, 1, Numbers::Tame, 60, exact);
     cases.extend(graphs(150, 2, Numbers::Special, 60, exact));
@@ -37,7 +37,7 @@ fn functions_compute_what_the_interpreter_computes_bit_for_bit() {
 
 /// Canonicalised loops, as in all text emitted from functions, and vectorised loops.
 #[test]
-fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
+fn scalar_and_lane_loops_have_the_bits_of_the_interpreter() {
     let Some(cc) = compiler() else { return };
     let mut cases = functions(150, 31, false, exact_plain);
     cases.extend(array_functions(75, 32, exact_plain));

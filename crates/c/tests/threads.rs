@@ -39,7 +39,7 @@ fn cases(n: u32, seed: u64) -> Vec<Case> {
 }
 
 #[test]
-fn parts_compute_what_the_interpreter_computes_on_threads_and_without() {
+fn chunks_agree_with_the_interpreter_with_and_without_threads() {
     let Some(cc) = compiler() else { return };
     let cases = cases(350, 61);
     println!("{} cases", cases.len());

@@ -508,7 +508,7 @@ fn cranelift_is_there_where_it_was_built_in() {
 
 /// Checks that values broadcast into lanes before the outer loop survive a call between the loops.
 #[test]
-fn calls_between_loops_keep_what_is_in_lanes() {
+fn calls_between_loops_preserve_lanes() {
     if !has_native() {
         return;
     }
@@ -529,7 +529,7 @@ fn calls_between_loops_keep_what_is_in_lanes() {
 /// Checks all numbers of rows from none to more than two groups, and the transitions: of the blocks that groups of
 /// eight leave over, four form a group, and the others run one by one.
 #[test]
-fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
+fn groups_of_blocks_and_the_remainder_cover_all_rows() {
     if !has_native() {
         return;
     }

@@ -81,7 +81,7 @@ fn a_hessian_of_steps_in_time_makes_a_band() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_refused() {
+fn untraceable_dependences_are_refused() {
     let fails = |text: &str, args: &[Value<f64>]| {
         let coloured = function(text).coloured_jacobian(&[]).unwrap();
         coloured.prepare(args).unwrap_err().to_string()

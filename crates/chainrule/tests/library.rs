@@ -384,7 +384,7 @@ fn operators_take_values_and_references() {
 }
 
 #[test]
-fn operations_are_told_by_result_and_by_line() {
+fn operations_are_reported_by_result_and_by_line() {
     let text = "let f = fun (x : [n]Double) ->\n  let s = sum n (fun i -> x[i] * x[i])\n  in (s, sqrt s + x[0])\n";
     let f = chainrule::Module::from_text("f.ft", text).unwrap().function("f").unwrap().unrolled(&[("n", 3)]).unwrap();
     let results = f.operations_by_result();

@@ -43,7 +43,7 @@ const SCALARS: [(&str, &str); 8] = [
 ];
 
 #[test]
-fn machine_code_gives_what_the_interpreter_says() {
+fn machine_code_agrees_with_the_interpreter() {
     for (name, body) in SCALARS {
         let body = body.replace("[b, b][0:]", "(matrixTranspose [b, b])");
         let text = format!("let f = fun (a : [n][n]Double) (b : [n]Double) -> {body}");
@@ -94,7 +94,7 @@ fn a_gradient_needs_memory_for_some_matrices() {
 }
 
 #[test]
-fn what_states_its_derivative_keeps_its_loops() {
+fn functions_with_stated_derivatives_keep_their_loops() {
     // The library's rules are exact derivatives of the definitions: unrolling does not change results.
     let f = function("let f = fun (v : [n]Double) -> logSumExp v");
     let straight = f.unrolled(&[("n", 3)]).unwrap().gradient().compile().unwrap();

@@ -92,7 +92,7 @@ fn numbers(value: &Value<f64>) -> Vec<f64> {
 }
 
 #[test]
-fn what_loops_compute_either_way_round_is_computed_once() {
+fn transposed_loops_share_computations() {
     let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
     for (name, what, often) in [
         // Once for the value and all its derivatives.

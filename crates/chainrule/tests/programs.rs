@@ -79,7 +79,7 @@ fn sizes<'a>(function: &'a chainrule_ir::Function, args: &[Value<f64>]) -> Optio
 }
 
 #[test]
-fn programs_give_what_they_say_in_every_way() {
+fn programs_have_their_expected_values_in_every_way() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
     let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "ft"));

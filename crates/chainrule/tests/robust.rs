@@ -87,7 +87,7 @@ fn the_deepest_programs_fit_small_stacks() {
 }
 
 #[test]
-fn functions_are_told_by_their_types() {
+fn functions_are_distinguished_by_their_types() {
     let text = "
         let number = 1.0
         let pair = (1.0, 2.0)

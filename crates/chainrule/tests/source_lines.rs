@@ -33,7 +33,7 @@ const NORM: &str = "let f = fun (x : [n]Double) ->\n  let s = sum n (fun i -> x[
                     let e = exp (x[0] * x[1])\n  in r * e + sin r\n";
 
 #[test]
-fn what_the_optimiser_makes_has_a_line_too() {
+fn statements_of_the_optimiser_have_a_line_too() {
     // The cotangent of r is exp + cos, on line 5; line 3 multiplies it by 1 / r, or by 0 if r is 0; line 2 multiplies
     // that by each x. Line 4 multiplies r e, the cotangent of the exponent and a value of line 5, by x1 and x0.
     let operations = by_line(&function(NORM, &[("n", 3)]).gradient().strategy("reverse"));
@@ -42,7 +42,7 @@ fn what_the_optimiser_makes_has_a_line_too() {
 }
 
 #[test]
-fn all_operations_are_told_once() {
+fn all_operations_are_reported_once() {
     for (text, sizes) in [(CHAIN, &[][..]), (NORM, &[("n", 5)])] {
         let f = function(text, sizes);
         for strategy in ["auto", "forward", "reverse", "markowitz", "face", "chains", "dstar", "edge-mixed", "oracle"] {

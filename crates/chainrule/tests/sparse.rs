@@ -82,7 +82,7 @@ fn loops_that_never_run_have_no_entries() {
 }
 
 #[test]
-fn what_a_branch_of_integers_guards_is_not_in_the_pattern() {
+fn reads_guarded_by_integers_are_not_in_the_pattern() {
     let sparse = jacobian(
         "let f = fun (x : [n]Double) ->
         build n (fun i -> if 0 < i then x[i] * x[max 0 (i - 1)] else x[i])",

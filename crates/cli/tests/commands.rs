@@ -338,7 +338,7 @@ fn what_compile_saves_runs_as_it_did() {
 }
 
 #[test]
-fn checks_of_indices_are_left_out_where_that_is_asked() {
+fn index_checks_are_omitted_on_request() {
     let gather = "let gather = fun (x : [n]Double) (at : [m]Index) -> build m (fun k -> x[at[k]])\n";
     let place = Place::with(&[("gather.ft", Content::Text(gather))]);
     let inside = ["--arg", "x=[1, 2]", "--arg", "at=[1, 0]"];

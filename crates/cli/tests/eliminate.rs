@@ -55,7 +55,7 @@ fn every_method_has_a_row() {
 }
 
 #[test]
-fn proofs_and_gaps_are_told() {
+fn proofs_and_gaps_are_reported() {
     let place = place();
     let text = prints(&place, &["eliminate", "lion.json", "--method", "forward", "--prove"]);
     assert!(text.contains("fewest multiplications of vertex orders (plain): 12, proved\n"), "{text}");

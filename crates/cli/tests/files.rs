@@ -73,7 +73,7 @@ fn data_from_endless_and_huge_files_meet_a_limit() {
 }
 
 #[test]
-fn results_go_to_what_is_no_file() {
+fn results_go_to_devices_and_pipes() {
     let place = Place::with(&[("f.ft", Content::Text(FORMATTED))]);
     for out in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].into_iter().filter(|out| Path::new(out).exists()) {
         let outcome = place.run(&["run", "f.ft", "--arg", "x=3", "--out", out]);

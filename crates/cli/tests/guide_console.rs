@@ -70,7 +70,7 @@ fn output(line: &str, folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn commands_of_the_guide_print_what_it_shows() {
+fn commands_of_the_guide_print_its_outputs() {
     let (mut wrong, mut commands) = (Vec::new(), 0);
     for page in page::pages() {
         let folder = folder::of(&page);

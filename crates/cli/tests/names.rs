@@ -50,7 +50,7 @@ const NAMES: &[&str] = &[
 ];
 
 #[test]
-fn every_name_is_emitted_and_changed_names_are_told() {
+fn every_name_is_emitted_and_changed_names_are_reported() {
     for name in NAMES {
         let place = Place::with(&[]);
         let program = format!("let {name} = fun ({name} : [n]Double) -> sum n (fun i -> {name}[i])\n");

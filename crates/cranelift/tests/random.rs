@@ -87,7 +87,7 @@ fn compare(case: &Case) -> bool {
 }
 
 #[test]
-fn graphs_compute_what_the_interpreter_computes_bit_for_bit() {
+fn graphs_have_the_bits_of_the_interpreter() {
     for (seed, numbers, in_domain) in [(1, Numbers::Tame, true), (2, Numbers::Special, false)] {
         random(60, seed, 2000, |u| {
             let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(60) };

@@ -98,7 +98,7 @@ impl Maker {
 }
 
 #[test]
-fn what_is_off_never_shows() {
+fn masked_values_never_show() {
     let compared = Cell::new(0);
     let config = ProptestConfig {
         cases: chainrule_cases::cases(10_000),
@@ -135,7 +135,7 @@ fn what_is_off_never_shows() {
 }
 
 #[test]
-fn what_is_off_never_shows_after_optimisation() {
+fn masked_values_never_show_after_optimisation() {
     let compared = Cell::new(0);
     let config = ProptestConfig {
         cases: chainrule_cases::cases(4000),

@@ -91,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn derivatives_are_made_once_whatever_the_order() {
+fn derivatives_are_made_once_in_any_order() {
     let mut g = Graph::new(Semantics::Algebraic);
     let (a, b, c) = (g.input("a"), g.input("b"), g.input("c"));
     let ab = g.mul(a, b);

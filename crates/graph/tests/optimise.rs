@@ -81,7 +81,7 @@ fn precise(graph: &Graph, p: &mut Precise, roots: &[NodeId], point: &[f64]) -> V
 proptest! {
     #![proptest_config(config(300, 12))]
     #[test]
-    fn values_stay_whatever_the_operators(bytes in bytes(400)) {
+    fn values_stay_for_all_operators(bytes in bytes(400)) {
         let mut u = Unstructured::new(&bytes);
         let options = Options { max_roots: 4, ..Options::new(50) };
         let recipe = Recipe::random(&mut u, &options).unwrap();

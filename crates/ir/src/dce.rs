@@ -93,7 +93,7 @@ mod tests {
     use chainrule_ops::Op;
 
     #[test]
-    fn what_nothing_uses_goes_and_what_may_fail_stays() {
+    fn unused_statements_go_and_failing_statements_stay() {
         let mut b = Builder::new("f");
         let v = b.param("v", Type::array(Size::constant(2), Type::Double));
         let i = b.param("i", Type::Int);

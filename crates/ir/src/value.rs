@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_names_and_numbers() {
+    fn mismatches_are_reported_with_names_and_numbers() {
         let error = |a, x, k, y| bind(a, x, k, y).unwrap_err();
         assert_eq!(
             error(vec![vec![1.0, 2.0]; 3], vec![0.0; 3], 0, vec![0.0; 3]),

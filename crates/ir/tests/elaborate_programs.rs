@@ -78,7 +78,7 @@ fn arguments_are_computed_once() {
 }
 
 #[test]
-fn sizes_are_named_after_what_they_are_of() {
+fn sizes_are_named_after_their_arrays() {
     let text = "let f = fun (a : Matrix) (x : []Double) (y : [n]Double) (z : [n]Double) (k : Card) (w : [2*k + 1]Double) (t : [][][]Double) -> y[0]";
     let f = function(text, "f");
     let names: Vec<&str> = f.sizes.iter().map(|s| &**f.vars[*s].name.as_ref().unwrap()).collect();
@@ -96,7 +96,7 @@ fn a_size_variable_is_an_int_in_the_body() {
 }
 
 #[test]
-fn what_is_proved_needs_no_check() {
+fn proved_indices_need_no_check() {
     let all_proved = [
         "let f = fun m -> build (matrixCols m) (fun j -> sum (length m) (fun i -> m[i][j]))",
         "let f = fun (v : [n]Double) -> sum (n - 1) (fun i -> v[i + 1] - v[i])",

@@ -348,7 +348,7 @@ fn third_derivative() {
 }
 
 #[test]
-fn what_is_constant_contributes_nothing() {
+fn constants_contribute_nothing() {
     // x ** 2 at a negative x and at 0, log x not met.
     let f = of_real(|b, x| {
         derivative(b, x, |b, x| {

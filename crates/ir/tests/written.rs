@@ -21,7 +21,7 @@ fn bytes(seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_accepted_and_has_a_value() {
+fn written_programs_are_accepted_and_have_a_value() {
     let cases = u64::from(chainrule_cases::cases(300));
     let (mut read_well, mut with_value, mut finite, mut length) = (0, 0, 0, 0);
     for seed in 1..=cases {

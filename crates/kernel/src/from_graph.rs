@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cosine_beside_a_sine_is_computed_only_where_an_output_needs_it() {
+    fn a_cosine_is_computed_with_a_sine_only_if_an_output_needs_it() {
         let mut g = Graph::new(Semantics::Strict);
         let (x, y) = (g.input("x"), g.input("y"));
         let of = |g: &mut Graph, op, x| g.raw(op, &[x]);

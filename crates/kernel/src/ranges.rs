@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_is_at_least_0_where_what_is_divided_is_learnt_to_be() {
+    fn a_quotient_is_at_least_0_if_the_dividend_is() {
         let (kernel, r) = kernel();
         let var = |i: usize| Poly::var(r[i]);
         let mut ranges = Ranges::new(&kernel);
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_bounded_by_a_check_of_its_distance_to_an_index() {
+    fn a_check_of_the_distance_to_an_index_bounds_a_read_integer() {
         let (mut kernel, r) = kernel();
         let place = crate::kernel::Place::Workspace(Poly::zero());
         let buffer = kernel.buffers.push(crate::kernel::Buffer { class: Class::Int, len: Poly::constant(1), place });

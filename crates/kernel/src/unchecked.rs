@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_go_with_what_only_they_read() {
+    fn checks_go_with_the_values_that_only_they_read() {
         let mut kernel = gather();
         assert_eq!((verify(&kernel).is_ok(), kernel.unchecked_failure()), (true, None));
         unchecked(&mut kernel);

@@ -345,7 +345,7 @@ fn arrays_written_out_and_nested() {
 }
 
 #[test]
-fn what_is_added_to_is_not_seen_by_others() {
+fn arrays_under_addition_are_not_seen_by_others() {
     // Under its own name, in a tuple, as the state of a loop; what sees it stands behind the addition.
     for way in 0..3 {
         let (mut b, n, _) = sized("kept");

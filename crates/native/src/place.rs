@@ -92,7 +92,7 @@ mod tests {
     use super::{Arc, NEAR, PAGE_BYTES, Stretch, What, behind, place};
 
     #[test]
-    fn what_two_arcs_have_in_common_is_counted_byte_by_byte() {
+    fn the_overlap_of_two_arcs_is_counted_byte_by_byte() {
         let bytes = |arc: Arc| {
             (0..arc.bytes).map(|i| arc.begin.wrapping_add(i) % PAGE_BYTES).collect::<std::collections::BTreeSet<_>>()
         };

@@ -225,7 +225,7 @@ mod tests {
     use super::{FIRST, Room};
 
     #[test]
-    fn what_was_written_stays_when_room_grows() {
+    fn written_code_stays_when_the_buffer_grows() {
         for first in [1, 4096, FIRST, FIRST + 1, 3 << 20, 5 << 20] {
             let mut room = Room::new(first);
             let mut used = 0;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_there_is_told_at_the_end() {
+    fn missing_memory_is_reported_at_the_end() {
         let mut room = Room::new(usize::MAX / 2);
         room[..64].fill(1);
         assert!(!room.grow(64, 1 << 20));

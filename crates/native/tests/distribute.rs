@@ -346,7 +346,7 @@ fn many(cases: u32, seed: u64) -> [usize; 2] {
 }
 
 #[test]
-fn nests_that_are_distributed_compute_what_they_compute_in_order() {
+fn distributed_nests_have_the_results_of_sequential_ones() {
     let [_, distributed] = many(200, 81);
     covers!(distributed > 60, "{distributed} distributed");
 }

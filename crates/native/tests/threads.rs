@@ -60,7 +60,7 @@ fn sums_have_the_same_results_on_any_number_of_threads() {
 
 /// `x[picks[i]]` for each `i`, and their sum, with some indices out of range: the first one is reported.
 #[test]
-fn the_first_failure_is_told_on_any_number_of_threads() {
+fn the_first_failure_is_reported_on_any_number_of_threads() {
     let mut b = chainrule_ir::Builder::new("gather");
     let (n, m) = (b.size_param("n"), b.size_param("m"));
     let (n, m) = (chainrule_ir::Size::var(n), chainrule_ir::Size::var(m));

@@ -45,7 +45,7 @@ fn rows_stand_in_order_and_have_a_partial_for_each_argument() {
 }
 
 #[test]
-fn steps_are_elementary_and_weigh_what_their_row_says() {
+fn steps_are_elementary_and_have_the_weight_of_their_row() {
     fn check(formula: &Formula) {
         match formula {
             Formula::Apply(op, inner) => {

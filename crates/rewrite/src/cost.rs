@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_in_place_is_stored_once() {
+    fn arrays_made_in_place_are_stored_once() {
         let mut b = Builder::new("f");
         let n = b.size_param("n");
         let n = b.size_of(n);

@@ -40,7 +40,7 @@ fn an_account_is_of_the_same_run() {
 }
 
 #[test]
-fn places_add_up_to_what_was_applied() {
+fn places_add_up_to_the_applications() {
     let mut sources = Sources::new();
     let f = gradient(&mut sources);
     let (_, report) = explain(&f, &Options::default());
@@ -59,7 +59,7 @@ fn places_add_up_to_what_was_applied() {
 }
 
 #[test]
-fn what_passes_saved_leads_from_the_function_to_what_it_became() {
+fn savings_of_passes_add_up() {
     let f = gradient(&mut Sources::new());
     let (found, report) = explain(&f, &Options::default());
     let measures: Vec<_> = report.passes.iter().filter_map(|pass| pass.measures.as_ref()).collect();

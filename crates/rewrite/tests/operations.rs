@@ -65,7 +65,7 @@ fn derivatives_of_steps_do_not_step_for_each_element() {
 }
 
 #[test]
-fn rows_that_are_dear_to_begin_are_not_begun_for_each_element() {
+fn rows_with_a_costly_start_are_not_started_for_each_element() {
     let f = function(TRANSPOSED);
     let (optimised, report) = explain(&f, &Options::default());
     assert!(report.after <= report.before);
@@ -89,7 +89,7 @@ fn a_recurrence_that_no_outer_step_changes_is_computed_once() {
 }
 
 #[test]
-fn what_takes_an_array_at_its_own_index_joins_the_loop_that_makes_it() {
+fn readers_at_the_own_index_join_the_loop_that_makes_the_array() {
     let loops = |text: &str| {
         let f = function(text);
         let (optimised, _) = explain(&f, &Options::default());

@@ -320,7 +320,7 @@ fn a_program_is_the_same_wherever_the_budget_ends() {
 }
 
 #[test]
-fn a_program_is_the_same_whatever_is_left_out() {
+fn a_program_is_the_same_without_any_single_rule() {
     for (k, (name, _)) in engine::names().into_iter().enumerate() {
         let options = Options { disabled: vec![name.to_owned()], ..strict() };
         run(1000 + k as u64, 8, 1, &options, &reverse);
@@ -328,7 +328,7 @@ fn a_program_is_the_same_whatever_is_left_out() {
 }
 
 #[test]
-fn columns_of_what_several_directions_make_are_the_same_bit_for_bit() {
+fn columns_of_several_directions_are_the_same_bit_for_bit() {
     let applied = run(10, 900, 250, &strict(), &directions);
     covers!(applied.get("turn").is_some_and(|times| *times > 60), "{applied:?}");
     run(11, 300, 60, &Options::default(), &directions);

@@ -31,7 +31,7 @@ fn exact_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
 
 /// Canonicalised loops, as in all text emitted from functions, and vectorised loops.
 #[test]
-fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
+fn scalar_and_lane_loops_have_the_bits_of_the_interpreter() {
     if !has_clippy() {
         return;
     }
@@ -62,7 +62,7 @@ fn cuts_change_nothing() {
 
 /// With the interpreter's functions, all operators have its values.
 #[test]
-fn with_our_own_functions_all_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
+fn with_our_own_functions_kernels_have_the_bits_of_the_interpreter() {
     if !has_clippy() {
         return;
     }

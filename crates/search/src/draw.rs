@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_left_out() {
+    fn removed_vertices_are_left_out() {
         let mut picture = diamond();
         picture.marks[1].tone = Tone::Faded;
         assert_eq!(picture.svg().matches("<circle").count(), 4);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_left_out() {
+    fn graphs_that_cannot_be_drawn_are_left_out() {
         let mut picture = diamond();
         picture.title = "a < b & c".into();
         picture.arrows.push(Arrow { from: 3, to: 0, label: String::new(), tone: Tone::New });

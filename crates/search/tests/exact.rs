@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds_hold_whatever_the_budget(bytes in prop::collection::vec(any::<u8>(), 0..200), evaluations in 0_u64..6) {
+    fn bounds_hold_for_any_budget(bytes in prop::collection::vec(any::<u8>(), 0..200), evaluations in 0_u64..6) {
         let linear = linear(&mut Unstructured::new(&bytes)).unwrap();
         prop_assume!(linear.intermediates().len() <= 6);
         let budget = Budget { evaluations, work: u64::MAX, ..Budget::default() };

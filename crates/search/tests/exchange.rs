@@ -48,7 +48,7 @@ fn every_field_is_read() {
 }
 
 #[test]
-fn what_lies_on_no_path_has_no_vertex() {
+fn nodes_on_no_path_have_no_vertex() {
     let text = r#"{"n_inputs": 1, "n_intermediates": 2, "n_outputs": 1, "edges": [[0, 1], [0, 2], [2, 3]], "sizes": [1, 5, 6, 7]}"#;
     let document = from_json(text).unwrap();
     let vertex = |v: usize| Some(VertexId::new(v));

@@ -349,7 +349,7 @@ fn nests(n: usize) -> Vec<String> {
 
 /// Runs on the stack of the test harness's threads, 2 MiB.
 #[test]
-fn what_is_deep_is_a_limitation_and_no_overflow() {
+fn deep_programs_are_a_limitation_and_no_overflow() {
     for text in nests(100_000) {
         let (tree, diagnostics) = parse_expr(&text);
         assert!(!diagnostics.is_empty() || text.starts_with("return"), "{}", &text[..20]);
@@ -363,7 +363,7 @@ fn what_is_deep_is_a_limitation_and_no_overflow() {
 }
 
 #[test]
-fn what_is_as_deep_as_allowed_parses() {
+fn programs_of_the_maximum_depth_parse() {
     for depth in [MAX_DEPTH - 2, MAX_DEPTH + 2] {
         let text = "f (".repeat(depth) + "x" + &")".repeat(depth);
         assert_eq!(parse_expr(&text).1.is_empty(), depth < MAX_DEPTH);

@@ -57,7 +57,7 @@ mod tests {
     use chainrule_base::Id;
 
     #[test]
-    fn what_grows_faster_is_above_and_what_cannot_be_compared_is_not() {
+    fn faster_growth_is_above_and_incomparable_growth_is_not() {
         let (n, m) = (VarId::new(0), VarId::new(1));
         let dense = |sizes: &[Vec<VarId>]| product(sizes, sizes);
         let all = dense(&[vec![n]]);

@@ -72,7 +72,7 @@ fn loops_with_branches_run_at_once_with_the_bits_of_the_interpreter() {
 
 /// Checks that a read that a branch guards against an index out of range stays guarded.
 #[test]
-fn what_a_branch_guards_is_not_read_otherwise() {
+fn guarded_reads_happen_in_their_branch_only() {
     for options in engines() {
         for n in 1..=20_usize {
             let x: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { -0.5 } else { 0.5 + i as f64 / 40.0 }).collect();

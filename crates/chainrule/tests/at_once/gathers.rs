@@ -73,7 +73,7 @@ fn each_lane_has_its_index_checked() {
 
 /// Checks that arrays that a loop only reads are read at once; the others read arrays that the loop writes.
 #[test]
-fn what_a_loop_only_reads_is_read_at_once() {
+fn arrays_that_a_loop_only_reads_are_read_in_lanes() {
     let module = Module::from_text("gathers.ft", TEXT).unwrap();
     let listing = |name: &str| module.function(name).unwrap().compile().unwrap().listing();
     for name in ["fields", "pairs", "branch", "thirteen", "rows", "total", "made"] {

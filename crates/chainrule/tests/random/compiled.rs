@@ -58,7 +58,7 @@ fn bytes(seed: u64, count: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn c_computes_what_the_interpreter_computes_bit_for_bit() {
+fn c_has_the_bits_of_the_interpreter() {
     let Some(cc) = compiler() else { return };
     let mut all = Vec::new();
     for (k, bytes) in bytes(31, 30).iter().enumerate() {

@@ -48,7 +48,7 @@ fn agree(function: &Function, ir: &chainrule_ir::Function, args: &[Value<f64>]) 
 }
 
 #[test]
-fn code_runs_what_the_evaluator_means() {
+fn code_agrees_with_the_evaluator() {
     run(1, 1200, 900, 1200, |bytes| {
         let Some(p) = program(bytes, Options::default())? else { return Ok(false) };
         agree(&p.strict, &p.ir, &p.args).map_err(|e| p.fails(e))

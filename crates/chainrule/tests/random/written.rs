@@ -75,7 +75,7 @@ fn sparse_derivatives_are_dense_ones_without_their_zeros() {
 
 /// Loops that do not run around reads, remainders and checks.
 #[test]
-fn nothing_is_read_beside_arrays_without_elements() {
+fn nothing_is_read_next_to_empty_arrays() {
     for scalar in [false, true] {
         run(if scalar { 72 } else { 71 }, 40, 20, 500, |bytes| {
             let options = Options { longest: 4, fuel: 40, orders: 1, scalar, empty: true, ..Options::default() };
@@ -85,7 +85,7 @@ fn nothing_is_read_beside_arrays_without_elements() {
 }
 
 #[test]
-fn batches_and_what_was_saved_are_the_same() {
+fn batches_and_saved_functions_are_the_same() {
     run(64, 40, 25, 500, |bytes| {
         let options = Options { fuel: 60, orders: 1, indices: false, ..Options::default() };
         ask(bytes, options, batches)
@@ -93,7 +93,7 @@ fn batches_and_what_was_saved_are_the_same() {
 }
 
 #[test]
-fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
+fn every_strategy_gives_the_derivatives_of_unrolled_code() {
     run(65, 40, 4, 400, |bytes| {
         let options = Options { longest: 4, fuel: 40, orders: 1, indices: false, ..Options::default() };
         ask(bytes, options, |case| strategies::compare(case).map_err(|e| case.fails(e)))

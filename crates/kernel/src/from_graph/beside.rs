@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beside_is_stored_beside_where_it_is_soon() {
+    fn adjacent_values_are_stored_together_if_both_are_ready_soon() {
         let (mut few, stored) = code(&[Some(5), Some(9), Some(4), Some(8), Some(2)]);
         put_beside(&mut few, &stored);
         assert_eq!(stores(&few), [(5, 3), (4, 3), (9, 4), (8, 4), (2, 5)]);

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_of_straight_lines_get_what_the_general_way_gives_them() {
+    fn pointers_of_straight_lines_get_the_registers_of_the_general_method() {
         for n_events in [5u32, 600] {
             for calls in [0, 1, 3] {
                 for n in 0..20 {

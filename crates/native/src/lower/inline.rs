@@ -616,7 +616,7 @@ mod tests {
     use chainrule_ops::Op;
 
     #[test]
-    fn what_has_a_form_is_inline() {
+    fn operators_with_an_instruction_are_inline() {
         Op::all().for_each(|op| assert_eq!(is_inline(op), form(op).is_some(), "{op:?}"));
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     use super::Spans;
 
     #[test]
-    fn what_is_taken_is_what_overlaps() {
+    fn overlapping_intervals_are_taken() {
         for n in [0_u32, 1, 2, 6, 7, 8, 33] {
             let mut spans = Spans::new(n as usize);
             let mut all: Vec<(u32, u32, u32)> = Vec::new();

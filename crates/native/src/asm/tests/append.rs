@@ -81,7 +81,7 @@ fn blocks_stay_on_multiples_of_their_length() {
 }
 
 #[test]
-fn what_was_wrong_in_a_part_is_told() {
+fn a_fault_in_a_chunk_is_reported() {
     let mut all = Assembler::new(Level::Avx2);
     let mut other = Assembler::new(Level::Avx2);
     let nowhere = other.new_label();

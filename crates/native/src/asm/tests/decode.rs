@@ -36,7 +36,7 @@ fn seen() -> BTreeMap<&'static str, BTreeMap<String, BTreeSet<&'static str>>> {
 }
 
 #[test]
-fn instructions_decode_to_what_was_asked_for() {
+fn instructions_decode_to_the_requested_ones() {
     let mut text = String::new();
     for (method, names) in seen() {
         let names: Vec<String> = names

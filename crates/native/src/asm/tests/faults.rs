@@ -42,7 +42,7 @@ fn avx512_at_a_lower_level() {
 }
 
 #[test]
-fn what_has_no_form_in_avx512() {
+fn operators_without_an_avx512_form() {
     let lacks = "a register, a length or a broadcast that an instruction of AVX2 does not take";
     let calls: [fn(&mut Assembler); 5] = [
         |asm| asm.compare(Predicate::Less, Shape::Eight, LOW, LOW, LOW),
