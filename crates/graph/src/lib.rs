@@ -37,6 +37,7 @@ mod derivative;
 mod dominators;
 mod evaluate;
 mod external;
+#[cfg(feature = "generate")]
 pub mod generate;
 mod graph;
 mod number;

@@ -40,6 +40,7 @@ pub mod elaborate;
 pub mod evaluate;
 pub mod express;
 pub mod function;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod library;
 pub mod parse;

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod format;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod lexer;
 pub mod parser;
