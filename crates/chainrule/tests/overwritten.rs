@@ -47,6 +47,7 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("inBranch", vec![x(), Value::Real(0.7)]),
             ("inBranch", vec![x(), Value::Real(-0.7)]),
             ("seidel", vec![matrix(n.max(2))]),
+            ("triangular", vec![matrix(n), matrix(n)]),
         ];
         for (name, args) in rows {
             let size = if name == "seidel" { n.max(2) } else { n } as i64;
@@ -104,4 +105,19 @@ fn memory_is_that_of_what_is_overwritten() {
     }
     let value = function("recurrence").compile().unwrap().listing();
     assert!(value.matches("copy").count() <= 1, "{value}");
+}
+
+/// Checks that gradients add to elements of the cotangents of arrays: operations grow with the sizes as those of the
+/// function do, where an array that is made in each step would cost a factor of its length.
+#[test]
+fn gradients_take_a_constant_times_the_operations() {
+    for (name, most) in [("recurrence", 8.0), ("cholesky", 10.0), ("seidel", 8.0), ("triangular", 8.0)] {
+        let f = function(name);
+        let gradient = f.gradient().unroll(Unroll::Never).function().unwrap();
+        let operations = |f: &Function, n: i64| f.counts_at(&[("n", n)], Rewrite::All).unwrap().weight as f64;
+        for n in [20, 160] {
+            let (value, derived) = (operations(&f, n), operations(&gradient, n));
+            assert!(derived <= most * value, "{name}: {derived} operations for {value} at {n}");
+        }
+    }
 }

@@ -107,7 +107,11 @@ impl Ranges {
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if positive.iter().any(|known| known.var == v) || more.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
+            if positive.iter().any(|known| known.var == v) || more.contains(&v) {
+                v_size.add(&Size::constant(1))
+            } else {
+                v_size
+            }
         });
         self.is_natural(&shifted)
     }
