@@ -32,8 +32,8 @@ pub use trace::{Fault, Pass, PassLevel, Seed, Snapshot};
 use trace::{Program, Watch};
 
 /// Returns the passes between a checked function and the kernel that a backend takes, in order. Straight-line code has
-/// the passes over graphs, other functions those over array programs. Passes of the optimiser of array programs repeat until nothing
-/// changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
+/// the passes over graphs, other functions those over array programs. Passes of the optimiser of array programs repeat
+/// until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
 #[must_use]
 pub fn passes() -> Vec<Pass> {
     let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };

@@ -244,7 +244,7 @@ pub(crate) struct Counts<'a> {
 /// Reusable memory.
 struct Memory {
     spare: Spare,
-    /// Of closed blocks.
+    /// Closed blocks.
     closed: Vec<Open>,
 }
 
