@@ -58,17 +58,6 @@ fn eval(function: &Function, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, Strin
 }
 
 impl Straight {
-    /// Returns the rows and columns of a block of the Jacobian, in the program's order.
-    fn blocks(&self) -> Vec<(Vec<usize>, Vec<usize>)> {
-        let split = |lengths: Vec<usize>, places: &[usize]| -> Vec<Vec<usize>> {
-            let mut rest = places.iter().copied();
-            lengths.iter().map(|n| rest.by_ref().take(*n).collect()).collect()
-        };
-        let columns = split(self.inputs.iter().map(Vec::len).collect(), &self.columns);
-        let rows = split(self.results.clone(), &self.rows);
-        rows.iter().flat_map(|r| columns.iter().map(|c| (r.clone(), c.clone()))).collect()
-    }
-
     /// Returns the result of `derivation`, a dense Jacobian; checks that none of its programs was rejected.
     fn jacobian(&self, derivation: &Derivation) -> Result<Matrix, String> {
         let derived = derivation.explain().map_err(|e| e.to_string())?;
@@ -88,13 +77,12 @@ impl Straight {
         let derived = self.function.jacobian().sparse().function().map_err(|e| e.to_string())?;
         let found = eval(&derived, &self.inputs)?;
         let mut matrix = vec![vec![0.0; self.columns.len()]; self.rows.len()];
-        for (((rows, columns), shape), values) in self.blocks().iter().zip(derived.outputs()).zip(found) {
-            let pattern = derived.pattern(&shape.name).ok_or("there is no pattern")?;
-            if pattern.coo().len() != values.len() {
-                return Err("pattern and values have different lengths".into());
-            }
-            pattern.coo().iter().zip(values).for_each(|((r, c), x)| matrix[rows[*r]][columns[*c]] = x);
+        let [shape] = derived.outputs() else { return Err("there is not one matrix".into()) };
+        let (pattern, values) = (derived.pattern(&shape.name).ok_or("there is no pattern")?, found.concat());
+        if pattern.coo().len() != values.len() {
+            return Err("pattern and values have different lengths".into());
         }
+        pattern.coo().iter().zip(values).for_each(|((r, c), x)| matrix[self.rows[*r]][self.columns[*c]] = x);
         Ok(matrix)
     }
 }
