@@ -31,8 +31,8 @@ impl Tidier {
         self.tidy(vars, block, None);
     }
 
-    /// Tidies `block`, computes equal values once, and reads one of congruent leaves. A derivative of a derivative needs
-    /// this: the chain rule writes the same products at each level, so that their number would double with it.
+    /// Tidies `block`, computes equal values once, and reads one of congruent leaves. A derivative of a derivative
+    /// needs this: the chain rule writes the same products at each level, so that their number would double with it.
     pub(crate) fn shared(&mut self, vars: &mut Arena<VarId, Var>, block: &mut Block) {
         let values = Values::of(vars, block);
         canonical::reads(vars, &values, block);
