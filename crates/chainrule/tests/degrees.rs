@@ -1,7 +1,7 @@
 //! Growth of the operations of derivatives with the sizes of arguments.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use chainrule::{Function, Module, Rewrite};
+use chainrule::{Function, Module, Rewrite, Semantics};
 
 fn function(text: &str) -> Function {
     Module::from_text("f.ft", text).unwrap().function("f").unwrap()
@@ -69,6 +69,26 @@ fn gradients_by_every_subset_of_arguments_have_the_degree_of_the_function() {
             let derived = f.gradient().by(&by).function().unwrap();
             let [small, large] = [100, 800].map(|n| operations(&derived, n));
             assert!(large <= 9 * small, "{text} by {by:?}: {small} operations at 100, {large} at 800");
+        }
+    }
+}
+
+#[test]
+fn strict_gradients_of_several_reads_are_linear() {
+    let texts = [
+        "let f = fun (x : [n]Double) ->
+           vectorSum (ifold (fun (s : [n]Double) i -> build n (fun k -> sin s[k] + 0.5 * s[max 0 (k - 1)])) x 3)",
+        "let f = fun (x : [n]Double) (p : [n]Int) (q : [n]Int) -> sum n (fun i -> sin (x[p[i]] * x[q[i]]))",
+        "let f = fun (x : [n][2]Double) (p : [n]Int) -> sum n (fun i -> x[p[i]][0] * x[max 0 (i - 1)][1] * x[i][0])",
+        "let f = fun (x : [n]Double) ->
+           sum n (fun i -> x[i] * x[max 0 (i - 1)] * x[max 0 (i - 2)] / x[min (n - 1) (i + 1)])",
+    ];
+    for text in texts {
+        let module = Module::from_text("f.ft", text).unwrap().with_semantics(Semantics::Strict);
+        let derived = module.function("f").unwrap().gradient().by(&["x"]).function().unwrap();
+        let counts = [100, 200, 400, 800].map(|n| operations(&derived, n));
+        for pair in counts.windows(2) {
+            assert!(pair[1] < 2 * pair[0] + 50, "{text}: {counts:?}");
         }
     }
 }

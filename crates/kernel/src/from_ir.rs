@@ -38,6 +38,7 @@
 mod blocks;
 mod builder;
 mod deep;
+mod distinct;
 mod hot;
 mod in_place;
 mod layout;
@@ -78,14 +79,21 @@ pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
 pub fn lower_function_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
-        if reorder { lower(&terms::in_order(&function), reorder) } else { lower(&function, reorder) }
+        if reorder {
+            return lower(&terms::in_order(&function), None);
+        }
+        let (function, distinct) = distinct::sums(&function);
+        lower(&function, Some(distinct))
     })?
 }
 
-fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
+/// Lowers a function. If its sums of arrays are added in order, `distinct` are the variables of those whose operands
+/// differ from zero in distinct elements.
+fn lower(function: &Function, distinct: Option<BTreeSet<VarId>>) -> Result<Kernel, Diagnostics> {
     let mut l = Lowering {
         function,
-        reorder,
+        reorder: distinct.is_none(),
+        distinct: distinct.unwrap_or_default(),
         live: Live::of(function),
         defs: definitions(function),
         values: Arena::filled(function.vars.len(), None),
@@ -181,6 +189,8 @@ struct Lowering<'f> {
     function: &'f Function,
     /// Whether sums of arrays may be added in another order.
     reorder: bool,
+    /// Sums whose operands differ from zero in distinct elements, and may be added one after another.
+    distinct: BTreeSet<VarId>,
     live: Live,
     /// Expression that binds each variable, if a statement does.
     defs: Arena<VarId, Option<&'f Expr>>,

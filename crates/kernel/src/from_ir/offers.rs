@@ -7,8 +7,9 @@
 //! made only to a variable without another use.
 //!
 //! Terms added as they arise are added in another order: `a + (b + c)` as `(a + b) + c`. Where that is not allowed, an
-//! operand that is itself a sum is made in memory of its own ([`adds_several`]), and only sums of loops have
-//! accumulators: these are never -0.0, so that zeros need not be added.
+//! operand that is itself a sum is made in memory of its own ([`adds_several`]), unless its terms are added to distinct
+//! elements (module `distinct`), and only sums of loops have accumulators: these are never -0.0, so that zeros need not
+//! be added.
 
 use super::Lowering;
 use super::layout::{self, Leaf, View};
@@ -147,7 +148,7 @@ impl Lowering<'_> {
                 offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| offer.is_open_to(idx)));
                 self.offers[stmt.var] = Some(offers.clone());
             }
-            if !self.reorder && adds_several(&stmt.expr) {
+            if !self.reorder && adds_several(&stmt.expr) && !self.distinct.contains(&stmt.var) {
                 written_only(&mut offers);
                 self.offers[stmt.var] = Some(offers.clone());
             }

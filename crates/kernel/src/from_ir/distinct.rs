@@ -1,0 +1,225 @@
+//! Sums of one-hot arrays that are added in order: each becomes a sum of arrays that differ from zero in distinct
+//! elements.
+//!
+//! A term `oneHot i a + oneHot j b` of a sum may be added to the accumulator element by element only if `i` and `j`
+//! differ: otherwise `a + b` is rounded first. The values of the arrays therefore depend on whether the indices are
+//! equal: `oneHot i (if i == j then -0 else a) + oneHot j (if i == j then a + b else b)`. The bits of the sum stay the
+//! same, because `-0 + x` is `x`.
+//!
+//! In: a function, one-hot arrays having one use each (module `hot`). Out: the function, and the sums in loops whose
+//! operands may be added one after another.
+
+use chainrule_base::Arena;
+use chainrule_ir::{Block, Expr, Function, Stmt, Type, Var, VarId};
+use chainrule_ops::Op;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum number of one-hot arrays of a sum. Every two of them are compared.
+const MAX_LEAVES: usize = 8;
+
+/// Returns `function` with such sums, and their variables.
+pub(super) fn sums(function: &Function) -> (Cow<'_, Function>, BTreeSet<VarId>) {
+    let mut uses = BTreeMap::new();
+    function.body.for_each_use(&mut |var| *uses.entry(var).or_insert(0usize) += 1);
+    let mut found = BTreeSet::new();
+    let mut function = Cow::Borrowed(function);
+    if has_sum(&function.body, false) {
+        let Function { vars, body, .. } = function.to_mut();
+        Sums { vars, uses: &uses, found: &mut found }.block(body, false);
+    }
+    (function, found)
+}
+
+/// Returns whether an array is added to another one in a loop.
+// Recursive on the nesting of blocks.
+fn has_sum(block: &Block, in_loop: bool) -> bool {
+    block.stmts.iter().any(|stmt| {
+        (in_loop && matches!(stmt.expr, Expr::Plus(..)))
+            || stmt.expr.blocks().into_iter().any(|inner| has_sum(inner, in_loop || is_loop(&stmt.expr)))
+    })
+}
+
+fn is_loop(expr: &Expr) -> bool {
+    !matches!(expr, Expr::If { .. })
+}
+
+struct Sums<'a> {
+    vars: &'a mut Arena<VarId, Var>,
+    uses: &'a BTreeMap<VarId, usize>,
+    found: &'a mut BTreeSet<VarId>,
+}
+
+/// Number in an array that is zero elsewhere.
+#[derive(Clone)]
+struct Leaf {
+    /// Statements of the one-hot arrays, outermost first.
+    arrays: Vec<Stmt>,
+    value: VarId,
+}
+
+impl Leaf {
+    fn indices(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.arrays
+            .iter()
+            .filter_map(|stmt| if let Expr::OneHot { index, .. } = stmt.expr { Some(index) } else { None })
+    }
+}
+
+impl Sums<'_> {
+    // Recursive on the nesting of blocks.
+    fn block(&mut self, block: &mut Block, in_loop: bool) {
+        for stmt in &mut block.stmts {
+            let in_loop = in_loop || is_loop(&stmt.expr);
+            stmt.expr.blocks_mut().into_iter().for_each(|inner| self.block(inner, in_loop));
+        }
+        if !in_loop || !block.stmts.iter().any(|stmt| matches!(stmt.expr, Expr::Plus(..))) {
+            return;
+        }
+        let defs: BTreeMap<VarId, Stmt> = (block.stmts.iter())
+            .filter(|stmt| matches!(stmt.expr, Expr::Plus(..) | Expr::OneHot { .. }))
+            .map(|stmt| (stmt.var, stmt.clone()))
+            .collect();
+        // The last sum of a tree comes first.
+        let mut trees: BTreeMap<VarId, Vec<VarId>> = BTreeMap::new();
+        let mut gone = BTreeSet::new();
+        for stmt in block.stmts.iter().rev() {
+            if matches!(stmt.expr, Expr::Plus(..)) && !gone.contains(&stmt.var) {
+                let mut parts = Vec::new();
+                if self.is_tree(&defs, stmt.var, &mut parts) {
+                    gone.extend(parts.iter().copied());
+                    trees.insert(stmt.var, parts);
+                }
+            }
+        }
+        if trees.is_empty() {
+            return;
+        }
+        let mut stmts = Vec::with_capacity(block.stmts.len());
+        for stmt in std::mem::take(&mut block.stmts) {
+            if trees.contains_key(&stmt.var) {
+                let leaves = self.leaves(&defs, stmt.var, &mut stmts);
+                self.write(&stmt, leaves, &mut stmts);
+            } else if !gone.contains(&stmt.var) {
+                stmts.push(stmt);
+            }
+        }
+        block.stmts = stmts;
+    }
+
+    /// Returns whether `root` is a sum of one-hot arrays of numbers that have no other use; lists the statements of the
+    /// arrays and of the other sums.
+    fn is_tree(&self, defs: &BTreeMap<VarId, Stmt>, root: VarId, parts: &mut Vec<VarId>) -> bool {
+        let mut open = vec![root];
+        let mut n_leaves = 0;
+        while let Some(var) = open.pop() {
+            if var != root {
+                if self.uses.get(&var) != Some(&1) {
+                    return false;
+                }
+                parts.push(var);
+            }
+            match defs.get(&var).map(|stmt| &stmt.expr) {
+                Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
+                Some(Expr::OneHot { value, .. }) if self.vars[*value].ty == Type::Double => n_leaves += 1,
+                Some(Expr::OneHot { value, .. }) => open.push(*value),
+                _ => return false,
+            }
+            // A one-hot array of a sum has several paths.
+            let is_mixed = |value: &VarId| matches!(defs.get(value).map(|stmt| &stmt.expr), Some(Expr::Plus(..)));
+            if n_leaves > MAX_LEAVES
+                || matches!(defs.get(&var).map(|stmt| &stmt.expr), Some(Expr::OneHot { value, .. }) if is_mixed(value))
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns the leaves of the tree `root`, with values for distinct elements; writes statements of values.
+    fn leaves(&mut self, defs: &BTreeMap<VarId, Stmt>, root: VarId, stmts: &mut Vec<Stmt>) -> Vec<Leaf> {
+        // Post order, on a stack: the leaves of subtrees that are complete.
+        let mut done: Vec<Vec<Leaf>> = Vec::new();
+        let mut open = vec![(root, false)];
+        while let Some((var, is_visited)) = open.pop() {
+            let Some(stmt) = defs.get(&var) else { continue };
+            match stmt.expr {
+                Expr::Plus(a, b) if !is_visited => open.extend([(var, true), (b, false), (a, false)]),
+                Expr::Plus(..) => {
+                    let (right, left) = (done.pop().unwrap_or_default(), done.pop().unwrap_or_default());
+                    let leaves = self.added(left, right, stmts);
+                    done.push(leaves);
+                }
+                _ => {
+                    let (mut arrays, mut at) = (Vec::new(), var);
+                    while let Some(stmt @ Stmt { expr: Expr::OneHot { value, .. }, .. }) = defs.get(&at) {
+                        arrays.push(stmt.clone());
+                        at = *value;
+                    }
+                    done.push(vec![Leaf { arrays, value: at }]);
+                }
+            }
+        }
+        done.pop().unwrap_or_default()
+    }
+
+    /// Returns the leaves of the sum of two arrays with these leaves. Of leaves in one element the last one has the
+    /// sum, and the others have -0.
+    fn added(&mut self, mut left: Vec<Leaf>, mut right: Vec<Leaf>, stmts: &mut Vec<Stmt>) -> Vec<Leaf> {
+        // The last leaf in an element takes the number of the left array, of which nothing is left for the others.
+        for r in right.iter_mut().rev() {
+            for l in &mut left {
+                let mut same = None;
+                for (i, j) in l.indices().zip(r.indices()) {
+                    let equal = self.op(Op::Eq, &[i, j], Type::Bool, stmts);
+                    same = Some(match same {
+                        None => equal,
+                        Some(before) => self.op(Op::And, &[before, equal], Type::Bool, stmts),
+                    });
+                }
+                let Some(same) = same else { continue };
+                let sum = self.op(Op::Add, &[l.value, r.value], Type::Double, stmts);
+                let zero = self.push(Expr::Real(-0.0), Type::Double, stmts);
+                r.value = self.op(Op::Select, &[same, sum, r.value], Type::Double, stmts);
+                l.value = self.op(Op::Select, &[same, zero, l.value], Type::Double, stmts);
+            }
+        }
+        left.extend(right);
+        left
+    }
+
+    /// Writes `root`, the sum of the arrays with these leaves.
+    fn write(&mut self, root: &Stmt, leaves: Vec<Leaf>, stmts: &mut Vec<Stmt>) {
+        let n = leaves.len();
+        let mut sum = None;
+        for (k, leaf) in leaves.into_iter().enumerate() {
+            let mut value = leaf.value;
+            for mut stmt in leaf.arrays.into_iter().rev() {
+                if let Expr::OneHot { value: of, .. } = &mut stmt.expr {
+                    *of = value;
+                }
+                value = stmt.var;
+                stmts.push(stmt);
+            }
+            let Some(before) = sum else {
+                sum = Some(value);
+                continue;
+            };
+            let expr = Expr::Plus(before, value);
+            let var = if k + 1 == n { root.var } else { self.vars.push(self.vars[root.var].clone()) };
+            stmts.push(Stmt { var, expr, span: root.span });
+            self.found.insert(var);
+            sum = Some(var);
+        }
+    }
+
+    fn op(&mut self, op: Op, args: &[VarId], ty: Type, stmts: &mut Vec<Stmt>) -> VarId {
+        self.push(Expr::op(op, args), ty, stmts)
+    }
+
+    fn push(&mut self, expr: Expr, ty: Type, stmts: &mut Vec<Stmt>) -> VarId {
+        let var = self.vars.push(Var { ty, name: None, span: None, value: None });
+        stmts.push(Stmt { var, expr, span: None });
+        var
+    }
+}
