@@ -174,3 +174,116 @@ fn random_arithmetic_on_large_numbers_is_exact_or_fails() {
         }
     }
 }
+
+/// Term over the integers `i` and `j`, and the states and indices of folds.
+enum Term {
+    /// Variable of this number, from the outermost.
+    Name(usize),
+    /// Number that has the type of the variable.
+    Number(i64, usize),
+    Op(&'static str, Box<[Self; 2]>),
+    /// The third if the first is less than the second, else the fourth.
+    If(Box<[Self; 4]>),
+    /// Binds the state and the index.
+    Fold(Box<[Self; 2]>, u8),
+}
+
+impl Random {
+    fn term(&mut self, depth: u32, n_names: usize) -> Term {
+        let name = self.below(n_names as u64) as usize;
+        if depth == 0 || self.below(7) == 0 {
+            return if self.below(2) == 0 { Term::Name(name) } else { Term::Number(self.number(), name) };
+        }
+        let mut next = |names| self.term(depth - 1, names);
+        let two = Box::new([next(n_names), next(n_names)]);
+        match self.below(10) {
+            k @ 0..8 => Term::Op(["+", "-", "*", "+", "min", "max", "div", "mod"][k as usize], two),
+            8 => {
+                let [a, b] = *two;
+                Term::If(Box::new([a, b, self.term(depth - 1, n_names), self.term(depth - 1, n_names)]))
+            }
+            _ => {
+                let ([init, _], body) = (*two, self.term(depth - 1, n_names + 2));
+                Term::Fold(Box::new([init, body]), self.below(4) as u8)
+            }
+        }
+    }
+}
+
+impl Term {
+    fn text(&self, n_names: usize) -> String {
+        let name = |k: usize| if k < 2 { ["i", "j"][k].to_owned() } else { format!("s{k}") };
+        let of = |term: &Self| term.text(n_names);
+        match self {
+            Self::Name(k) => name(*k),
+            Self::Number(number, k) => format!("({} - {} + {number})", name(*k), name(*k)),
+            Self::Op(op @ ("+" | "-" | "*"), two) => format!("({} {op} {})", of(&two[0]), of(&two[1])),
+            Self::Op(op, two) => format!("({op} {} {})", of(&two[0]), of(&two[1])),
+            Self::If(four) => {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|k| of(&four[k]));
+                format!("(if {a} < {b} then {c} else {d})")
+            }
+            Self::Fold(two, count) => {
+                let (state, index, body) = (name(n_names), name(n_names + 1), two[1].text(n_names + 2));
+                format!("(ifold (fun {state} {index} -> {body}) {} {count})", of(&two[0]))
+            }
+        }
+    }
+
+    /// Returns the exact value; `None` for a division by zero, or beyond 128 bits.
+    fn value(&self, names: &mut Vec<i128>) -> Option<i128> {
+        match self {
+            Self::Name(k) => names.get(*k).copied(),
+            Self::Number(number, _) => Some((*number).into()),
+            Self::Op(op, two) => {
+                let (x, y) = (two[0].value(names)?, two[1].value(names)?);
+                match *op {
+                    "+" => x.checked_add(y),
+                    "-" => x.checked_sub(y),
+                    "*" => x.checked_mul(y),
+                    "min" => Some(x.min(y)),
+                    "max" => Some(x.max(y)),
+                    // Rounded down.
+                    "div" => x.checked_div_euclid(y).map(|q| q - i128::from(y < 0 && q * y != x)),
+                    _ => x.checked_rem_euclid(y).map(|r| if y < 0 && r != 0 { r + y } else { r }),
+                }
+            }
+            Self::If(four) => {
+                let holds = four[0].value(names)? < four[1].value(names)?;
+                four[if holds { 2 } else { 3 }].value(names)
+            }
+            Self::Fold(two, count) => {
+                let mut state = two[0].value(names)?;
+                for k in 0..*count {
+                    names.extend([state, k.into()]);
+                    let next = two[1].value(names);
+                    names.truncate(names.len() - 2);
+                    state = next?;
+                }
+                Some(state)
+            }
+        }
+    }
+}
+
+#[test]
+fn random_loops_and_branches_on_large_numbers_are_exact_or_fail() {
+    let cases = std::env::var("CHAINRULE_RANDOM_CASES").map_or(1, |factor| factor.parse().unwrap());
+    let mut random = Random(7);
+    let mut n_values = 0;
+    for _ in 0..200 * cases {
+        let [i, j] = [0, 1].map(|_| if random.below(2) == 0 { random.number() } else { -random.number() });
+        let term = random.term(4, 2);
+        let Some(exact) = term.value(&mut vec![i.into(), j.into()]) else { continue };
+        n_values += 1;
+        let text = term.text(2);
+        exact_or_error(&format!("let f = fun (i : Int) (j : Int) -> {text}"), &[i, j], exact);
+        let read = format!(
+            "let f = fun (i : Int) (j : Int) ->
+               let a = build 2 (fun k -> if k == 0 then i else j) in
+               (build 1 (fun k -> let i = a[k] in let j = a[k + 1] in {text}))[0]"
+        );
+        exact_or_error(&read, &[i, j], exact);
+    }
+    assert!(n_values > 100 * cases, "{n_values} values");
+}
