@@ -313,6 +313,17 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     (found, report)
 }
 
+/// Rebuilds `function` once with only the rules `names`, hoisting, and arrays for values that an outer loop computes
+/// again and again; returns `None` if nothing changed.
+pub(crate) fn hoist_once(function: &Function, names: &[&str]) -> Option<Function> {
+    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
+    let options = Options { disabled: disabled.collect(), ..Options::default() };
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    let mut run = Run { options, tally, ..Run::default() };
+    pass(function, &mut run, Todo { split: true, expand: true, ..Todo::default() });
+    run.result.map(live::swept).filter(|found| !alpha_equal(function, found))
+}
+
 /// Returns the costs of `function`, as text.
 #[must_use]
 pub fn measure(function: &Function) -> Measure {

@@ -38,6 +38,7 @@
 //! | [`live`] | liveness, to the field |
 //! | [`fusion`] | vertical fusion, by cost |
 //! | [`merge`] | horizontal fusion of loops and branches |
+//! | `hoist` | hoisting before differentiation |
 //! | `products` | sums from which a common factor may be extracted |
 //! | [`cost`] | the cost model |
 //! | `dependence` | dependences, to the scalars in arrays and tuples |
@@ -52,6 +53,7 @@ pub mod cost;
 mod dependence;
 pub mod engine;
 pub mod fusion;
+mod hoist;
 mod key;
 pub mod live;
 pub mod merge;
@@ -64,4 +66,5 @@ mod turn;
 mod walk;
 
 pub use engine::{Options, explain, optimise, optimise_watched};
+pub use hoist::hoisted;
 pub use report::{Measure, Report, StopReason};

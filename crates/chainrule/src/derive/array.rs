@@ -14,6 +14,7 @@ use chainrule_autodiff::{
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_graph::Semantics;
 use chainrule_ir::{self as ir, Type};
+use chainrule_rewrite::hoisted;
 use std::borrow::Cow;
 
 /// Returns the mode of derivatives of array programs for `strategy`.
@@ -164,9 +165,13 @@ impl Derivation {
             (None, Semantics::Algebraic) => Cow::Owned(accumulate_by(body.function.clone(), strategy)),
             _ => Cow::Borrowed(&body.function),
         };
-        let differentiated = match body.semantics {
+        let without_roots = match body.semantics {
             Semantics::Algebraic => without_squared_roots(&accumulated),
             Semantics::Strict => Cow::Borrowed(&*accumulated),
+        };
+        let differentiated = match body.semantics {
+            Semantics::Algebraic => hoisted(&without_roots),
+            Semantics::Strict => Cow::Borrowed(&*without_roots),
         };
         let shifted = self.shifted(&differentiated)?;
         let request = self.request(&shifted.by);
