@@ -189,6 +189,18 @@ fn what_is_unrolled_has_the_interface_of_loops() {
 }
 
 #[test]
+fn dense_hessians_are_loops_by_arrays_and_straight_line_code_by_fields() {
+    let n = 80;
+    let fields: Vec<String> = (0..n).map(|i| format!("x{i} : Double")).collect();
+    let terms: Vec<String> = (0..n).map(|i| format!("p.x{i} * p.x{}", (i + 1) % n)).collect();
+    let fields = function(&format!("let f = fun (p : {{ {} }}) -> ({}) ** 2", fields.join(", "), terms.join(" + ")));
+    assert!(!fields.hessian().function().unwrap().keeps_loops());
+    let array =
+        function(&format!("let f = fun (x : [{n}]Double) -> sum {n} (fun i -> x[i] * x[mod (i + 1) {n}]) ** 2"));
+    assert!(array.hessian().function().unwrap().keeps_loops());
+}
+
+#[test]
 fn numbers_and_integers_are_arguments_either_way() {
     let text = "let f = fun (x : Double) (p : (Double, [2]Double)) (k : Int) (r : { a : Double }) -> x * p.0 * p.1[1] * real k + r.a ** 2";
     let f = function(text);

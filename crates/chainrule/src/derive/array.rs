@@ -27,10 +27,15 @@ fn mode(strategy: &str) -> Option<Mode> {
     }
 }
 
-/// Returns the number of doubles in values of these types.
-fn n_doubles<'t>(types: impl IntoIterator<Item = &'t Type>) -> f64 {
-    types.into_iter().flat_map(|ty| leaves(ty, "")).map(|leaf| leaf.n_elements()).sum()
+/// Returns the number of doubles in values of these types, and the number of their leaves.
+fn n_doubles<'t>(types: impl IntoIterator<Item = &'t Type>) -> (f64, f64) {
+    let leaves = types.into_iter().flat_map(|ty| leaves(ty, ""));
+    leaves.fold((0.0, 0.0), |(n, n_leaves), leaf| (n + leaf.n_elements(), n_leaves + 1.0))
 }
+
+/// Minimum mean number of elements of a derivative by one leaf that loops are kept for: without arrays, an array
+/// program writes the elements one by one too.
+const MIN_ELEMENTS_OF_LEAVES: f64 = 8.0;
 
 /// Program whose derivative is the requested one.
 pub(crate) struct Shifted<'f> {
@@ -63,12 +68,16 @@ impl Derivation {
         let signature = self.function.signature();
         let columns = || {
             let chosen = choose(&signature.params, self.by.as_deref(), self.function.name(), "argument");
-            chosen.map_or(0.0, |chosen| n_doubles(chosen.iter().map(|chosen| &chosen.ty)))
+            chosen.map_or((0.0, 0.0), |chosen| n_doubles(chosen.iter().map(|chosen| &chosen.ty)))
         };
-        let elements = |what: &What| match what {
-            What::Jacobian => n_doubles(signature.results.iter().map(|(_, ty)| ty)) * columns(),
-            What::Hessian => columns() * columns(),
-            _ => 0.0,
+        let elements = |what: &What| {
+            let rows = match what {
+                What::Jacobian => n_doubles(signature.results.iter().map(|(_, ty)| ty)),
+                What::Hessian => columns(),
+                _ => return 0.0,
+            };
+            let (n, n_leaves) = (rows.0 * columns().0, rows.1 * columns().1);
+            if n < MIN_ELEMENTS_OF_LEAVES * n_leaves { 0.0 } else { n }
         };
         self.checkpoints.is_some() || self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64
     }
