@@ -9,7 +9,7 @@
 //! cost that the caller gives, which generates their code.
 
 use crate::strategy::{Algorithm, Attempt, Method, Report, STRATEGIES};
-use crate::{Budget, LinearGraph, Program, StopReason, chain, dstar};
+use crate::{Budget, LinearGraph, Program, StopReason, dstar};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -34,13 +34,7 @@ const MEMBERS: &[Member] = &[
     Member { name: "fill-in", effort: |linear| 5 * edges(linear) },
     Member { name: "reduction", effort: |linear| 10 * edges(linear) },
     Member { name: "damage", effort: |linear| 10 * edges(linear) },
-    Member { name: "path-length", effort: |linear| RARE * edges(linear).pow(2) / 20 },
-    Member { name: "face", effort: |linear| RARE * edges(linear).pow(2) / 10 },
-    Member { name: "chains", effort: chains_effort },
 ];
-
-/// Weight of the effort of methods that are rarely best.
-const RARE: u64 = 30;
 
 fn edges(linear: &LinearGraph) -> u64 {
     linear.n_edges() as u64
@@ -50,11 +44,6 @@ fn edges(linear: &LinearGraph) -> u64 {
 /// edges than the default budget pays for.
 fn dstar_effort(linear: &LinearGraph) -> u64 {
     dstar::memberships(linear, 2 * Budget::EFFORT).map_or(u64::MAX, |n| n / 2)
-}
-
-fn chains_effort(linear: &LinearGraph) -> u64 {
-    let edges = edges(linear);
-    RARE * if edges > chain::MANY as u64 { 200 * edges } else { edges * edges }
 }
 
 /// Maximum number of programs compared as generated code.
