@@ -1,7 +1,8 @@
 //! Sparse Jacobians and Hessians of any function: one interface, and the choice of the way of computing them.
 //!
-//! In: a request for a sparse derivative ([`Derivation::sparse`]). Out: a [`SparseMatrix`]; then, for arguments of which
-//! only sizes and integers matter, a [`PreparedMatrix`]: the pattern, and memory for repeated computation of the values.
+//! In: a request for a sparse derivative ([`Derivation::sparse`]). Out: a [`SparseMatrix`]; then, for arguments of
+//! which only sizes and integers matter, a [`PreparedMatrix`]: the pattern, and memory for repeated computation of the
+//! values.
 //!
 //! | way | used | pattern |
 //! | --- | --- | --- |
@@ -9,8 +10,8 @@
 //! | [`SparseWay::Indices`] | if the indices in the program determine the pattern | blocks at these indices, without entries that one evaluation shows to be zero |
 //! | [`SparseWay::Directions`] | otherwise, if control flow depends on no double | exact, from one evaluation |
 //!
-//! In the way of indices, an entry of a dense block may be structurally zero. Such entries are removed if numbers can be
-//! followed through the function: then the pattern is that of straight-line code.
+//! In the way of indices, an entry of a dense block may be structurally zero. Such entries are removed if numbers can
+//! be followed through the function: then the pattern is that of straight-line code.
 //!
 //! Rows and columns are numbered in all ways as the doubles of results and arguments lie in memory: leaf after leaf,
 //! each row-major, arguments in the order of the request. Values are in the order of [`Pattern::coo`].
@@ -38,8 +39,8 @@ const MANY_PER_COLUMN: usize = 1000;
 /// Number of doubles up to which the pattern of the indices is made to see how dense it is.
 const FEW: usize = 1 << 22;
 
-/// Directions are tried if more than one in so many elements of the matrix is in the pattern of the indices, or less than
-/// one in so many computed doubles is an entry.
+/// Directions are tried if more than one in so many elements of the matrix is in the pattern of the indices, or less
+/// than one in so many computed doubles is an entry.
 const DENSE: usize = 4;
 
 /// Number of computed doubles up to which entries of blocks that are structurally zero are found, by following numbers

@@ -1,5 +1,5 @@
-//! Sparse matrices of any function: with loops the pattern of straight-line code, the same values as the dense derivative,
-//! in the way that is chosen.
+//! Sparse matrices of any function: with loops the pattern of straight-line code, the same values as the dense
+//! derivative, in the way that is chosen.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -5,8 +5,8 @@
 
 use chainrule::{Derivation, Error, Function, Module, Type, Unroll, Value};
 
-/// One function of each kind: two scalars, a vector of fixed and of open extent, a record, an array of tuples, a matrix,
-/// integers beside doubles, several results.
+/// One function of each kind: two scalars, a vector of fixed and of open extent, a record, an array of tuples, a
+/// matrix, integers beside doubles, several results.
 const PROGRAM: &str = "
 let scalars = fun (x : Double) (y : Double) -> sin (x * y) * x + y ** 2
 let fixed = fun (x : [4]Double) -> sin (x[0] * x[1]) * cos (x[2] * x[3]) + x[0] * x[1] * x[2] * x[3]

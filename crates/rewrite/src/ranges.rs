@@ -2,9 +2,9 @@
 //!
 //! Size parameters and loop indices are natural numbers. An index is below the count of its loop, a remainder by a
 //! positive constant below that constant. Inside a loop over `n` there is an index, so `n >= 1`; every array size is
-//! natural. Inside a loop over `max (n - 2) 0`, that is `n - 2`. These facts decide whether a polynomial is nonnegative, by a sufficient test: requirements at entry are
-//! nonnegative; variables with negative coefficients are replaced by their maximum, and the result has no negative
-//! coefficient.
+//! natural. Inside a loop over `max (n - 2) 0`, that is `n - 2`. These facts decide whether a polynomial is
+//! nonnegative, by a sufficient test: requirements at entry are nonnegative; variables with negative coefficients are
+//! replaced by their maximum, and the result has no negative coefficient.
 
 use chainrule_ir::{Size, VarId};
 use rustc_hash::FxHashMap;

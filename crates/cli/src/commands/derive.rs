@@ -112,7 +112,8 @@ fn kernel(options: &Options, function: &Function) -> Result<String, String> {
     Ok(compile(options, function)?.listing())
 }
 
-/// Returns the way in which a sparse matrix is computed at the given arguments, and its number of entries, as a comment.
+/// Returns the way in which a sparse matrix is computed at the given arguments, and its number of entries, as a
+/// comment.
 fn sparse_way(options: &Options, function: &Function) -> Result<String, String> {
     let args = options.arguments.read(&function.signature().params, Given::default())?;
     let Some(derivation) = options.derivative.on(function) else { return Ok(String::new()) };

@@ -35,8 +35,8 @@ struct Common {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
-    /// Name of the emitted function (default: from the function and the derivative). All names in the files begin with it;
-    /// several functions are called NAME_value, NAME_gradient, and so on
+    /// Name of the emitted function (default: from the function and the derivative). All names in the files begin with
+    /// it; several functions are called NAME_value, NAME_gradient, and so on
     #[arg(long)]
     name: Option<String>,
     /// Emit a function for each `--what` instead of one that computes all of them

@@ -32,7 +32,7 @@ pub(super) fn in_order(function: &Function) -> Cow<'_, Function> {
 /// A variable, or a component of it.
 type Part = (VarId, Vec<usize>);
 
-/// What is known about the variables of a function.
+/// Facts about the variables of a function.
 #[derive(Default)]
 struct Facts {
     uses: BTreeMap<VarId, usize>,
