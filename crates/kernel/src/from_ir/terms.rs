@@ -187,9 +187,9 @@ impl Facts {
     }
 
     /// Returns whether a statement may move behind others: not if it reads the state of a loop, which they may
-    /// overwrite, or checks an index that they rely on. Nothing outside of a branch relies on a check in it.
+    /// overwrite. No statement relies on the check of an index in another one.
     fn is_free(&self, stmt: &Stmt) -> bool {
-        !matches!(stmt.expr, Expr::OneHot { proved: false, .. }) && self.states_read(&stmt.expr).is_empty()
+        self.states_read(&stmt.expr).is_empty()
     }
 
     /// Moves sums of arrays, their sparse terms, and arrays with one element changed, to their first use: until then, old

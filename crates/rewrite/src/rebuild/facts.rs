@@ -5,8 +5,11 @@ use crate::cost;
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId, size_of};
-use chainrule_ops as ops;
+use chainrule_ops::{self as ops, Op};
 use std::rc::Rc;
+
+/// Maximum nesting of minima and maxima in an index.
+const MAX_EXTREMES: u32 = 4;
 
 impl Rebuild<'_> {
     /// Returns the expression of `var`; `None` for parameters, indices and states.
@@ -61,10 +64,35 @@ impl Rebuild<'_> {
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
+    /// Returns whether the integer `index`, which may be a minimum or maximum of others, is proved to be in range of an
+    /// array of `size` elements.
+    pub(crate) fn in_range(&self, index: VarId, size: &Size) -> bool {
+        let is_natural = |size: &Size| self.ranges.not_negative(size);
+        let is_below = |index: &Size| self.ranges.not_negative(&size.sub(index).sub(&Size::constant(1)));
+        self.extremes(index, Op::Max, MAX_EXTREMES, &is_natural)
+            && self.extremes(index, Op::Min, MAX_EXTREMES, &is_below)
+    }
+
+    /// Returns whether `holds` for the integer `var`: for one operand of an operator `one`, for both of its opposite.
+    // Recursive on `left`.
+    fn extremes(&self, var: VarId, one: Op, left: u32, holds: &dyn Fn(&Size) -> bool) -> bool {
+        let inner = |var: VarId| self.extremes(var, one, left - 1, holds);
+        match self.def(var).as_deref() {
+            Some(Expr::Op(op @ (Op::Max | Op::Min), args)) if left > 0 && *self.ty(var) == Type::Int => {
+                if *op == one {
+                    inner(args[0]) || inner(args[1])
+                } else {
+                    inner(args[0]) && inner(args[1])
+                }
+            }
+            _ => holds(&self.size_of(var)),
+        }
+    }
+
     /// Returns `x` if `count` is `max x 0`, or that of a smaller literal.
     pub(crate) fn clamped(&self, count: &Size) -> Option<Size> {
         let def = self.def(count.as_var()?)?;
-        let Expr::Op(ops::Op::Max, args) = &*def else { return None };
+        let Expr::Op(Op::Max, args) = &*def else { return None };
         let (a, b) = (self.size_of(args[0]), self.size_of(args[1]));
         let is_low = |size: &Size| size.as_constant().is_some_and(|c| c <= 0);
         if is_low(&b) { Some(a) } else { is_low(&a).then_some(b) }

@@ -1,7 +1,7 @@
 //! Rules for elements of arrays (figure 7c).
 
 use super::mask::{as_mask, condition_in, mask};
-use super::one_hot::is_added_to_state;
+use super::one_hot::{is_added_to_state, is_checked};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild, Slice};
 use crate::walk;
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-plus",
         law: "(a + b)[i] = a[i] + b[i]",
-        when: "i is in range; i is no index of a loop, or one-hot arrays are not added to the state of a loop",
+        when: "i is in range; one-hot arrays are not added to the state of a loop, or i is no index of a loop and theirs are proved",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -90,7 +90,8 @@ fn of_one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let Expr::Plus(a, b) = *rb.def(array)? else { return None };
-    if rb.is_index(index) && is_added_to_state(rb, [a, b]) {
+    let is_read_at_once = rb.is_index(index) || [a, b].into_iter().any(|term| is_checked(rb, term));
+    if is_read_at_once && is_added_to_state(rb, [a, b]) {
         return None;
     }
     let (a, b) = (rb.get(a, index), rb.get(b, index));
@@ -147,7 +148,7 @@ pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, bodies: &[&Block], value: Va
 fn prove(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: false } = expr else { return None };
     let Type::Array(size, _) = rb.ty(array) else { return None };
-    let proved = rb.ranges.in_range(&rb.size_of(index), size);
+    let proved = rb.in_range(index, size);
     proved.then(|| rb.emit(Expr::Get { array, index, proved }, ty.clone()))
 }
 

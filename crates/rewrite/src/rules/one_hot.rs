@@ -71,6 +71,17 @@ pub(super) fn is_added_to_state(rb: &Rebuild<'_>, [a, b]: [VarId; 2]) -> bool {
     (is_sparse(rb, b) && is_version(rb, a)) || (is_sparse(rb, a) && is_version(rb, b))
 }
 
+/// Returns whether an array is one-hot and an index of it is checked at run time, so that its elements are not known.
+pub(super) fn is_checked(rb: &Rebuild<'_>, mut array: VarId) -> bool {
+    while let Some(Expr::OneHot { value, proved, .. }) = rb.def(array).as_deref() {
+        if !proved {
+            return true;
+        }
+        array = *value;
+    }
+    false
+}
+
 /// Returns whether an array is the state of an open loop, or made of it by changing elements.
 fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
     let mut open = vec![array];
@@ -144,6 +155,6 @@ fn masked(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn prove(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::OneHot { index, value, proved: false } = expr else { return None };
     let Type::Array(size, _) = ty else { return None };
-    let proved = rb.ranges.in_range(&rb.size_of(index), size);
+    let proved = rb.in_range(index, size);
     proved.then(|| rb.emit(Expr::OneHot { index, value, proved }, ty.clone()))
 }
