@@ -1,5 +1,5 @@
-//! Squares of square roots, before differentiation: `sqrt(u) ** 2` becomes `u`, and `(c * sqrt(u)) ** 2` becomes
-//! `c * c * u`.
+//! Even powers of square roots, before differentiation: `sqrt(u) ** 2` becomes `u`, `(c * sqrt(u)) ** 2` becomes
+//! `c * c * u`, and `sqrt(u) ** 4` becomes `u ** 2`.
 //!
 //! In: a function whose doubles may be treated as real numbers. Out: the function without these roots. The square has
 //! derivatives where the root has none: the Hessian of `vectorNorm x ** 2` at 0 is 2 on the diagonal. The scalar graph
@@ -36,6 +36,9 @@ struct Pass<'a> {
     defs: FxHashMap<VarId, Expr>,
 }
 
+/// Exponents of powers that are simplified.
+const EXPONENTS: [f64; 4] = [2.0, 4.0, 6.0, 8.0];
+
 /// Maximum number of factors of a product that is searched for a root.
 const MAX_FACTORS: usize = 8;
 
@@ -44,16 +47,25 @@ impl Pass<'_> {
     fn block(&mut self, block: &mut Block) {
         let mut done = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            if let Some((square, factors)) = self.squared(&stmt.expr) {
+            if let Some((square, factors, exponent)) = self.squared(&stmt.expr) {
                 let mut value = square;
                 let mut emit = |expr| {
                     let var = self.vars.push(Var { ty: Type::Double, name: None, span: stmt.span, value: None });
                     done.push(Stmt { var, expr, span: stmt.span });
                     var
                 };
+                if exponent != 2.0 {
+                    let half = emit(Expr::Real(exponent / 2.0));
+                    value = emit(Expr::op(Op::Pow, &[value, half]));
+                }
                 for factor in factors {
-                    let squared = emit(Expr::op(Op::Mul, &[factor, factor]));
-                    value = emit(Expr::op(Op::Mul, &[squared, value]));
+                    let power = if exponent == 2.0 {
+                        emit(Expr::op(Op::Mul, &[factor, factor]))
+                    } else {
+                        let exponent = emit(Expr::Real(exponent));
+                        emit(Expr::op(Op::Pow, &[factor, exponent]))
+                    };
+                    value = emit(Expr::op(Op::Mul, &[power, value]));
                 }
                 let one = emit(Expr::Real(1.0));
                 stmt.expr = Expr::op(Op::Mul, &[value, one]);
@@ -67,11 +79,15 @@ impl Pass<'_> {
         block.stmts = done;
     }
 
-    /// Returns `u` and the other factors if the expression is the square of a product with the factor `sqrt u`.
-    fn squared(&self, expr: &Expr) -> Option<(VarId, Vec<VarId>)> {
-        let base = match expr {
-            Expr::Op(Op::Mul, args) if args[0] == args[1] => args[0],
-            Expr::Op(Op::Pow, args) if matches!(self.defs.get(&args[1]), Some(Expr::Real(2.0))) => args[0],
+    /// Returns `u`, the other factors and the exponent if the expression is an even power of a product with the factor
+    /// `sqrt u`.
+    fn squared(&self, expr: &Expr) -> Option<(VarId, Vec<VarId>, f64)> {
+        let (base, exponent) = match expr {
+            Expr::Op(Op::Mul, args) if args[0] == args[1] => (args[0], 2.0),
+            Expr::Op(Op::Pow, args) => match self.defs.get(&args[1]) {
+                Some(Expr::Real(exponent)) if EXPONENTS.contains(exponent) => (args[0], *exponent),
+                _ => return None,
+            },
             _ => return None,
         };
         let (mut open, mut factors, mut square) = (vec![base], Vec::new(), None);
@@ -84,6 +100,6 @@ impl Pass<'_> {
                 _ => factors.push(var),
             }
         }
-        Some((square?, factors))
+        Some((square?, factors, exponent))
     }
 }

@@ -21,15 +21,15 @@ use crate::function::Body;
 use crate::guard::guard;
 use crate::sparse::{self, SparseForm};
 use crate::{
-    Backend, Coloured, CompileOptions, Compiled, Error, Function, Pattern, Prepared, PreparedColoured, PreparedSparse,
-    Result, Sparse, SparsePrograms,
+    Backend, Coloured, CompileOptions, Compiled, Error, Function, LoopCounts, Pattern, Prepared, PreparedColoured,
+    PreparedSparse, Result, Sparse, SparsePrograms,
 };
 use chainrule_autodiff::parts::Step;
 use chainrule_autodiff::sparse::check::numbers;
 use chainrule_autodiff::sparse::dependence::dependence;
 use chainrule_autodiff::sparse::interaction::interaction;
 use chainrule_base::{Diagnostic, Name};
-use chainrule_ir::{Type, Value};
+use chainrule_ir::{self as ir, Type, Value};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -46,6 +46,9 @@ const DENSE: usize = 4;
 /// Number of computed doubles up to which entries of blocks that are structurally zero are found, by following numbers
 /// through one evaluation by the reference evaluator.
 const FOLLOWED: usize = 1 << 17;
+
+/// Weight of a function's operations up to which that is done: a second or two.
+const FOLLOWED_WEIGHT: u64 = 2_000_000;
 
 /// Way in which a sparse matrix is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +95,8 @@ struct Loops {
     options: CompileOptions,
     /// Compiled on first use; `None` if there is none.
     directions: OnceLock<Option<Coloured>>,
+    /// Operation counts of the function, on first use.
+    counts: OnceLock<Option<LoopCounts>>,
 }
 
 /// Sparse matrix at fixed extents and integers; created by [`SparseMatrix::prepare`]. Doubles may change between runs.
@@ -156,7 +161,15 @@ impl Derivation {
             let (function, options) = (request.differentiated().clone(), *options);
             let (by, parts) = request.whole_arguments()?;
             let indices = programs(&function, &by, is_hessian)?.compile_with(&options)?;
-            let loops = Loops { indices, function, is_hessian, by, options, directions: OnceLock::new() };
+            let loops = Loops {
+                indices,
+                function,
+                is_hessian,
+                by,
+                options,
+                directions: OnceLock::new(),
+                counts: OnceLock::new(),
+            };
             Ok(SparseMatrix { made: Made::Loops(Box::new(loops)), triangle, parts })
         })
     }
@@ -299,6 +312,21 @@ impl Loops {
         }
     }
 
+    /// Returns the weight of the function's operations at these arguments, if known.
+    fn weight(&self, function: &ir::Function, args: &[Value<f64>]) -> Option<u64> {
+        let counts = self.counts.get_or_init(|| self.function.loop_counts().ok().flatten()).as_ref()?;
+        let sizes = ir::bind_sizes(function, args).ok()?;
+        let mut named: Vec<(&str, i64)> = Vec::new();
+        for var in &function.sizes {
+            named.extend(function.vars[*var].name.as_deref().zip(sizes.get(*var)));
+        }
+        for (var, arg) in function.params.iter().zip(args) {
+            let Value::Int(number) = arg else { continue };
+            named.extend(function.vars[*var].name.as_deref().map(|name| (name, *number)));
+        }
+        Some(counts.at(&named).weight)
+    }
+
     /// Returns the column among those of `parts` of each of the `n` columns by whole arguments; `None` for those that are
     /// in no part.
     fn columns(&self, parts: &[Chosen], args: &[Value<f64>], n: usize) -> Result<Vec<Option<usize>>> {
@@ -332,7 +360,7 @@ impl Loops {
     /// control flow depends on doubles.
     fn exact(&self, args: &[Value<f64>], pattern: &Pattern) -> Option<Pattern> {
         let Body::Array(body) = &self.function.body else { return None };
-        if self.indices.n_computed(args).ok()? > FOLLOWED {
+        if self.indices.n_computed(args).ok()? > FOLLOWED || self.weight(&body.function, args)? > FOLLOWED_WEIGHT {
             return None;
         }
         let by: Vec<Name> = self.by.iter().map(|name| Name::new(name)).collect();

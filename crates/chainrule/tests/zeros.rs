@@ -430,3 +430,21 @@ fn masks_keep_the_digits_of_ordinary_numbers() {
         assert!(found.iter().zip(expected).all(|(a, b)| close(*a, b)), "{scale}: {found:?}");
     }
 }
+
+#[test]
+fn even_powers_of_roots_have_their_hessians_at_zero() {
+    let text = "let fourth = fun (x : [n]Double) -> vectorNorm x ** 4\n\
+        let weighted = fun (x : [n]Double) -> (2 * vectorNorm x) ** 4 / 16";
+    let module = Module::from_text("f.ft", text).unwrap();
+    for name in ["fourth", "weighted"] {
+        let loops = module.function(name).unwrap();
+        for function in [loops.unrolled(&[("n", 2)]).unwrap(), loops.unroll(Unroll::Never)] {
+            let hessian = function.hessian().compile().unwrap();
+            assert_eq!(hessian.eval(&[&[0.0, 0.0]]).unwrap().concat(), [0.0; 4], "{name}");
+            let found = hessian.eval(&[&[3.0, 4.0]]).unwrap().concat();
+            for (found, expected) in found.iter().zip([172.0, 96.0, 96.0, 228.0]) {
+                assert!((found - expected).abs() <= 1e-12 * expected, "{name}: {found} is not {expected}");
+            }
+        }
+    }
+}
