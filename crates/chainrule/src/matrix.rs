@@ -6,8 +6,8 @@
 //!
 //! | way | used | pattern |
 //! | --- | --- | --- |
-//! | [`SparseWay::StraightLine`] | if the function is straight-line code | exact: entries that are not structurally zero |
-//! | [`SparseWay::Indices`] | if the indices in the program determine the pattern | blocks at these indices, without entries that one evaluation shows to be zero |
+//! | [`SparseWay::StraightLine`] | for straight-line code | the entries that are not structurally zero |
+//! | [`SparseWay::Indices`] | if indices determine the pattern | blocks, without known zeros |
 //! | [`SparseWay::Directions`] | otherwise, if control flow depends on no double | exact, from one evaluation |
 //!
 //! In the way of indices, an entry of a dense block may be structurally zero. Such entries are removed if numbers can
@@ -116,8 +116,8 @@ enum Evaluation<'m> {
 }
 
 impl Derivation {
-    /// Compiles the Jacobian, gradient or Hessian as a sparse matrix, of any function: the way of computing it is chosen
-    /// by the function and, at [`SparseMatrix::prepare`], by its sizes and integers.
+    /// Compiles the Jacobian, gradient or Hessian as a sparse matrix, of any function: the way of computing it is
+    /// chosen by the function and, at [`SparseMatrix::prepare`], by its sizes and integers.
     ///
     /// # Errors
     /// The errors of [`Self::function`]; any other request.
@@ -327,8 +327,8 @@ impl Loops {
         Some(counts.at(&named).weight)
     }
 
-    /// Returns the column among those of `parts` of each of the `n` columns by whole arguments; `None` for those that are
-    /// in no part.
+    /// Returns the column among those of `parts` of each of the `n` columns by whole arguments; `None` for those that
+    /// are in no part.
     fn columns(&self, parts: &[Chosen], args: &[Value<f64>], n: usize) -> Result<Vec<Option<usize>>> {
         let mut columns = vec![None; n];
         let params = &self.function.signature().params;
@@ -356,8 +356,8 @@ impl Loops {
         Ok(columns)
     }
 
-    /// Returns the exact pattern at these arguments, if `pattern` has more entries; `None` also if it is too large, or if
-    /// control flow depends on doubles.
+    /// Returns the exact pattern at these arguments, if `pattern` has more entries; `None` also if it is too large, or
+    /// if control flow depends on doubles.
     fn exact(&self, args: &[Value<f64>], pattern: &Pattern) -> Option<Pattern> {
         let Body::Array(body) = &self.function.body else { return None };
         if self.indices.n_computed(args).ok()? > FOLLOWED || self.weight(&body.function, args)? > FOLLOWED_WEIGHT {
@@ -473,9 +473,9 @@ impl PreparedMatrix<'_> {
         sparse::results(&self.pattern, self.values(), form)
     }
 
-    /// Returns the matrix as dense blocks, with the values of the last run: `rows` and `columns` of their first entries,
-    /// `n_rows` and `n_columns`, and `values`. Blocks that overlap are to be added. Each entry is a block unless the way
-    /// is [`SparseWay::Indices`].
+    /// Returns the matrix as dense blocks, with the values of the last run: `rows` and `columns` of their first
+    /// entries, `n_rows` and `n_columns`, and `values`. Blocks that overlap are to be added. Each entry is a block
+    /// unless the way is [`SparseWay::Indices`].
     ///
     /// # Errors
     /// As [`PreparedSparse::block_results`].

@@ -76,8 +76,8 @@ pub struct Derivative {
     /// Results to differentiate, or parts of them such as `result[0]` and `result.a` (default: all)
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub of: Vec<String>,
-    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Where loops are kept, forward and reverse
-    /// are the mode of loops, and others apply to straight-line code inside
+    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Where loops are kept, forward and
+    /// reverse are the mode of loops, and others apply to straight-line code inside
     #[arg(long, default_value = "auto")]
     pub strategy: String,
     /// Leave derivatives of straight-line code as they were accumulated, without value numbering and factoring

@@ -191,8 +191,8 @@ impl Derivation {
         self
     }
 
-    /// Restricts the request to these results or parts of them, as [`Self::by`]: `tau`, `tau[0]`. The result of a program
-    /// is `result`, which may be left out: `result[2]` is `[2]`, `result.a` is `a`.
+    /// Restricts the request to these results or parts of them, as [`Self::by`]: `tau`, `tau[0]`. The result of a
+    /// program is `result`, which may be left out: `result[2]` is `[2]`, `result.a` is `a`.
     #[must_use]
     pub fn of(mut self, results: &[&str]) -> Self {
         self.of = Some(results.iter().map(ToString::to_string).collect());
@@ -233,9 +233,9 @@ impl Derivation {
         self
     }
 
-    /// Restricts Jacobians and Hessians to elements that are not structurally zero, row by row. [`Self::matrix`] compiles
-    /// such a matrix of any function. [`Self::function`] returns one of straight-line code; [`Function::pattern`] has
-    /// the positions of its elements.
+    /// Restricts Jacobians and Hessians to elements that are not structurally zero, row by row. [`Self::matrix`]
+    /// compiles such a matrix of any function. [`Self::function`] returns one of straight-line code;
+    /// [`Function::pattern`] has the positions of its elements.
     #[must_use]
     pub fn sparse(mut self) -> Self {
         self.sparse = true;

@@ -213,10 +213,16 @@ impl Lowering<'_> {
                         self.offer(first, offers);
                     }
                     // A written array may be added to once it exists.
+                    let is_late = match maker(second) {
+                        Some(Expr::Component(tuple, k)) => {
+                            matches!(maker(*tuple), Some(Expr::Sum { .. })) && self.live.only_component(*tuple, *k)
+                        }
+                        made => made.is_some_and(adds_late),
+                    };
                     let onto = self.reorder
                         && (self.live.used_once(first) || read_before)
                         && maker(first).is_some_and(writes_at_once)
-                        && maker(second).is_some_and(adds_late);
+                        && is_late;
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
                         (Some(Offer::Write(view)), Some(Offer::Write(other))) if onto && view == other => {
@@ -245,8 +251,10 @@ impl Lowering<'_> {
     ) -> bool {
         let (Some(from), Some(mut adds)) = (position.get(&first), position.get(&second)) else { return false };
         let mut term = second;
-        while let Some(Expr::OneHot { value, .. }) = position.get(&term).map(|idx| &block.stmts[*idx].expr) {
-            term = *value;
+        while let Some(Expr::OneHot { value: next, .. } | Expr::Component(next, _)) =
+            position.get(&term).map(|idx| &block.stmts[*idx].expr)
+        {
+            term = *next;
             // A value that was made before `first` is not added by itself.
             if let Some(idx) = position.get(&term).filter(|idx| *idx > from && makes_anew(&block.stmts[**idx].expr)) {
                 adds = adds.min(idx);

@@ -44,6 +44,8 @@ struct Facts {
     sparse: BTreeSet<VarId>,
     /// Arrays of zeros.
     zeros: BTreeSet<VarId>,
+    /// Sums of tuples that read no state of a loop, with sparse arrays among their fields: which ones.
+    sums: BTreeMap<VarId, Vec<bool>>,
 }
 
 impl Facts {
@@ -73,6 +75,12 @@ impl Facts {
             if self.is_sparse(&stmt.expr) {
                 self.sparse.insert(stmt.var);
             }
+            if let Expr::Sum { body, .. } = &stmt.expr
+                && let Some(Expr::Tuple(fields)) = body.bound(body.result)
+                && self.states_read(&stmt.expr).is_empty()
+            {
+                self.sums.insert(stmt.var, fields.iter().map(|field| self.sparse.contains(field)).collect());
+            }
         }
     }
 
@@ -83,6 +91,7 @@ impl Facts {
             Expr::OneHot { .. } => true,
             Expr::Sum { body, .. } => ends(body),
             Expr::If { then, otherwise, .. } => ends(then) && ends(otherwise),
+            Expr::Component(tuple, k) => self.sums.get(tuple).is_some_and(|fields| fields[*k]),
             _ => false,
         }
     }
@@ -192,8 +201,8 @@ impl Facts {
         self.states_read(&stmt.expr).is_empty()
     }
 
-    /// Moves sums of arrays, their sparse terms, and arrays with one element changed, to their first use: until then, old
-    /// memory may be read.
+    /// Moves sums of arrays, their sparse terms, and arrays with one element changed, to their first use: until then,
+    /// old memory may be read.
     fn late(&self, stmts: Vec<Stmt>, result: VarId) -> Vec<Stmt> {
         let places: BTreeMap<VarId, usize> = (0..).zip(&stmts).map(|(at, stmt)| (stmt.var, at)).collect();
         // The statements that move to each one, in the order of its operands.
@@ -234,6 +243,7 @@ impl Facts {
         }
         let is_term = match user.expr {
             Expr::Plus(..) => self.sparse.contains(&stmt.var),
+            Expr::Component(..) => return self.sums.contains_key(&stmt.var),
             Expr::OneHot { .. } => {
                 matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. } | Expr::OneHot { .. })
             }
