@@ -9,7 +9,7 @@
 //! [`crate::express`] expresses all except `backward` in F~. A `scan` is a loop without terms.
 //!
 //! A [`listing`] has the same form and covers every function: binders state their types with sizes, indices that are
-//! checked at run time are marked, and operators on `Int` are written as functions. [`crate::parse`] reads it back.
+//! checked at run time are marked, and operators on `Int` are written as functions. [`crate::parse()`] reads it back.
 //!
 //! Only recursive on nesting.
 
