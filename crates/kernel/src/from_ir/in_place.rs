@@ -359,11 +359,10 @@ impl Lowering<'_> {
         self.b.settle(&Leaf::Array(from.clone()), &to);
         for (name, leaf) in &saving.save.names {
             if let Some(Leaf::Array(view)) = self.values[*name].as_mut().and_then(|value| value.get_mut(*leaf)) {
-                *view = View {
-                    buffer: to.buffer,
-                    offset: view.offset.sub(&from.offset).add(&to.offset),
-                    dims: view.dims.clone(),
-                };
+                // Another name of the saved part may have been read at another register with the same index.
+                let is_whole = view.dims.len() == from.dims.len();
+                let offset = if is_whole { to.offset.clone() } else { view.offset.sub(&from.offset).add(&to.offset) };
+                *view = View { buffer: to.buffer, offset, dims: view.dims.clone() };
             }
         }
     }
