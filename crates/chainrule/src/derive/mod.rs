@@ -250,7 +250,7 @@ impl Derivation {
     /// let f = Module::from_text("f.ft", text)?.function("f")?;
     /// let matrix = f.hessian().lower().matrix()?;
     /// let hessian = matrix.prepare(&[vec![1.0, 2.0, 4.0].into()])?;
-    /// assert_eq!(hessian.pattern().coo(), [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]);
+    /// assert_eq!(hessian.pattern().coo(), [(1, 0), (1, 1), (2, 1), (2, 2)]);
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     #[must_use]
