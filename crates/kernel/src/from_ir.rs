@@ -32,6 +32,7 @@
 //! | `linear` | zeros, one-hot arrays, sums of two |
 //! | `hot` | one-hot arrays made where they are added |
 //! | `terms` | order of the terms of sums of arrays |
+//! | `distinct` | sums of arrays that differ from zero in distinct elements, for strict code |
 //! | `loops` | build, fold, sum, loop, while, if |
 //! | `deep` | room for blocks that nest very deep |
 

@@ -181,7 +181,7 @@ pub fn stored(function: &Function) -> Size {
 
 // `made` is the variable made in place of the value around the block, with all parts of a tuple.
 fn stored_in<'a>(block: &Block, made: Option<VarId>, ty: &impl Fn(VarId) -> &'a Type) -> Size {
-    let in_place: Vec<VarId> = match made.and_then(|made| crate::walk::bound_in(block, made)) {
+    let in_place: Vec<VarId> = match made.and_then(|made| block.bound(made)) {
         Some(Expr::Tuple(fields)) => fields.clone(),
         _ => made.into_iter().collect(),
     };
@@ -258,7 +258,7 @@ fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed:
 
 // Whether the expression is an array that is added in place, element by element; `sparse` has those around it.
 fn is_sparse(expr: &Expr, sparse: &BTreeSet<VarId>) -> bool {
-    let ends = |block: &Block| match crate::walk::bound_in(block, block.result) {
+    let ends = |block: &Block| match block.bound(block.result) {
         Some(expr) => is_sparse(expr, sparse),
         None => sparse.contains(&block.result),
     };
@@ -327,7 +327,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
 // Cost of adding the result of `block` to a sum: a sparse result is added where it is not zero, the result of a loop
 // while it is made.
 fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> A {
-    match crate::walk::bound_in(block, var) {
+    match block.bound(var) {
         Some(Expr::Tuple(fields)) => {
             fields.iter().fold(A::number(0.0), |sum, field| sum.plus(added(block, *field, ty)))
         }
@@ -342,7 +342,7 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
         Some(Expr::Plus(a, b)) => added::<A>(block, *a, ty).plus(added(block, *b, ty)),
         // A side of a branch that makes nothing is usually a zero.
         Some(Expr::If { then, otherwise, .. }) if *ty(var) != Type::Double => {
-            let made = |block: &Block| match crate::walk::bound_in(block, block.result) {
+            let made = |block: &Block| match block.bound(block.result) {
                 Some(_) => added(block, block.result, ty),
                 None => A::number(0.0),
             };
@@ -354,7 +354,7 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
 
 // Whether the result of `block` is an array made by one of its statements.
 fn made_in(block: &Block) -> bool {
-    crate::walk::bound_in(block, block.result).is_some_and(|expr| matches!(expr, Expr::Build { .. }))
+    block.bound(block.result).is_some_and(|expr| matches!(expr, Expr::Build { .. }))
 }
 
 #[cfg(test)]

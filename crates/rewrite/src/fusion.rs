@@ -386,7 +386,7 @@ impl<'a> Uses<'a, '_> {
                 let ty = |v: VarId| self.function.ty(v);
                 let element = cost::block(body, &ty);
                 self.arrays[var].built = Some((element, cost::estimate(size), statements(body)));
-                if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = walk::bound_in(body, body.result) {
+                if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = body.bound(body.result) {
                     let n = cost::estimate(size);
                     self.arrays[var].rows = Some(Rows {
                         shared: (element - cost::expr(row, &ty), n),
@@ -404,7 +404,7 @@ impl<'a> Uses<'a, '_> {
         };
         // A build in a branch whose other side is zero: a mask, whose elements are masks.
         if let Expr::If { then, .. } = expr
-            && let Some(build @ Expr::Build { size, body, .. }) = walk::bound_in(then, then.result)
+            && let Some(build @ Expr::Build { size, body, .. }) = then.bound(then.result)
         {
             let ty = |v: VarId| self.function.ty(v);
             let around = cost::block(then, &ty) - cost::expr(build, &ty);
@@ -413,7 +413,7 @@ impl<'a> Uses<'a, '_> {
         }
         if let (Expr::If { then, otherwise, .. }, Type::Array(..)) = (expr, self.function.ty(var)) {
             let ty = |v: VarId| self.function.ty(v);
-            let builds = [then, otherwise].into_iter().filter_map(|block| walk::bound_in(block, block.result));
+            let builds = [then, otherwise].into_iter().filter_map(|block| block.bound(block.result));
             let built = builds.filter_map(|expr| match expr {
                 Expr::Build { size, body, .. } => {
                     Some((cost::block(body, &ty), cost::estimate(size), statements(body)))

@@ -22,11 +22,6 @@ pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
     see(block.result);
 }
 
-/// Returns the expression to which `block` binds `var`, if any.
-pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
-    block.bound(var)
-}
-
 /// Returns whether this is an unexpanded derivative, or a function with its own derivative: its content stays
 /// unchanged.
 pub(crate) fn is_opaque(expr: &Expr) -> bool {

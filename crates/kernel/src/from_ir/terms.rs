@@ -40,7 +40,7 @@ struct Facts {
     states: BTreeSet<VarId>,
     /// Variables that name a part of another one, or of its elements; the component of tuples.
     names: BTreeMap<VarId, (VarId, Option<usize>)>,
-    /// Arrays of zeros, and arrays of which a few elements are not zero.
+    /// Arrays of which a few elements are not zero.
     sparse: BTreeSet<VarId>,
     /// Arrays of zeros.
     zeros: BTreeSet<VarId>,

@@ -2,7 +2,6 @@
 
 use super::{Env, Kind, Mark, Rebuild, Shared, Slice};
 use crate::rules;
-use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, StateLoop, Stmt, Type, VarId, WhileLoop, size_of};
 use chainrule_ops::Op;
@@ -116,7 +115,7 @@ impl Rebuild<'_> {
             } else if entered.insert(next) {
                 // Excludes arrays made in its body, which may need preceding statements there, and dead ones, whose
                 // other readers would get this element.
-                let makes = |array: &VarId| walk::bound_in(body, *array).is_some();
+                let makes = |array: &VarId| body.bound(*array).is_some();
                 let alive = body.stmts.iter().rev().filter(|stmt| !plan.dead.contains(&stmt.var));
                 todo.extend(alive.filter_map(|stmt| match &stmt.expr {
                     Expr::Get { array, index, .. }

@@ -407,7 +407,7 @@ impl<'f> Search<'f> {
                 return true;
             }
             // The rows of a matrix: the row that changes is such a build.
-            let choice = body.stmts.iter().find(|stmt| stmt.var == body.result).map(|stmt| &stmt.expr);
+            let choice = body.bound(body.result);
             let Some(Expr::If { condition, then, .. }) = choice else { return false };
             let Some(row) = then.stmts.iter().find(|stmt| stmt.var == then.result) else { return false };
             if *condition != narrow.condition {
