@@ -202,13 +202,18 @@ impl Emitter {
         self.builder.compute(Expr::Build { size, index, body })
     }
 
-    /// Emits `array` with `value` in place of the element at these indices, outermost first, if there is one.
+    /// Emits `array` with `value` in place of the elements at these indices, outermost first, if there are any. `None`
+    /// stands for all indices of a dimension, which `value` has too.
     // Recursive on the depth of a type.
-    pub(crate) fn with_element(&mut self, array: VarId, at: &[VarId], value: VarId) -> VarId {
+    pub(crate) fn with_element(&mut self, array: VarId, at: &[Option<VarId>], value: VarId) -> VarId {
         let [first, rest @ ..] = at else { return value };
         let size = self.builder.length(array);
         self.build(size, &mut |out, k| {
-            let condition = out.builder.op(Op::Eq, &[k, *first]);
+            let Some(first) = *first else {
+                let (row, value) = (out.get(array, k, true), out.get(value, k, true));
+                return out.with_element(row, rest, value);
+            };
+            let condition = out.builder.op(Op::Eq, &[k, first]);
             out.open();
             let row = if rest.is_empty() { array } else { out.get(array, k, true) };
             let changed = out.with_element(row, rest, value);

@@ -48,6 +48,10 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("inBranch", vec![x(), Value::Real(-0.7)]),
             ("seidel", vec![matrix(n.max(2))]),
             ("triangular", vec![matrix(n), matrix(n)]),
+            ("columns", vec![matrix(n), x()]),
+            ("columnsAndRows", vec![matrix(n), matrix(n)]),
+            ("planes", vec![matrix(n), x()]),
+            ("twoColumns", vec![matrix(n), x()]),
         ];
         for (name, args) in rows {
             let size = if name == "seidel" { n.max(2) } else { n } as i64;
@@ -96,12 +100,14 @@ fn gradients_of_writes_at_data_are_those_of_differences() {
     }
 }
 
-/// Checks that what is kept of a step is a row, not the matrix, and that a recurrence is made in place.
+/// Checks that what is kept of a step is a row or a column, not the matrix, and that a recurrence is made in place.
 #[test]
 fn memory_is_that_of_what_is_overwritten() {
-    for name in ["cholesky", "rows"] {
+    for (name, states) in
+        [("cholesky", "r0*r0*r0"), ("rows", "r0*r0*r0"), ("columns", "r0*r0*r0"), ("planes", "r0*r0*r0*r0")]
+    {
         let gradient = function(name).gradient().unroll(Unroll::Never).function().unwrap().compile().unwrap();
-        assert!(!gradient.listing().contains("r0*r0*r0"), "{}", gradient.listing());
+        assert!(!gradient.listing().contains(states), "{}", gradient.listing());
     }
     let value = function("recurrence").compile().unwrap().listing();
     assert!(value.matches("copy").count() <= 1, "{value}");
@@ -111,7 +117,9 @@ fn memory_is_that_of_what_is_overwritten() {
 /// function do, where an array that is made in each step would cost a factor of its length.
 #[test]
 fn gradients_take_a_constant_times_the_operations() {
-    for (name, most) in [("recurrence", 8.0), ("cholesky", 12.0), ("seidel", 8.0), ("triangular", 8.0)] {
+    for (name, most) in
+        [("recurrence", 8.0), ("cholesky", 12.0), ("seidel", 8.0), ("triangular", 8.0), ("columns", 8.0)]
+    {
         let f = function(name);
         let gradient = f.gradient().unroll(Unroll::Never).function().unwrap();
         let operations = |f: &Function, n: i64| f.counts_at(&[("n", n)], Rewrite::All).unwrap().weight as f64;

@@ -418,6 +418,36 @@ impl Expr {
         }
     }
 
+    /// Returns the array that this expression copies but for some elements: one element ([`Self::changed_element`]),
+    /// one in some of its rows, or those of a branch; sparse arrays, by `is_sparse`, may be added to rows.
+    // Recursive on nesting.
+    pub fn changed_array(&self, is_sparse: &dyn Fn(VarId) -> bool) -> Option<VarId> {
+        let from = |block: &Block| match block.bound(block.result) {
+            Some(made) => made.changed_array(is_sparse),
+            None => Some(block.result),
+        };
+        if let Some((array, _)) = self.changed_element() {
+            return Some(array);
+        }
+        match self {
+            Self::If { then, otherwise, .. } => from(then).filter(|array| Some(*array) == from(otherwise)),
+            Self::Build { index, body, .. } => {
+                let mut row = body.result;
+                loop {
+                    row = match body.bound(row)? {
+                        Self::Get { array, index: at, .. } => {
+                            return (at == index && body.bound(*array).is_none()).then_some(*array);
+                        }
+                        Self::Plus(whole, term) if is_sparse(*term) => *whole,
+                        Self::Plus(term, whole) if is_sparse(*term) => *whole,
+                        made => made.changed_array(is_sparse)?,
+                    };
+                }
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the variables it binds in its blocks.
     #[must_use]
     pub fn binders(&self) -> SmallVec<[VarId; 2]> {

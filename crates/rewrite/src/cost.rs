@@ -244,9 +244,16 @@ pub fn loops(function: &Function) -> usize {
 // `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
     let mut sparse = BTreeSet::new();
+    let terms = if summed { terms(block) } else { BTreeSet::new() };
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| {
         let one = match &stmt.expr {
             Expr::Plus(a, b) if !summed && (sparse.contains(a) || sparse.contains(b)) => A::number(ADDED),
+            Expr::Build { size, index, body } if terms.contains(&stmt.var) => {
+                // Its elements are added in place.
+                let made = if made_in(body) { A::number(1.0) } else { added(body, body.result, ty) };
+                let element = within::<A>(body, ty, true).plus(A::number(1.0)).plus(made);
+                A::size(size).times(element).outside(*index, size)
+            }
             expr => alone(expr, ty, summed),
         };
         if matches!(ty(stmt.var), Type::Array(..)) && is_sparse(&stmt.expr, &sparse) {
@@ -254,6 +261,22 @@ fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed:
         }
         sum.plus(one)
     })
+}
+
+// Arrays that a block makes and that are added as its result.
+fn terms(block: &Block) -> BTreeSet<VarId> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![block.result]);
+    while let Some(var) = open.pop() {
+        match block.bound(var) {
+            Some(Expr::Tuple(fields)) => open.extend(fields),
+            Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
+            Some(Expr::Build { .. }) => {
+                found.insert(var);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 // Whether the expression is an array that is added in place, element by element; `sparse` has those around it.
@@ -295,7 +318,13 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
         Expr::Build { .. } if let Some((_, element)) = expr.changed_element() => of(element).plus(A::number(ADDED)),
         Expr::Build { size, index, body } => {
             // A row that is only passed on costs a copy, but not if it is made in place.
-            let stored = if made_in(body) { one() } else { words(ty(body.result)) };
+            let stored = if made_in(body) {
+                one()
+            } else if is_changed_in_place(expr, body) {
+                none()
+            } else {
+                words(ty(body.result))
+            };
             A::size(size).times(of(body).plus(one()).plus(stored)).outside(*index, size)
         }
         Expr::Sum { count, index, body } => {
@@ -350,6 +379,17 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
         }
         _ => words(ty(var)),
     }
+}
+
+// Whether `expr` changes an element of each row of an array, or some of them, in its memory; `body` is its body.
+fn is_changed_in_place(expr: &Expr, body: &Block) -> bool {
+    let mut sparse = BTreeSet::new();
+    for stmt in &body.stmts {
+        if is_sparse(&stmt.expr, &sparse) {
+            sparse.insert(stmt.var);
+        }
+    }
+    expr.changed_array(&|var| sparse.contains(&var)).is_some()
 }
 
 // Whether the result of `block` is an array made by one of its statements.

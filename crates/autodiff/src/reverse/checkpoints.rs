@@ -150,8 +150,8 @@ impl Reverse<'_> {
         let there = self.advanced(advance, before, (place, far), limit);
         let above = plus_one(self.out, here.top);
         let new_place = self.out.builder.op(Op::Add, &[place, far]);
-        let states = self.out.with_element(here.states, &[above], there);
-        let places = self.out.with_element(here.places, &[above], new_place);
+        let states = self.out.with_element(here.states, &[Some(above)], there);
+        let places = self.out.with_element(here.places, &[Some(above)], new_place);
         let next = self.out.builder.tuple(&[states, places, above]);
         let body = self.out.close(next);
         let pushed = Expr::While(WhileLoop { limit: size, state, init, condition, body });

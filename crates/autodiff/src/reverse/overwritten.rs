@@ -10,10 +10,12 @@
 //! ```text
 //! build n (fun r -> if r == i then build m (fun c -> if c == j then e else s[r][c]) else s[r])     place i, j
 //! build n (fun r -> if r == i then e else s[r])                                                    place i
+//! build n (fun r -> if p r then build m (fun c -> if c == j then e else s[r][c]) else s[r])        place *, j
 //! ifold (fun s j -> ... place i, j ...) s m                                                        place i
 //! ```
 //!
-//! in sequences of them, and in branches. A place that does not change in a step is harmless: it is put back as it is.
+//! in sequences of them, and in branches. The place `*, j` is a column. A place that does not change in a step is
+//! harmless: it is put back as it is.
 //!
 //! Work and memory of a step are those of the places, so that a gradient costs a constant times the function. The
 //! states are the same bit for bit.
@@ -22,6 +24,7 @@ use super::Reverse;
 use crate::emit::Emitter;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of places of a part of a state.
@@ -30,8 +33,11 @@ const MAX_PLACES: usize = 8;
 /// Maximum length, where it is known, of an array that is kept whole: copies of it cost less than indices.
 const MAX_SMALL: i64 = 64;
 
-/// Indices of an element, or of a row, outermost first.
-type Place = Vec<VarId>;
+/// Maximum number of definitions that the search for the places of a loop follows.
+const MAX_WORK: u32 = 10_000;
+
+/// Indices of an element, or of a row, outermost first; `None` for all indices of a dimension, never as the last one.
+type Place = Vec<Option<VarId>>;
 
 /// Places that a step changes in a part of the state.
 #[derive(Clone, PartialEq, Debug)]
@@ -105,24 +111,6 @@ fn array_of(defined: &Defined<'_>, row: VarId, at: &[VarId]) -> Option<VarId> {
     }
 }
 
-/// Returns the array that the build `expr` copies but for one place, and that place. Rows of arrays around the build
-/// may be named in it.
-// Recursive on the depth of a type.
-fn written(defined: &Defined<'_>, expr: &Expr) -> Option<(VarId, Place)> {
-    let Expr::Build { index, body, .. } = expr else { return None };
-    let Expr::If { condition, then, otherwise } = &defined.get(&body.result)?.expr else { return None };
-    let at = compared(defined, *condition, *index)?;
-    let base = array_of(defined, otherwise.result, &[*index])?;
-    let mut place = vec![at];
-    if let Some(stmt) = defined.get(&then.result)
-        && let Some((row, rest)) = written(defined, &stmt.expr)
-        && array_of(defined, row, &[*index, at]) == Some(base)
-    {
-        place.extend(rest);
-    }
-    Some((base, place))
-}
-
 /// Search for the places of one loop.
 struct Search<'b> {
     index: Option<VarId>,
@@ -133,9 +121,63 @@ struct Search<'b> {
     defined: Defined<'b>,
     /// Statements that compute indices.
     needed: BTreeSet<VarId>,
+    /// Definitions that the search may still follow.
+    work: Cell<u32>,
 }
 
 impl Search<'_> {
+    /// Returns the array that the build `expr` copies but for some places, and these. Rows of arrays around the build
+    /// may be named in it.
+    // Recursive on nesting, as `row_changes`.
+    fn written(&self, expr: &Expr) -> Option<(VarId, Vec<Place>)> {
+        let Expr::Build { index, body, .. } = expr else { return None };
+        let one = || {
+            let (condition, then, otherwise) = self.branches(body.result)?;
+            let at = compared(&self.defined, condition, *index)?;
+            Some((at, then, array_of(&self.defined, otherwise, &[*index])?))
+        };
+        let after = |at: Option<VarId>, rest: Place| [at].into_iter().chain(rest).collect::<Place>();
+        let Some((at, then, base)) = one() else {
+            let (base, places) = self.row_changes(body.result, &[*index])?;
+            return Some((base, places.into_iter().map(|rest| after(None, rest)).collect()));
+        };
+        let places = match self.row_changes(then, &[*index, at]) {
+            Some((of, places)) if of == base => places,
+            _ => vec![Place::new()],
+        };
+        Some((base, places.into_iter().map(|rest| after(Some(at), rest)).collect()))
+    }
+
+    /// Returns the array of which `row` is the row at one of `at` but for some places, and these.
+    // Recursive on nesting; what branches share is limited by `work`.
+    fn row_changes(&self, mut row: VarId, at: &[VarId]) -> Option<(VarId, Vec<Place>)> {
+        let mut places = Vec::new();
+        loop {
+            self.work.set(self.work.get().checked_sub(1)?);
+            if let Some(base) = array_of(&self.defined, row, at) {
+                return Some((base, places));
+            }
+            if let Some((_, then, otherwise)) = self.branches(row) {
+                let (base, found) = self.row_changes(then, at)?;
+                let (other, more) = self.row_changes(otherwise, at)?;
+                places.extend(found.into_iter().chain(more));
+                return (base == other && places.len() <= MAX_PLACES).then_some((base, places));
+            }
+            let (base, found) = self.written(&self.defined.get(&row)?.expr)?;
+            places.extend(found);
+            row = base;
+        }
+    }
+
+    /// Returns the condition and the results of the branches of `var`.
+    fn branches(&self, var: VarId) -> Option<(VarId, VarId, VarId)> {
+        match &self.defined.get(&var)?.expr {
+            Expr::If { condition, then, otherwise } => Some((*condition, then.result, otherwise.result)),
+            Expr::Op(Op::Select, args) => Some((args[0], args[1], args[2])),
+            _ => None,
+        }
+    }
+
     /// Returns whether a variable is known before the step, from its number and from what is outside.
     fn is_known(&self, var: VarId, needed: &mut BTreeSet<VarId>) -> bool {
         let mut open = vec![var];
@@ -144,11 +186,21 @@ impl Search<'_> {
                 continue;
             }
             let Some(stmt) = self.defined.get(&var).filter(|_| self.direct.contains(&var)) else { return false };
-            if !matches!(stmt.expr, Expr::Size(_) | Expr::Op(..)) || needed.len() > 4 * MAX_PLACES {
+            let is_number = |expr: &Expr| matches!(expr, Expr::Size(_) | Expr::Op(..) | Expr::Get { .. });
+            match &stmt.expr {
+                expr if is_number(expr) => open.extend(expr.operands()),
+                // An array of numbers, as those that indices are checked with.
+                Expr::Build { index, body, .. } if body.stmts.iter().all(|stmt| is_number(&stmt.expr)) => {
+                    stmt.expr.for_each_operand(&mut |var| open.push(var));
+                    let is_inside = |var: VarId| var == *index || body.bound(var).is_some();
+                    body.for_each_use(&mut |var| open.extend((!is_inside(var)).then_some(var)));
+                }
+                _ => return false,
+            }
+            if needed.len() > 4 * MAX_PLACES {
                 return false;
             }
             needed.insert(var);
-            open.extend(stmt.expr.operands());
         }
         true
     }
@@ -160,9 +212,10 @@ impl Search<'_> {
         let mut at = Part { state: var, component: None };
         // Each round goes on to an earlier definition.
         loop {
-            if places.len() > MAX_PLACES {
+            let Some(work) = self.work.get().checked_sub(1).filter(|_| places.len() <= MAX_PLACES) else {
                 return Change::Whole;
-            }
+            };
+            self.work.set(work);
             if at.state == part.state && at.component == part.component {
                 places.sort_unstable();
                 places.dedup();
@@ -199,9 +252,9 @@ impl Search<'_> {
                     at = part;
                 }
                 (expr @ Expr::Build { .. }, None) => {
-                    let Some((base, place)) = written(&self.defined, expr) else { return Change::Whole };
-                    let Some(place) = self.known_part(place) else { return Change::Whole };
-                    places.push(place);
+                    let Some((base, found)) = self.written(expr) else { return Change::Whole };
+                    let Some(found) = self.known_parts(found) else { return Change::Whole };
+                    places.extend(found);
                     at.state = base;
                 }
                 _ => return Change::Whole,
@@ -209,16 +262,20 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the leading indices of a place that are known before the step, if there are any.
-    fn known_part(&self, mut place: Place) -> Option<Place> {
-        let n_known = place.iter().take_while(|k| self.is_known(**k, &mut self.needed.clone())).count();
-        place.truncate(n_known);
-        (n_known > 0).then_some(place)
+    /// Returns the leading indices of places that are known before the step, if each has some.
+    fn known_parts(&self, places: Vec<Place>) -> Option<Vec<Place>> {
+        let known = |mut place: Place| {
+            let is_known = |at: &Option<VarId>| at.is_none_or(|at| self.is_known(at, &mut self.needed.clone()));
+            place.truncate(place.iter().take_while(|at| is_known(at)).count());
+            place.truncate(place.iter().rposition(Option::is_some)? + 1);
+            Some(place)
+        };
+        places.into_iter().map(known).collect()
     }
 
     fn of_loop(&self, inner: Part, next: VarId) -> Option<Vec<Place>> {
         match self.change(inner, next) {
-            Change::Places(places) => places.into_iter().map(|place| self.known_part(place)).collect(),
+            Change::Places(places) => self.known_parts(places),
             Change::Whole => None,
         }
     }
@@ -242,7 +299,7 @@ impl Reverse<'_> {
     pub(super) fn changes(&self, index: Option<VarId>, state: VarId, body: &Block, next: VarId) -> Option<Changes> {
         let (defined, bound) = definitions(body);
         let direct = body.stmts.iter().map(|stmt| stmt.var).collect();
-        let mut search = Search { index, bound, direct, defined, needed: BTreeSet::new() };
+        let mut search = Search { index, bound, direct, defined, needed: BTreeSet::new(), work: Cell::new(MAX_WORK) };
         search.bound.insert(state);
         let ty = self.out.ty(state);
         let (types, is_tuple) = match ty {
@@ -264,7 +321,7 @@ impl Reverse<'_> {
             let change = if is_large { search.change(Part { state, component }, next) } else { Change::Whole };
             if let Change::Places(places) = &change {
                 let mut needed = std::mem::take(&mut search.needed);
-                let known = places.iter().flatten().all(|k| search.is_known(*k, &mut needed));
+                let known = places.iter().flatten().flatten().all(|k| search.is_known(*k, &mut needed));
                 search.needed = needed;
                 debug_assert!(known, "an index is known before the step");
             }
@@ -294,8 +351,8 @@ impl Reverse<'_> {
                 Change::Whole => kept.push(part),
                 Change::Places(places) => {
                     for place in places {
-                        let place: Place = place.iter().map(|at| self.copies.get(*at)).collect();
-                        kept.push(self.element(part, &place));
+                        let place = self.copied(place);
+                        kept.push(element(self.out, part, &place));
                     }
                 }
             }
@@ -319,7 +376,7 @@ impl Reverse<'_> {
                 Change::Places(places) => {
                     let mut part = if changes.is_tuple { self.out.component(after, k) } else { after };
                     for place in places {
-                        let place: Place = place.iter().map(|at| self.copies.get(*at)).collect();
+                        let place = self.copied(place);
                         let value = self.out.component(overwritten, n_kept);
                         n_kept += 1;
                         part = self.out.with_element(part, &place, value);
@@ -335,43 +392,50 @@ impl Reverse<'_> {
         self.out.tuple(parts, ty)
     }
 
-    /// Emits the element at a place, or a zero if there is none.
-    // Recursive on the depth of a type.
-    fn element(&mut self, array: VarId, place: &[VarId]) -> VarId {
-        let [at, rest @ ..] = place else { return array };
-        let Type::Array(size, row) = self.out.ty(array).clone() else { return array };
-        let mut ty = &*row;
-        for _ in rest {
-            if let Type::Array(_, inner) = ty {
-                ty = inner;
-            }
-        }
-        let ty = ty.clone();
-        let (zero, size) = (self.out.builder.int(0), self.out.builder.size(size));
-        let lower = self.out.builder.op(Op::Le, &[zero, *at]);
-        let upper = self.out.builder.op(Op::Lt, &[*at, size]);
-        let condition = self.out.builder.op(Op::And, &[lower, upper]);
-        self.out.open();
-        let row = self.out.get(array, *at, true);
-        let found = self.element(row, rest);
-        let then = self.out.close(found);
-        self.out.open();
-        let nothing = nothing(self.out, &ty);
-        let otherwise = self.out.close(nothing);
-        self.out.builder.compute(Expr::If { condition, then, otherwise })
+    fn copied(&self, place: &Place) -> Place {
+        place.iter().map(|at| at.map(|at| self.copies.get(at))).collect()
     }
 }
 
-/// Emits a value that is not used.
+/// Emits the elements at a place, or zeros if there are none.
 // Recursive on the depth of a type.
-fn nothing(out: &mut Emitter, ty: &Type) -> VarId {
-    match ty {
-        Type::Double => out.real(0.0),
-        Type::Int => out.builder.int(0),
-        Type::Bool => out.builder.bool(false),
-        Type::Array(size, element) => out.build(size.clone(), &mut |out, _| nothing(out, element)),
-        Type::Tuple(fields, _) => {
-            let parts = fields.iter().map(|field| nothing(out, field)).collect();
+fn element(out: &mut Emitter, array: VarId, place: &[Option<VarId>]) -> VarId {
+    let [at, rest @ ..] = place else { return array };
+    let Type::Array(size, row) = out.ty(array).clone() else { return array };
+    let Some(at) = *at else {
+        return out.build(size, &mut |out, k| {
+            let row = out.get(array, k, true);
+            element(out, row, rest)
+        });
+    };
+    let (zero, size) = (out.builder.int(0), out.builder.size(size));
+    let lower = out.builder.op(Op::Le, &[zero, at]);
+    let upper = out.builder.op(Op::Lt, &[at, size]);
+    let condition = out.builder.op(Op::And, &[lower, upper]);
+    out.open();
+    let row_at = out.get(array, at, true);
+    let found = element(out, row_at, rest);
+    let then = out.close(found);
+    out.open();
+    let nothing = nothing(out, &row, rest);
+    let otherwise = out.close(nothing);
+    out.builder.compute(Expr::If { condition, then, otherwise })
+}
+
+/// Emits zeros for the elements at a place in a value of type `ty`, which are not used.
+// Recursive on the depth of a type.
+fn nothing(out: &mut Emitter, ty: &Type, place: &[Option<VarId>]) -> VarId {
+    match (ty, place) {
+        (Type::Array(_, row), [Some(_), rest @ ..]) => nothing(out, row, rest),
+        (Type::Array(size, row), _) => {
+            let rest = place.get(1..).unwrap_or_default();
+            out.build(size.clone(), &mut |out, _| nothing(out, row, rest))
+        }
+        (Type::Double, _) => out.real(0.0),
+        (Type::Int, _) => out.builder.int(0),
+        (Type::Bool, _) => out.builder.bool(false),
+        (Type::Tuple(fields, _), _) => {
+            let parts = fields.iter().map(|field| nothing(out, field, &[])).collect();
             out.tuple(parts, ty.clone())
         }
     }

@@ -128,7 +128,8 @@ fn adds_several(expr: &Expr) -> bool {
 /// Maximum number of statements between an array and a sum for which other uses of the array are examined.
 const MAX_BETWEEN: usize = 512;
 
-/// Component of a general loop that is the sum of its terms.
+/// Components of a general loop: the array of its elements, and the sum of its terms.
+const ELEMENTS: usize = 1;
 const TERMS: usize = 2;
 
 impl Lowering<'_> {
@@ -219,14 +220,15 @@ impl Lowering<'_> {
                         }
                         made => made.is_some_and(adds_late),
                     };
-                    let onto = self.reorder
-                        && (self.live.used_once(first) || read_before)
-                        && maker(first).is_some_and(writes_at_once)
-                        && is_late;
+                    let is_written = match maker(made) {
+                        Some(Expr::Loop(_)) => depth > 0 && part == ELEMENTS,
+                        expr => depth == 0 && expr.is_some_and(writes_at_once),
+                    };
+                    let onto = self.reorder && (alone || read_before) && is_written && is_late;
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
                         (Some(Offer::Write(view)), Some(Offer::Write(other))) if onto && view == other => {
-                            Some(Offer::add_since(view, position.get(&first).copied()))
+                            Some(Offer::add_since(view, position.get(&made).copied()))
                         }
                         (offer @ Some(Offer::Add(_)), _) => offer,
                         _ => None,

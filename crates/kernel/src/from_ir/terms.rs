@@ -236,8 +236,7 @@ impl Facts {
 
     /// Returns whether `stmt` moves to `user`, which uses it.
     fn moves(&self, stmt: &Stmt, user: &Stmt) -> bool {
-        let is_changed = matches!(stmt.expr, Expr::Plus(..)) || stmt.expr.changed_element().is_some();
-        if is_changed {
+        if matches!(stmt.expr, Expr::Plus(..)) || stmt.expr.changed_array(&|var| self.sparse.contains(&var)).is_some() {
             // An array that is made from the state of one loop is not moved behind changes of another one's.
             return self.states_read(&stmt.expr).len() <= 1;
         }

@@ -96,15 +96,7 @@ fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
         match &*def {
             Expr::Component(whole, _) => open.push(*whole),
             Expr::Plus(a, b) => open.extend([*a, *b]),
-            Expr::Build { .. } => open.extend(def.changed_element().map(|(array, _)| array)),
-            Expr::If { then, otherwise, .. } => {
-                for branch in [then, otherwise] {
-                    match rb.bound_in(branch, branch.result) {
-                        Some(made) => open.extend(made.changed_element().map(|(array, _)| array)),
-                        None => open.push(branch.result),
-                    }
-                }
-            }
+            Expr::Build { .. } | Expr::If { .. } => open.extend(def.changed_array(&|term| is_sparse(rb, term))),
             _ => {}
         }
     }

@@ -317,10 +317,18 @@ impl<'f> Search<'f> {
                 self.builds.pop();
                 self.others_stay = others_stay;
                 self.narrow.extend(kept::only_one(self, (stmt.var, leaf), *index, body, at));
-                // One number is written, after everything that it is computed from was read.
-                if at.is_empty() && self.writes_one_number(stmt) {
-                    self.late = before.0;
-                    self.saves.truncate(before.1);
+                // One number is written, after everything that it is computed from was read. If it is part of a row,
+                // other rows may be written by then.
+                if self.writes_one_number(stmt) {
+                    let inside = |name: &(VarId, usize)| {
+                        self.old(name.0, name.1).is_some_and(|path| self.starts_with(&path, at))
+                    };
+                    let late: BTreeSet<_> =
+                        self.late.iter().filter(|name| before.0.contains(name) || !inside(name)).copied().collect();
+                    self.late = late;
+                    if at.is_empty() {
+                        self.saves.truncate(before.1);
+                    }
                 }
             }
             Expr::If { condition, then, otherwise } => {
