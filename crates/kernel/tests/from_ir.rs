@@ -372,6 +372,48 @@ fn arrays_under_addition_are_not_seen_by_others() {
 }
 
 #[test]
+fn scalars_of_a_sum_of_tuples_stay_in_registers() {
+    // Elements of a loop are made by additions of tuples: a zero and a branch, or a sum and a branch.
+    for first_is_zero in [true, false] {
+        let (mut b, n, _) = sized("pairs");
+        let (v, k) = (b.param("v", vector(&n)), b.param("k", Type::Int));
+        let state = b.real(0.25);
+        let triple = |b: &mut Builder, x: VarId| b.tuple(&[x, x, x]);
+        let index = b.fresh(Type::Int);
+        let inner = b.fresh(Type::Double);
+        let ty = Type::tuple(vec![Type::Double; 3]);
+        b.push_block();
+        let first = if first_is_zero {
+            b.zero(ty.clone())
+        } else {
+            b.sum(n.clone(), |b, i| {
+                let x = b.get_proved(v, i);
+                triple(b, x)
+            })
+        };
+        let few = b.op(Op::Lt, &[index, k]);
+        let second = b.if_(
+            few,
+            |b| {
+                let x = b.get_proved(v, index);
+                let y = b.op(Op::Sub, &[x, inner]);
+                triple(b, y)
+            },
+            |b| b.zero(ty),
+        );
+        let next = b.plus(first, second);
+        let body = b.pop_block(next);
+        let steps = chainrule_ir::StateLoop { count: n.clone(), index, state: inner, init: state, body };
+        let result = b.compute(chainrule_ir::Expr::Loop(steps));
+        let f = with_unused_m(b, result);
+        let kernel = lower(&f);
+        for k in 0..4 {
+            check_at(&f, &kernel, &[numbers(3, 0.5).into(), Value::Int(k), numbers(1, 0.0).into()]);
+        }
+    }
+}
+
+#[test]
 fn while_carries_scalars_and_arrays() {
     let (mut b, n, _) = sized("newton");
     let x = b.param("x", vector(&n));

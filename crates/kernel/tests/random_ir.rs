@@ -22,7 +22,11 @@ fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> 
     let kernel = match lower(&function) {
         Ok(kernel) => kernel,
         Err(errors) => {
-            assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}\n{function:?}");
+            assert!(
+                errors.iter().all(|error| error.kind == Kind::Limitation),
+                "{errors}\n{}",
+                chainrule_ir::print(&function)
+            );
             return Ok(());
         }
     };

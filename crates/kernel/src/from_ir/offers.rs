@@ -227,7 +227,10 @@ impl Lowering<'_> {
                     let onto = self.reorder && (alone || read_before) && is_written && is_late;
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
-                        (Some(Offer::Write(view)), Some(Offer::Write(other))) if onto && view == other => {
+                        // A scalar stays in a register.
+                        (Some(Offer::Write(view)), Some(Offer::Write(other)))
+                            if onto && view == other && !view.dims.is_empty() =>
+                        {
                             Some(Offer::add_since(view, position.get(&made).copied()))
                         }
                         (offer @ Some(Offer::Add(_)), _) => offer,
