@@ -266,6 +266,50 @@ impl Function {
         self
     }
 
+    /// Returns the same function with these names of its arguments, in order; fewer names rename the first arguments.
+    ///
+    /// A derivative names its directions after the arguments (`x_tan`). Other names allow a derivative of a derivative
+    /// along the same argument.
+    ///
+    /// # Errors
+    /// Fails if two arguments have the same name.
+    ///
+    /// ```
+    /// use chainrule::Module;
+    /// let f = Module::from_text("f.ft", "let f = fun (x : Double) -> x * x * x")?.function("f")?;
+    /// let slope = f.jvp().function()?.with_argument_names(&["x", "along"])?;
+    /// let curvature = slope.jvp().by(&["x"]).function()?;
+    /// assert_eq!(curvature.compile()?.eval(&[&[2.0], &[1.0], &[1.0]])?[0], [12.0]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn with_argument_names(self, names: &[&str]) -> Result<Self> {
+        match self.body {
+            Body::Scalar(body) => {
+                let mut body = ScalarBody::clone(&body);
+                body.inputs.iter_mut().zip(names).for_each(|(port, name)| port.name = Name::new(name));
+                Self::from_scalar(self.name.as_str(), body)
+            }
+            Body::Array(body) => {
+                let mut body = ArrayBody::clone(&body);
+                let function = &mut body.function;
+                for (param, name) in function.params.iter().zip(names) {
+                    function.vars[*param].name = Some(Name::new(name));
+                }
+                let name_of = |param: &ir::VarId| function.vars[*param].name.clone();
+                let mut known: Vec<Name> = function.params.iter().filter_map(name_of).collect();
+                known.sort_unstable();
+                if let Some(pair) = known.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(Error::request(
+                        format!("two arguments of `{}` are called `{}`", self.name, pair[0]),
+                        "give each a name of its own",
+                    ));
+                }
+                body.decided = Arc::default();
+                Ok(Self::of_array(body))
+            }
+        }
+    }
+
     /// Returns whether its loops are kept (an F~ function) rather than unrolled into straight-line code; see
     /// [`Self::unroll`].
     #[must_use]
