@@ -75,43 +75,6 @@ def test_solve_ivp(method, sparse):
     np.testing.assert_allclose(np.sum(found.y[:, -1]), 1.0, rtol=1e-8)
 
 
-# JAX.
-
-def test_jax():
-    jax = pytest.importorskip("jax", reason="JAX is not installed")
-    jnp = jax.numpy
-    jax.config.update("jax_enable_x64", True)
-    from jax.test_util import check_grads
-
-    from chainrule.adapters.jax import to_jax
-
-    f = to_jax(rosenbrock)
-    want = lambda x: jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
-    x = jnp.asarray(X)
-    for transform in (lambda g: g, jax.jit, jax.grad, lambda g: jax.jit(jax.grad(g)), jax.hessian, lambda g: jax.jit(jax.hessian(g))):
-        np.testing.assert_allclose(transform(f)(x), transform(want)(x), rtol=1e-10)
-    batch = jnp.asarray(RNG.normal(size=(5, 6)))
-    for transform in (jax.vmap, lambda g: jax.vmap(jax.grad(g)), lambda g: jax.jit(jax.vmap(jax.hessian(g))),
-                      lambda g: jax.grad(lambda b: jnp.sum(jax.vmap(g)(b)))):
-        np.testing.assert_allclose(transform(f)(batch), transform(want)(batch), rtol=1e-10)
-    twice = batch.reshape(5, 2, 3)
-    np.testing.assert_allclose(jax.vmap(jax.vmap(f))(twice), jax.vmap(jax.vmap(want))(twice), rtol=1e-10)
-    check_grads(f, (x,), order=2, modes=("fwd", "rev"), rtol=1e-3)
-
-    g = to_jax(lambda x, k, at: (x[at] * k, np.sum(np.sin(x)) * k, at + 1))
-    at = jnp.array([0, 2, 2])
-    a, b, c = jax.jit(g)(x, 2.0, at)
-    np.testing.assert_allclose(a, 2.0 * X[np.array([0, 2, 2])])
-    assert c.tolist() == [1, 3, 3] and b.shape == ()
-    check_grads(lambda x, k: g(x, k, at)[:2], (x, jnp.asarray(2.0)), order=1, modes=("fwd", "rev"), rtol=1e-3)
-    shared = jax.vmap(lambda k: g(x, k, at)[0])(jnp.arange(3.0))
-    np.testing.assert_allclose(shared, np.outer(np.arange(3.0), X[[0, 2, 2]]))
-    power = to_jax(lambda x, n: x ** n * np.ones(n), static=(1,))
-    assert jax.jit(power, static_argnums=1)(2.0, 3).tolist() == [8.0] * 3
-    with pytest.raises(Exception, match="index"):
-        jax.block_until_ready(jax.jit(lambda at: g(x, 2.0, at)[0])(jnp.array([99])))
-
-
 # Numba.
 
 def test_numba():

@@ -14,6 +14,8 @@ import chainrule as cr
 ROOT = pathlib.Path(__file__).parents[2]
 #: Pages of the guide with a picture of their `curves`.
 MODELS = sorted((ROOT / "docs/guide").glob("python-*.md"))
+#: Pages whose blocks stand by themselves, each for the packages that it imports.
+ADAPTERS = ROOT / "docs/guide/adapters.md"
 PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md", *MODELS]
 
 
@@ -23,16 +25,27 @@ def blocks(page):
     return [(text[: found.start(1)].count("\n"), found.group(1)) for found in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]
 
 
+def run(page, line, code, names):
+    # Captured functions are read from their file: here the page with everything but the block left out.
+    name = f"<{page.name}:{line}>"
+    source = "\n" * line + code
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), names)
+
+
+@pytest.mark.parametrize("line, code", blocks(ADAPTERS), ids=[str(line) for line, _ in blocks(ADAPTERS)])
+def test_adapters_run(line, code):
+    for package in re.findall(r"^import (\w+)", code, re.M):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    run(ADAPTERS, line, code, {"__name__": "__main__"})
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_blocks_run(page):
     found, names = blocks(page), {}
     assert found
     for line, code in found:
-        # Captured functions are read from their file: here the page with everything but the block left out.
-        name = f"<{page.name}:{line}>"
-        source = "\n" * line + code
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        exec(compile(source, name, "exec"), names)
+        run(page, line, code, names)
     if page in MODELS:
         picture = page.parent / "pictures" / f"{page.stem}.svg"
         if os.environ.get("UPDATE_GUIDE"):

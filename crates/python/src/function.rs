@@ -104,6 +104,18 @@ impl Function {
         Self(self.0.clone().with_semantics(Semantics::Strict))
     }
 
+    /// Returns the function with these names of its parameters.
+    fn renamed(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Self> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        detached(py, Stage::Program, || self.0.clone().with_argument_names(&names)).map(Self)
+    }
+
+    /// Returns the names of the parameters. The leaves of a tuple have one name.
+    #[getter]
+    fn parameters(&self) -> Vec<String> {
+        self.0.signature().params.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
     /// Returns the names of sizes, and of integers that unrolling needs like sizes.
     #[getter]
     fn sizes(&self) -> Vec<String> {

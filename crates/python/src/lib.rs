@@ -18,6 +18,7 @@ mod function;
 mod numpy;
 mod program;
 mod sparse;
+mod xla;
 
 use pyo3::prelude::*;
 
@@ -33,4 +34,6 @@ mod _core {
     use crate::program::{Lambda, Program, Suspended, Term};
     #[pymodule_export]
     use crate::sparse::{Sparse, SparseAt};
+    #[pymodule_export]
+    use crate::xla::{xla_handler, xla_register};
 }

@@ -1,159 +1,168 @@
-"""Functions inside of JAX programs: under `jit`, `vmap`, `grad` and `jvp`.
+"""Functions inside of JAX programs: under `jit`, `vmap`, `grad`, `jvp` and their combinations, of every order.
 
-A call is a host callback (`jax.pure_callback`): compiled code of Chainrule runs on JAX's arrays, many points at once under `vmap`. Its derivative is
-the Jacobian that Chainrule derives, applied by JAX; of a function with a scalar result, second derivatives are Chainrule's, too.
+A call is one primitive of JAX. On the processor its lowering is a call of XLA's foreign function interface: compiled code reads and writes XLA's arrays, and
+no Python code runs. Elsewhere it is a callback to the host. The derivative of a call is a call again, of the derivative that Chainrule makes: Jacobian times
+direction forwards, weights times Jacobian backwards; no Jacobian is stored.
 """
 
 from __future__ import annotations
 
-import math
+import functools
+import pathlib
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir, xla
 
-from ..batch import Batch
-from ..derivative import gradient, hessian, jacobian
+from .. import _core
+from ..code import assemble, fill
 from ..errors import TypeError_
-from ..function import Evaluator, Function
+from ..function import Function
 from ..function import function as as_function
+from .leaves import entrance, example_of, examples
+
+TARGET = "chainrule"
 
 
 def to_jax(f, static=()):
     """A function of JAX that evaluates `f`.
 
-    Arguments are arrays and numbers; those whose numbers (of the position) are in `static` are Python objects, known while tracing. The result is an array or a
-    tuple of arrays. Numbers are float64 where JAX has them (`jax_enable_x64`), otherwise converted to float32.
+    Arguments are arrays, numbers, and tuples, lists, dicts and dataclasses of them; those whose positions are in `static` are Python objects, known while
+    tracing. The result has the structure of the result of `f`. Numbers are float64 where JAX has them (`jax_enable_x64`), otherwise they are rounded to float32.
     """
     f = f if isinstance(f, Function) else as_function(f)
+    static = (static,) if isinstance(static, int) else tuple(static)
 
-    def call(*args):
-        fixed = {k: args[k] for k in static}
-        free = [k for k in range(len(args)) if k not in fixed]
-        smooth = [k for k in free if jnp.issubdtype(jnp.result_type(args[k]), jnp.floating)]
-        return differentiable(f, fixed, free, smooth)(*[jnp.asarray(args[k]) for k in free])
+    @functools.wraps(f)
+    def call(*args, **kwargs):
+        leaves, values, unknown = [], [], []
+        for k, value in enumerate(f._bind(args, kwargs)):
+            is_static = k in static
+            values.append(value if f._names[k] in f.static else examples(value, leaves, to_static if is_static else to_array, is_array))
+            unknown += [leaf.ndim == 0 and leaf.dtype.kind in "iu" and not is_static for leaf in leaves[len(unknown):]]
+        at = entrance(f, values, unknown)
+        operands = [*leaves, *map(jnp.asarray, at.arrays)]
+        results = evaluate.bind(*[operands[k] for k in at.taken], program=at.program, integers=at.integers, n_axes=0)
+        return fill(assemble(at.structure, iter(range(len(results)))), results)
 
-    call.__name__ = f.__name__
-    call.__doc__ = f.__doc__
     return call
 
 
-def differentiable(f, fixed, free, smooth):
-    """`f` as a function of its free arguments, with its derivative by those that are smooth."""
-
-    @jax.custom_jvp
-    def value(*args):
-        return evaluate(f, fixed, free, args)
-
-    @value.defjvp
-    def along(args, directions):
-        result = value(*args)
-        wanted = [free.index(k) for k in smooth]
-        is_scalar = not isinstance(result, (tuple, list)) and result.ndim == 0
-        blocks = slopes(f, fixed, free, smooth, is_scalar)(*args)
-        directions = [directions[k] for k in wanted]
-        if not isinstance(result, (tuple, list)):
-            return result, along_all(blocks, directions, result)
-        tangents = [zero(r) if not jnp.issubdtype(r.dtype, jnp.floating) else along_all(b, directions, r)
-                    for r, b in zip(result, blocks)]
-        return result, type(result)(tangents)
-
-    return value
+def is_array(value):
+    return isinstance(value, jax.Array)
 
 
-def slopes(f, fixed, free, smooth, is_scalar):
-    """The derivatives by the smooth arguments; of scalars with derivatives of their own."""
-    if not is_scalar:
-        made = jacobian(f, argnums=tuple(smooth))
-        return lambda *args: evaluate(made, fixed, free, args)
-    first, second = gradient(f, argnums=tuple(smooth)), hessian(f, argnums=tuple(smooth))
-
-    @jax.custom_jvp
-    def value(*args):
-        return evaluate(first, fixed, free, args)
-
-    @value.defjvp
-    def along(args, directions):
-        result = value(*args)
-        rows = evaluate(second, fixed, free, args)
-        directions = [directions[free.index(k)] for k in smooth]
-        return result, tuple([along_all(row, directions, r) for row, r in zip(rows, result)])
-
-    return value
+def to_static(value):
+    """An argument that is known, as an array, and itself."""
+    return np.asarray(value), value
 
 
-def zero(result):
-    return np.zeros(result.shape, dtype=jax.dtypes.float0)
+def to_array(value):
+    """An argument as an array of JAX, and an example for it."""
+    array = jnp.asarray(value)
+    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        raise TypeError_(f"an argument has the dtype {array.dtype}", remedy="pass floats, integers or truth values")
+    kind = "f" if jnp.issubdtype(array.dtype, jnp.floating) else array.dtype.kind
+    if kind == "f" and array.dtype.itemsize < 4:
+        array = array.astype(jnp.float32)
+    elif kind in "iu" and array.dtype.name not in ("int32", "int64"):
+        array = array.astype(jnp.result_type(int))
+    return array, example_of(array.shape, kind)
 
 
-def along_all(blocks, directions, result):
-    """The sum of the blocks, each with the axes of the result and of an argument, times its direction."""
-    total = jnp.zeros(result.shape, result.dtype)
-    for block, direction in zip(blocks, directions):
-        total = total + jnp.tensordot(block, direction, axes=direction.ndim)
-    return total
+# The primitive: a program on leaves. `integers` are the known ones, as pairs of an operand and its value. The first `n_axes` axes of operands count points; an
+# axis of 1 there is the same for all points.
+
+evaluate = Primitive("chainrule")
+evaluate.multiple_results = True
+evaluate.def_impl(functools.partial(xla.apply_primitive, evaluate))
 
 
-def evaluate(evaluator: Evaluator, fixed, free, args):
-    """A call of the host."""
-    def merged(arrays):
-        values = dict(fixed)
-        values.update(zip(free, arrays))
-        return [values[k] for k in range(len(values))]
+@evaluate.def_abstract_eval
+def results_of(*operands, program, integers, n_axes):
+    points = np.broadcast_shapes(*[a.shape[:n_axes] for a in operands])
+    dtypes = {"f": jnp.result_type(float), "i": jnp.result_type(int), "b": np.dtype(bool)}
+    found = program.shapes([a.shape[n_axes:] for a in operands], integers)
+    return [jax.core.ShapedArray((*points, *shape), dtypes[kind]) for shape, (_, kind, _) in zip(found, program.outputs)]
 
-    wide = jnp.result_type(float)
-    ranks = [a.ndim for a in args]
-    # Shapes and dtypes of the results follow from those of the arguments: indices are 0 here.
-    example = merged([convert(np.zeros(a.shape, a.dtype)) for a in args])
-    call = evaluator._prepare(tuple(example), {})
-    leaves = [a if a.ndim else a.reshape(1) for a in call.leaves]
-    workspace = call.code.compiled.workspace(leaves)
-    dtypes = {"f": wide, "i": jnp.result_type(int), "b": np.dtype(bool)}
-    shapes = [jax.ShapeDtypeStruct(tuple(workspace.shape(k)), dtypes[kind]) for k, (_, kind, _) in enumerate(call.code.outputs)]
+
+def forwards(operands, tangents, *, program, **options):
+    results = evaluate.bind(*operands, program=program, **options)
+    moved = [ad.Zero(jax.typeof(result).to_tangent_aval()) for result in results]
+    moving = [k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero) and program.inputs[k][1] == "f"]
+    if moving and program.smooth:
+        by = program.whole(moving)
+        directions = [ad.instantiate_zeros(tangents[k]) for k in by]
+        found = evaluate.bind(*operands, *directions, program=program.along(by), **options)
+        for k, tangent in zip(program.smooth, found):
+            moved[k] = tangent
+    return results, moved
+
+
+def backwards(cotangents, *operands, program, integers, n_axes):
+    """The transpose of a derivative, which is linear in its directions or weights."""
+    function, by, takes_weights = program.transposed
+    n = len(function.inputs)
+    weights = [ad.instantiate_zeros(weight) for weight in cotangents]
+    transpose = function.along(by) if takes_weights else function.against(by)
+    found = evaluate.bind(*operands[:n], *weights, program=transpose, integers=integers, n_axes=n_axes)
+    made = [None] * len(operands)
+    for k, result in enumerate(found, n):
+        if ad.is_undefined_primal(operands[k]):
+            made[k] = reduced(result, operands[k].aval, n_axes)
+    return made
+
+
+def reduced(result, like, n_axes):
+    """The sum over points of a cotangent whose operand is the same for all."""
+    axes = [k for k in range(n_axes) if like.shape[k] == 1 and result.shape[k] != 1]
+    return (jnp.sum(result, axis=tuple(axes), keepdims=True) if axes else result).astype(like.dtype)
+
+
+def batched(operands, axes, *, n_axes, **options):
+    moved = [jnp.expand_dims(a, 0) if axis is None else jnp.moveaxis(a, axis, 0) for a, axis in zip(operands, axes)]
+    results = evaluate.bind(*moved, n_axes=n_axes + 1, **options)
+    return results, [0] * len(results)
+
+
+ad.primitive_jvps[evaluate] = forwards
+ad.primitive_transposes[evaluate] = backwards
+batching.primitive_batchers[evaluate] = batched
+
+
+# Lowering.
+
+def on_host(*operands, program, integers, n_axes):
+    """Evaluation by a callback to the host: on other devices, and for versions of XLA with another interface."""
+    found = results_of(*map(jax.typeof, operands), program=program, integers=integers, n_axes=n_axes)
+    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in found]
 
     def host(*arrays):
-        arrays = [convert(np.asarray(a)) for a in arrays]
-        lead = arrays[0].shape[: arrays[0].ndim - ranks[0]] if arrays else ()
-        if not lead:
-            results = flat(evaluator(*merged(arrays)))
-        else:
-            n = math.prod(lead)
-            axes = [None] * (len(fixed) + len(free))
-            for k in free:
-                axes[k] = 0
-            points = [np.ascontiguousarray(a).reshape(n, *a.shape[len(lead):]) for a in arrays]
-            results = flat(Batch(evaluator, tuple(axes))(*merged(points)))
-            results = [np.asarray(r).reshape(*lead, *np.shape(r)[1:]) for r in results]
-        # Results come in the order of the structure that they are put together to.
-        found = dict(zip(flat(call.template), results))
-        return tuple([np.asarray(found[k], dtype=s.dtype) for k, s in enumerate(shapes)])
+        return [np.asarray(r, a.dtype) for r, a in zip(program.run([np.asarray(a) for a in arrays], n_axes), shapes)]
 
-    results = list(jax.pure_callback(host, tuple(shapes), *args, vmap_method="broadcast_all"))
-    return fill_all(call.template, results)
+    return jax.pure_callback(host, shapes, *operands)
 
 
-def convert(array):
-    """An array of JAX as Chainrule takes it."""
-    if array.dtype.kind == "f" or array.dtype == jnp.bfloat16:
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-    if array.dtype.kind in "iu":
-        return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
-    if array.dtype.kind == "b":
-        return array
-    raise TypeError_(f"an argument has the dtype {array.dtype}", remedy="pass floats, integers or truth values")
+def registered():
+    """Whether XLA takes the handler: its interface has the major version 0."""
+    header = pathlib.Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
+    major, minor = (int(re.search(rf"#define XLA_FFI_API_{part} (\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
+    if major != 0:
+        return False
+    jax.ffi.register_ffi_target(TARGET, _core.xla_handler(minor), platform="cpu")
+    return True
 
 
-def flat(value):
-    """The leaves of a result that are there."""
-    if isinstance(value, (tuple, list)):
-        return [leaf for part in value for leaf in flat(part)]
-    return [] if value is None else [value]
+def lower(context, *operands, program, integers, n_axes):
+    _core.xla_register(program.number, program.compiled)
+    return jax.ffi.ffi_lowering(TARGET)(context, *operands, program=np.int64(program.number))
 
 
-def fill_all(template, leaves):
-    if isinstance(template, (tuple, list)):
-        return type(template)([fill_all(part, leaves) for part in template])
-    return None if template is None else leaves[template]
-
+mlir.register_lowering(evaluate, mlir.lower_fun(on_host, multiple_results=True))
+if registered():
+    mlir.register_lowering(evaluate, lower, platform="cpu")
 
 __all__ = ["to_jax"]
