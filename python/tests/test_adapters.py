@@ -164,38 +164,57 @@ def test_cloudpickle():
     assert done.stdout.decode().strip() == str((2 * np.arange(6.0)).tolist())
 
 
-def test_dask(tmp_path):
-    pytest.importorskip("distributed", reason="Dask distributed is not installed")
-    program = tmp_path / "bootstrap.py"
-    program.write_text(textwrap.dedent("""
-        import numpy as np, chainrule as cr
+#: A bootstrap of a logistic regression; `run(refit, both, hess, X, y)` gives the refits of 1,000 samples in two processes.
+BOOTSTRAP = """
+    import numpy as np, chainrule as cr
+
+    def loss(w, X, y):
+        z = X @ w
+        return np.sum(np.logaddexp(0.0, z) - y * z) + 0.5 * np.sum(w ** 2)
+
+    def refit(seed, both, hess, X, y):
+        at = np.random.default_rng(seed).integers(0, len(y), len(y))
+        w = np.zeros(X.shape[1])
+        for _ in range(6):
+            w = w - np.linalg.solve(hess(w, X[at], y[at]), both(w, X[at], y[at])[1])
+        return w
+
+    if __name__ == "__main__":
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 4))
+        y = (rng.random(200) < 1 / (1 + np.exp(-X @ np.ones(4)))).astype(float)
+        both, hess = cr.value_and_gradient(loss), cr.hessian(loss)
+        want = [refit(k, both, hess, X, y) for k in range(1000)]
+        got = run(refit, both, hess, X, y)
+        print(all(g.tobytes() == w.tobytes() for g, w in zip(got, want)), len(got))
+"""
+CLUSTERS = {
+    "distributed": """
+    def run(refit, both, hess, X, y):
         from distributed import Client, LocalCluster
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+            return client.gather(client.map(refit, range(1000), both=both, hess=hess, X=X, y=y, batch_size=100))
+""",
+    "ray": """
+    def run(refit, both, hess, X, y):
+        import ray
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        both, hess, X, y = map(ray.put, (both, hess, X, y))
+        many = ray.remote(lambda seeds, *rest: [refit(seed, *rest) for seed in seeds])
+        parts = ray.get([many.remote(range(k, k + 100), both, hess, X, y) for k in range(0, 1000, 100)])
+        return [w for part in parts for w in part]
+""",
+}
 
-        def loss(w, X, y):
-            z = X @ w
-            return np.sum(np.logaddexp(0.0, z) - y * z) + 0.5 * np.sum(w ** 2)
 
-        def refit(seed, both, hess, X, y):
-            at = np.random.default_rng(seed).integers(0, len(y), len(y))
-            w = np.zeros(X.shape[1])
-            for _ in range(6):
-                w = w - np.linalg.solve(hess(w, X[at], y[at]), both(w, X[at], y[at])[1])
-            return w
-
-        if __name__ == "__main__":
-            rng = np.random.default_rng(0)
-            X = rng.normal(size=(200, 4))
-            y = (rng.random(200) < 1 / (1 + np.exp(-X @ np.ones(4)))).astype(float)
-            both, hess = cr.value_and_gradient(loss), cr.hessian(loss)
-            want = [refit(k, both, hess, X, y) for k in range(1000)]
-            with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
-                futures = client.map(refit, range(1000), both=both, hess=hess, X=X, y=y, batch_size=100)
-                got = client.gather(futures)
-            print(all(g.tobytes() == w.tobytes() for g, w in zip(got, want)), len(got))
-    """))
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+@pytest.mark.parametrize("package", CLUSTERS)
+def test_clusters(package, tmp_path):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    program = tmp_path / "bootstrap.py"
+    program.write_text(textwrap.dedent(CLUSTERS[package]) + textwrap.dedent(BOOTSTRAP))
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     done = subprocess.run([sys.executable, "-P", str(program)], capture_output=True, text=True, timeout=300, env=env)
-    assert done.stdout.split("\n")[0] == "True 1000", done.stderr[-3000:]
+    assert done.stdout.strip().split("\n")[-1] == "True 1000", done.stdout[-1000:] + done.stderr[-3000:]
 
 
 def test_pandas():

@@ -61,6 +61,13 @@ def test_check_grads():
     check_grads(to_jax(rosenbrock), (0.3 * X,), order=3, modes=("fwd", "rev"), rtol=2e-2, atol=2e-2)
 
 
+def test_numbers():
+    f, g = to_jax(lambda x, k: np.sin(x) * x ** k), lambda x, k: jnp.sin(x) * x ** k
+    order = lambda q: jax.grad(jax.grad(jax.grad(jax.grad(q))))
+    same(jax.jit(order(f)), order(g), 0.7, 3.0)
+    check_grads(f, (0.7, 2.5), order=2)
+
+
 def test_arguments_and_results_of_several_parts():
     def f(p, k):
         return {"a": np.sin(p["u"]) * k, "b": [np.outer(p["u"], p["v"]), k * k]}, p["u"][0]

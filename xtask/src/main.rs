@@ -13,7 +13,7 @@ Usage: cargo xtask <chore>
             cargo xtask check kernel native; a tenth of the random cases
   test      all tests, those of the Python package included where Python is there
   python    tests of the Python package, in a virtual environment under target/
-  adapters  tests of the Python adapters with JAX, Numba, CasADi, Dask and others, which are installed under target/
+  adapters  tests of the Python adapters with JAX, PyTorch, Ray, Ipopt and others, which are installed under target/ (8 GB)
   tidy      layers of the crates, length of files, links and wording of the pages, wording of comments
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems

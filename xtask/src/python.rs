@@ -15,9 +15,42 @@ const PACKAGES: &[&str] = &["maturin>=1.9.4,<2", "numpy>=2", "scipy>=1.13", "pyt
 /// Modules of [`PACKAGES`].
 const MODULES: &str = "import maturin, numpy, scipy, pytest";
 
-/// Packages that adapters and stubs are tested with; a few hundred megabytes.
-const ADAPTED: &[&str] =
-    &["jax", "numba", "casadi", "joblib", "dask[distributed]", "cloudpickle", "pandas", "tqdm", "mypy"];
+/// Packages that adapters and stubs are tested with, several gigabytes with `PyTorch`. Ipopt's headers and pkg-config
+/// must be installed for `cyipopt`, which is built from its sources.
+const ADAPTED: &[&str] = &[
+    "jax",
+    "numba",
+    "casadi",
+    "joblib",
+    "dask[distributed]",
+    "cloudpickle",
+    "pandas",
+    "tqdm",
+    "mypy",
+    "cyipopt",
+    "ray",
+    "torch",
+];
+
+/// Tests that use packages of [`ADAPTED`].
+const ADAPTED_TESTS: &[&str] = &[
+    "test_adapters.py",
+    "test_jax.py",
+    "test_torch.py",
+    "test_ipopt.py",
+    "test_guide.py",
+    "test_stubs.py",
+    "test_batch.py",
+];
+
+/// Prints the installed version of each package that is named, or that it is missing.
+const VERSIONS: &str = "
+import importlib.metadata as m, platform, sys
+print('Python', platform.python_version(), 'on', platform.machine())
+for name in sys.argv[1:]:
+    try: print(' ', name, m.version(name))
+    except m.PackageNotFoundError: print(' ', name, 'is not installed: its tests are skipped')
+";
 
 const PIP: [&str; 4] = ["-m", "pip", "install", "--quiet"];
 
@@ -40,7 +73,8 @@ pub fn test(root: &Path) -> bool {
     install(&root, &python) && pytest(&root, &python, &[])
 }
 
-/// Runs the tests of adapters, pickles and stubs with the real packages, in an environment of their own.
+/// Runs the tests of adapters, pickles and stubs with the real packages, in an environment of their own; prints the
+/// versions that ran.
 pub fn adapters(root: &Path) -> bool {
     let Ok(root) = root.canonicalize() else { return false };
     let Some(python) = environment(&root, "adapters") else {
@@ -53,9 +87,12 @@ pub fn adapters(root: &Path) -> bool {
             eprintln!("{package} cannot be installed: its tests are skipped.");
         }
     }
+    let names = ADAPTED.iter().map(|package| package.split('[').next().unwrap_or(package));
+    let tests: Vec<&str> = ["-rs", "--durations=5"].iter().chain(ADAPTED_TESTS).copied().collect();
     run(Command::new(&python).args(PIP).args(PACKAGES))
         && install(&root, &python)
-        && pytest(&root, &python, &["-rs", "test_adapters.py", "test_stubs.py", "test_batch.py"])
+        && run(Command::new(&python).args(["-c", VERSIONS]).args(names))
+        && pytest(&root, &python, &tests)
 }
 
 /// Returns the interpreter of a virtual environment under `target/`, which is made where it is not there.

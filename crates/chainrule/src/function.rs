@@ -4,6 +4,7 @@ use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
 use crate::guard::guard;
 use crate::interface::{Interface, Shape, Signature};
+use crate::leaves::leaves;
 use crate::passes::lower_array;
 use crate::straight::{Decided, Unroll};
 use crate::where_spent::Origins;
@@ -279,14 +280,21 @@ impl Function {
     /// let f = Module::from_text("f.ft", "let f = fun (x : Double) -> x * x * x")?.function("f")?;
     /// let slope = f.jvp().function()?.with_argument_names(&["x", "along"])?;
     /// let curvature = slope.jvp().by(&["x"]).function()?;
-    /// assert_eq!(curvature.compile()?.eval(&[&[2.0], &[1.0], &[1.0]])?[0], [12.0]);
+    /// assert_eq!(curvature.compile()?.eval(&[&[2.0], &[3.0], &[5.0]])?[0], [180.0]);
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn with_argument_names(self, names: &[&str]) -> Result<Self> {
         match self.body {
             Body::Scalar(body) => {
                 let mut body = ScalarBody::clone(&body);
-                body.inputs.iter_mut().zip(names).for_each(|(port, name)| port.name = Name::new(name));
+                match &mut body.program {
+                    Some(program) => {
+                        program.params.iter_mut().zip(names).for_each(|(param, name)| param.0 = Name::new(name));
+                        let leaves = program.params.iter().flat_map(|(name, ty)| leaves(ty, name));
+                        body.inputs.iter_mut().zip(leaves).for_each(|(port, leaf)| port.name = leaf.name);
+                    }
+                    None => body.inputs.iter_mut().zip(names).for_each(|(port, name)| port.name = Name::new(name)),
+                }
                 Self::from_scalar(self.name.as_str(), body)
             }
             Body::Array(body) => {

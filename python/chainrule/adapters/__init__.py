@@ -1,5 +1,5 @@
-"""Functions in other packages: `chainrule.adapters.scipy`, `.jax`, `.numba`, `.casadi`.
+"""Functions in other packages: `chainrule.adapters.scipy`, `.jax`, `.torch`, `.cyipopt`, `.numba`, `.casadi`.
 
-Each is imported by itself and needs its package. joblib, Dask and multiprocessing take functions as they are, for these can be pickled;
+Each is imported by itself and needs its package. joblib, Dask, Ray and multiprocessing take functions as they are, for these can be pickled;
 pandas objects are arguments as arrays are.
 """
