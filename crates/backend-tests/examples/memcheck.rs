@@ -30,14 +30,11 @@ fn main() {
 #[cfg(all(target_arch = "x86_64", unix))]
 mod native {
     use chainrule_backend_tests::generate::{deep_function, graphs, inputs, inputs_up_to, lower, sources};
-    use chainrule_backend_tests::kernels::{
-        awkward_names, doubled, halving, integer_case, integer_operators, integer_points, operators, picked_sums,
-        rotation,
-    };
+    use chainrule_backend_tests::kernels::{integer_case, integer_operators, integer_points, operators};
     use chainrule_backend_tests::native::{
         Compared, compare_in_pieces, compare_on_threads, compare_one, programs, run, run_batch, run_bound,
     };
-    use chainrule_backend_tests::{Array, Case, Data, around, int, ints, real, reals};
+    use chainrule_backend_tests::{Array, around, filetests, reals};
     use chainrule_graph::Semantics;
     use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
     use chainrule_ir::generate::{arrays, comparisons, records, steps};
@@ -108,14 +105,7 @@ mod native {
     }
 
     pub(super) fn hand_written(all: &mut Checked) {
-        let matrix = Array { shape: vec![3, 2], data: Data::Real(vec![0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) };
-        let sums = |picks: &[i64]| Case { kernel: picked_sums(), inputs: vec![matrix.clone(), ints(picks)] };
-        let mut cases = vec![awkward_names(), sums(&[2, 0, 1]), sums(&[0, 3, 1]), sums(&[-1, 0, 0])];
-        for kernel in rotation() {
-            cases.push(Case { kernel, inputs: vec![real(0.3), reals(&[1.0, -2.0])] });
-        }
-        cases.extend([7.0, 1e9].map(|x| Case { kernel: halving(), inputs: vec![real(x)] }));
-        cases.extend([-5, i64::MAX].map(|k| Case { kernel: doubled(), inputs: vec![int(k)] }));
+        let mut cases = filetests::cases(&filetests::shared());
         cases.extend(operators(50).into_iter().map(|operator| operator.case));
         for op in integer_operators() {
             cases.extend(integer_points(op).iter().step_by(29).map(|point| integer_case(op, point)));

@@ -159,8 +159,9 @@ impl Array {
     #[must_use]
     pub fn moved(&self, point: usize) -> Self {
         let data = match &self.data {
-            Data::Real(x) => Data::Real(x.iter().map(|x| x + point as f64 / 64.0).collect()),
-            Data::Int(x) => Data::Int(x.clone()),
+            // Adding 0 would change the sign of a zero.
+            Data::Real(x) if point > 0 => Data::Real(x.iter().map(|x| x + point as f64 / 64.0).collect()),
+            data => data.clone(),
         };
         Self { shape: self.shape.clone(), data }
     }

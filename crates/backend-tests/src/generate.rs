@@ -16,7 +16,7 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 /// A change of a kernel before it is used, such as [`exact`](crate::exact()).
 pub type Change = fn(&Kernel) -> Kernel;
 
-/// Returns `n` random sources of at most `len` bytes.
+/// Returns `n` random sources of at most `len` bytes, or as many as `CHAINRULE_RANDOM_CASES` makes of `n`.
 ///
 /// # Panics
 /// Never.
@@ -26,6 +26,7 @@ pub fn sources(n: usize, seed: u64, len: usize) -> Vec<Vec<u8>> {
         ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
     let bytes = proptest::collection::vec(any::<u8>(), len / 8..len);
+    let n = chainrule_cases::cases(u32::try_from(n).unwrap());
     (0..n).map(|_| bytes.new_tree(&mut runner).unwrap().current()).collect()
 }
 

@@ -8,8 +8,9 @@
 //! | [`data`] | arguments and results that own their elements |
 //! | [`case`] | a kernel with arguments; the interpreter's results |
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays |
+//! | [`filetests`] | kernels as text, with arguments and outcomes |
 //! | [`by_hand`] | builder of hand-written kernels with loops |
-//! | [`kernels`] | hand-written kernels; every operator separately |
+//! | [`kernels`] | every operator separately; kernels with given names |
 //! | [`mod@exact`] | changes of kernels: no inexact operators, fused products, vectorised loops |
 //! | `native` | native code in all its modes, against the interpreter |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
@@ -21,6 +22,7 @@ pub mod c;
 pub mod case;
 pub mod data;
 pub mod exact;
+pub mod filetests;
 pub mod generate;
 pub mod kernels;
 pub mod names;

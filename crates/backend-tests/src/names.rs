@@ -1,6 +1,6 @@
 //! Names that emitted code cannot use unchanged, or that are close to such names.
 
-use crate::kernels::picked_sums;
+use crate::filetests;
 use chainrule_base::Name;
 use chainrule_kernel::Kernel;
 
@@ -23,12 +23,13 @@ const NAMES: &str = "\
 /// Returns kernels with each of these names for a function, an argument and a size.
 #[must_use]
 pub fn awkwardly_named() -> Vec<(&'static str, Kernel)> {
-    NAMES.split_ascii_whitespace().map(|name| (name, kernel_named(name))).collect()
+    let kernel = filetests::kernel("picked-sums");
+    NAMES.split_ascii_whitespace().map(|name| (name, renamed(&kernel, name))).collect()
 }
 
-/// Returns a kernel called `name`, with a first argument, first result and first size of the same name.
-fn kernel_named(name: &str) -> Kernel {
-    let mut kernel = picked_sums();
+/// Returns the kernel under another name, which its first argument, first result and first size have as well.
+fn renamed(kernel: &Kernel, name: &str) -> Kernel {
+    let mut kernel = kernel.clone();
     let name = Name::new(name);
     kernel.name = name.clone();
     kernel.sizes[0].name = name.clone();

@@ -7,10 +7,9 @@ mod support;
 use chainrule_backend_tests::c::{self, FLAGS, compile, compiler};
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, OperatorCase, doubled, guarded_cases, halving, integer_operator, integer_operators, integer_points,
-    named, operators, picked_sums, rotation,
+    INTEGERS, OperatorCase, integer_operator, integer_operators, integer_points, named, operators,
 };
-use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
+use chainrule_backend_tests::{Array, Case, Data, filetests, interpret, ints, is_inexact, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_c::{Options, Source, emit, emit_many};
 use chainrule_graph::{Semantics, generate};
@@ -20,23 +19,6 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 use support::{files, run_c};
-
-fn both(source: &Source) -> String {
-    format!("/* {0}.h */\n{1}\n/* {0}.c */\n{2}", source.name, source.header, source.source)
-}
-
-#[test]
-fn a_function_and_its_derivative_share_a_pair_of_files() {
-    let [value, jacobian] = rotation();
-    let source = emit_many("rotation", &[&value, &jacobian], &Options::default()).unwrap();
-    insta::assert_snapshot!(both(&source));
-}
-
-#[test]
-fn arrays_come_with_sizes_and_workspace() {
-    let source = emit(&picked_sums(), &Options::default()).unwrap();
-    insta::assert_snapshot!(both(&source));
-}
 
 #[test]
 fn the_same_kernel_gives_the_same_bytes() {
@@ -140,41 +122,16 @@ fn run_main(cc: &str, flags: &[&str], source: &Source, main: &str, more: &[(&str
 }
 
 #[test]
-fn arrays_that_are_not_made_have_no_negative_size() {
+fn sizes_that_do_not_fit_have_codes_and_messages() {
     let Some(cc) = compiler() else { return };
-    let (cases, has_result): (Vec<Case>, Vec<bool>) = guarded_cases().into_iter().unzip();
-    let found = run_c(cc, &FLAGS, &cases, &Options::default());
-    for (case, found) in cases.iter().zip(&found) {
-        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
-    }
-    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), has_result);
-}
-
-#[test]
-fn failures_have_codes_and_messages() {
-    let Some(cc) = compiler() else { return };
-    let matrix = |n: usize, m: usize| Array { shape: vec![n, m], data: Data::Real(vec![1.5; n * m]) };
-    let picks = |p: &[i64]| Array { shape: vec![p.len()], data: Data::Int(p.to_vec()) };
-    let good = Case { kernel: picked_sums(), inputs: vec![matrix(2, 3), picks(&[1, 0])] };
-    let bad = Case { inputs: vec![matrix(2, 3), picks(&[1, 2])], ..good.clone() };
-    let negative = Case { inputs: vec![matrix(2, 3), picks(&[-1, 0])], ..good.clone() };
-    let halving = Case { kernel: halving(), inputs: vec![real(8.0)] };
-    let endless = Case { inputs: vec![real(1e9)], ..halving.clone() };
-    let double = Case { kernel: doubled(), inputs: vec![int(21)] };
-    let huge = Case { inputs: vec![int(i64::MAX / 2 + 1)], ..double.clone() };
-    let cases = [good, bad, negative, halving, endless, double, huge];
-    let found = run_c(cc, &FLAGS, &cases, &Options::default());
-    for (case, found) in cases.iter().zip(&found) {
-        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
-    }
-    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false, true, false, true, false]);
-
+    let kernel = filetests::kernel("picked-sums");
     // The interpreter gets sizes from shapes, C from parameters.
-    let empty = Case { kernel: picked_sums(), inputs: vec![matrix(0, 3), picks(&[])] };
+    let matrix = Array { shape: vec![0, 3], data: Data::Real(vec![]) };
+    let empty = Case { kernel: kernel.clone(), inputs: vec![matrix, ints(&[])] };
     assert!(interpret(&empty).is_err());
     let message = run_c(cc, &FLAGS, &[empty], &Options::default()).remove(0).unwrap_err();
     assert_eq!(message, "`A` needs a row: n - 1 must not be negative");
-    let source = emit(&picked_sums(), &Options::default()).unwrap();
+    let source = emit(&kernel, &Options::default()).unwrap();
     let main = r#"#include <stdio.h>
 #include "picked_sums.h"
 int main(void)
@@ -205,7 +162,7 @@ int main(void)
 
 #[test]
 fn no_function_takes_the_place_of_one_of_the_c_library() {
-    let [mut kernel, _] = rotation();
+    let mut kernel = filetests::kernel("rotation");
     for (name, emitted) in [("system", "system_2"), ("index", "index_2"), ("systems", "systems")] {
         kernel.name = name.into();
         let source = emit(&kernel, &Options::default()).unwrap();
@@ -268,7 +225,7 @@ fn header_is_cpp(dir: &Path, header: &str) {
 
 #[test]
 fn users_functions_are_called_by_their_c_names() {
-    let [mut kernel, _] = rotation();
+    let mut kernel = filetests::kernel("rotation");
     let twice = |c_name: Option<&str>, arity| External {
         name: "twice".into(),
         arity,
@@ -314,7 +271,7 @@ int main(void)
 
 #[test]
 fn malformed_kernels_are_bugs_not_panics() {
-    let [good, _] = rotation();
+    let good = filetests::kernel("rotation");
     let broken: [fn(&mut Kernel); 5] = [
         |k| k.regs = Registers::new(),
         |k| k.buffers = Arena::new(),

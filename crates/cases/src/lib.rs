@@ -1,7 +1,13 @@
-//! Test support: the number of cases of random tests, which the environment variable `CHAINRULE_RANDOM_CASES` scales.
+//! Test support: the number of cases of random tests, which the environment variable `CHAINRULE_RANDOM_CASES` scales;
+//! pseudorandom numbers; cases in [`files`].
 //!
 //! `cargo xtask check` runs a tenth of the cases. Assertions about how much a random test covers hold for all cases
 //! only; [`covers`] leaves them out if there are fewer.
+
+pub mod files;
+mod xorshift;
+
+pub use xorshift::Xorshift;
 
 /// Returns the factor in `CHAINRULE_RANDOM_CASES`, such as `10` or `0.1`; 1 by default.
 fn factor() -> f64 {

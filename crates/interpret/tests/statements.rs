@@ -2,12 +2,11 @@
 
 mod support;
 
-use chainrule_backend_tests::{Array, int, ints, real, reals};
+use chainrule_backend_tests::{Array, filetests, int, ints, real, reals};
 use chainrule_base::{FileId, Id, Name, Poly, Span};
-use chainrule_interpret::{LANES, Program, RunError, Slice, SliceMut, Strided, StridedMut, Workspace};
+use chainrule_interpret::{Program, RunError, Slice, SliceMut, Strided, StridedMut, Workspace};
 use chainrule_kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, Instr, Kernel, Place, Port, Reg, SizeParam,
-    SizeSource, Stmt, verify,
+    Buffer, BufferId, Class, Condition, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, verify,
 };
 use chainrule_ops::{Op, Type};
 use chainrule_runtime::{Backend, Layout};
@@ -53,16 +52,6 @@ impl Make {
         buffer
     }
 
-    fn temp(&mut self, class: Class, len: Poly<Reg>) -> BufferId {
-        let total = match class {
-            Class::Real => &mut self.0.workspace_reals,
-            Class::Int => &mut self.0.workspace_ints,
-        };
-        let place = Place::Workspace(total.clone());
-        *total = total.add(&len);
-        self.0.buffers.push(Buffer { class, len, place })
-    }
-
     fn size(&mut self, name: &str, source: SizeSource) -> Poly<Reg> {
         let reg = self.int();
         self.0.sizes.push(SizeParam { name: Name::new(name), reg, source });
@@ -104,45 +93,11 @@ fn failure(reason: &str) -> RunError {
     }
 }
 
-/// Returns `y[r] = sum over c of 2 x[r][c]` through a temporary row, with an index array into `x`.
-fn gather_rows() -> (Kernel, Program) {
-    let mut m = Make::new();
-    let n = m.size("n", SizeSource::Extent { input: 0, dim: 0 });
-    let w = m.size("w", SizeSource::Extent { input: 0, dim: 1 });
-    let k = m.size("k", SizeSource::Extent { input: 1, dim: 0 });
-    let x = m.input("x", Class::Real, vec![n.clone(), w.clone()]);
-    let rows = m.input("rows", Class::Int, vec![k.clone()]);
-    let y = m.output("y", Class::Real, vec![k.clone()]);
-    let temp = m.temp(Class::Real, w.clone());
-    let (i, j, r) = (m.int(), m.int(), m.int());
-    let (zero, sum, next, t, twice) = (m.real(), m.real(), m.real(), m.real(), m.real());
-    let (at_i, at_j, row) = (Poly::var(i), Poly::var(j), Poly::var(r));
-    m.done(vec![Stmt::For {
-        index: i,
-        count: k,
-        carried: vec![],
-        order: chainrule_kernel::Order::InOrder,
-        body: vec![
-            Stmt::Straight(vec![
-                load(r, rows, &at_i),
-                Instr::CheckIndex { index: r, len: n, failure: 0 },
-                Instr::Const { dst: zero, value: 0.0 },
-            ]),
-            Stmt::Copy { to: (temp, num(0)), from: (x, row.mul(&w)), len: w.clone() },
-            Stmt::For {
-                index: j,
-                count: w,
-                carried: vec![Carried { var: sum, init: zero, next }],
-                order: chainrule_kernel::Order::InOrder,
-                body: vec![Stmt::Straight(vec![
-                    load(t, temp, &at_j),
-                    op(twice, Op::Add, &[t, t]),
-                    op(next, Op::Add, &[sum, twice]),
-                ])],
-            },
-            Stmt::Straight(vec![store(y, &at_i, sum)]),
-        ],
-    }])
+/// Returns the kernel of a shared file with its program.
+fn shared(name: &str) -> (Kernel, Program) {
+    let kernel = filetests::kernel(name);
+    let program = Program::new(&kernel).expect("a kernel that the verifier accepts compiles");
+    (kernel, program)
 }
 
 fn matrix(n: usize, w: usize) -> Array {
@@ -152,65 +107,20 @@ fn matrix(n: usize, w: usize) -> Array {
 }
 
 #[test]
-fn loops_copies_and_checked_indices() {
-    let (kernel, program) = gather_rows();
-    // Rows of 0.5 + i: twice the sums of rows 2, 0, 2.
-    let found = run(&kernel, &program, &[matrix(3, 2), ints(&[2, 0, 2])]).unwrap();
-    assert_eq!(found, [reals(&[20.0, 4.0, 20.0])]);
-    assert_eq!(run(&kernel, &program, &[matrix(3, 0), ints(&[1])]).unwrap(), [reals(&[0.0])]);
-    assert_eq!(run(&kernel, &program, &[matrix(3, 2), ints(&[])]).unwrap(), [reals(&[])]);
-    for bad in [-1, 3, i64::MAX, i64::MIN] {
-        assert_eq!(
-            run(&kernel, &program, &[matrix(3, 2), ints(&[0, bad])]),
-            Err(failure(&format!("the index is {bad}, the length 3"))),
-            "{bad}"
-        );
-    }
-    // The index is data, so a batch runs point by point, and reports the point that failed.
+fn batches_with_indices_from_data_run_point_by_point() {
+    let (kernel, program) = shared("gather-rows");
     let good = vec![matrix(3, 2), ints(&[1])];
     let bad = vec![matrix(3, 2), ints(&[3])];
     let points = [good.clone(), good, bad];
     let error = run_batch(&kernel, &program, &points, Order::Arrays, true).unwrap_err();
-    insta::assert_snapshot!(error, @"it failed: the index is 3, the length 3 (at point 2 of the batch)");
+    insta::assert_snapshot!(error, @"failure 0: the index is 3, the length 3 (at point 2 of the batch)");
     let sizes = support::bind(&program, &points[0]).unwrap();
     assert!(!program.runs_in_lanes(&sizes));
 }
 
-/// Carries `(a, b, c, i, k)` and rotates them `n` times; `n` is a value.
 #[test]
-fn what_is_carried_changes_at_once() {
-    let mut m = Make::new();
-    let n = m.size("n", SizeSource::Value { input: 0 });
-    m.input("n", Class::Int, vec![]);
-    let y = m.output("y", Class::Real, vec![num(3)]);
-    let z = m.output("z", Class::Int, vec![num(2)]);
-    let index = m.int();
-    let (inits, vars): (Vec<Reg>, Vec<Reg>) = (0..3).map(|_| (m.real(), m.real())).unzip();
-    let (int_inits, int_vars): (Vec<Reg>, Vec<Reg>) = (0..2).map(|_| (m.int(), m.int())).unzip();
-    let mut start: Vec<Instr> =
-        inits.iter().zip(1..).map(|(r, v)| Instr::Const { dst: *r, value: f64::from(v) }).collect();
-    start.extend(int_inits.iter().zip(7..).map(|(r, v)| Instr::Int { dst: *r, value: num(v) }));
-    let mut carried: Vec<Carried> =
-        (0..3).map(|i| Carried { var: vars[i], init: inits[i], next: vars[(i + 1) % 3] }).collect();
-    carried.extend((0..2).map(|i| Carried { var: int_vars[i], init: int_inits[i], next: int_vars[1 - i] }));
-    let mut end: Vec<Instr> = (0..3).map(|i| store(y, &num(i as i64), vars[i])).collect();
-    end.extend((0..2).map(|i| store(z, &num(i as i64), int_vars[i])));
-    let (kernel, program) = m.done(vec![
-        Stmt::Straight(start),
-        Stmt::For { index, count: n, carried, order: chainrule_kernel::Order::InOrder, body: vec![] },
-        Stmt::Straight(end),
-    ]);
-    for (n, y, z) in [
-        (-2, [1.0, 2.0, 3.0], [7, 8]),
-        (0, [1.0, 2.0, 3.0], [7, 8]),
-        (1, [2.0, 3.0, 1.0], [8, 7]),
-        (5, [3.0, 1.0, 2.0], [8, 7]),
-    ] {
-        assert_eq!(run(&kernel, &program, &[int(n)]).unwrap(), [reals(&y), ints(&z)], "{n}");
-        let points = vec![vec![int(n)]; LANES + 1];
-        let (found, lanes) = run_batch(&kernel, &program, &points, Order::Structures, true).unwrap();
-        assert!(lanes && found.iter().all(|p| *p == [reals(&y), ints(&z)]));
-    }
+fn sizes_are_made_for_one_value() {
+    let (_, program) = shared("carried-rotation");
     let shapes: [&[usize]; 1] = [&[]];
     insta::assert_snapshot!(program.bind(&shapes, &[]).unwrap_err(), @"the value of argument `n` is needed: sizes depend on it");
     let sizes = program.bind(&shapes, &[(0, 2)]).unwrap();
@@ -219,52 +129,6 @@ fn what_is_carried_changes_at_once() {
     let outputs = &mut [SliceMut::Real(&mut y), SliceMut::Int(&mut z)];
     let error = program.run(&sizes, &[Slice::Int(&[3])], outputs, &mut workspace).unwrap_err();
     insta::assert_snapshot!(error, @"argument `n` is 3, but the sizes were made for another value of it");
-}
-
-/// Halves `x` while it is above 1, at most `limit` times; then 10 more than the result, or its negative.
-#[test]
-fn while_and_if_follow_the_data() {
-    let mut m = Make::new();
-    let x = m.input("x", Class::Real, vec![]);
-    let limit = m.size("limit", SizeSource::Value { input: 1 });
-    m.input("limit", Class::Int, vec![]);
-    let y = m.output("y", Class::Real, vec![]);
-    let (init, var, half, next, one, ten) = (m.real(), m.real(), m.real(), m.real(), m.real(), m.real());
-    let (holds, positive) = (m.int(), m.int());
-    let (zero, more, minus, result) = (m.real(), m.real(), m.real(), m.real());
-    let (kernel, program) = m.done(vec![
-        Stmt::Straight(vec![
-            load(init, x, &num(0)),
-            Instr::Const { dst: half, value: 0.5 },
-            Instr::Const { dst: one, value: 1.0 },
-            Instr::Const { dst: ten, value: 10.0 },
-            Instr::Const { dst: zero, value: 0.0 },
-        ]),
-        Stmt::While {
-            limit,
-            carried: vec![Carried { var, init, next }],
-            condition: vec![Stmt::Straight(vec![op(holds, Op::Lt, &[one, var])])],
-            holds,
-            body: vec![Stmt::Straight(vec![op(next, Op::Mul, &[var, half])])],
-            failure: 0,
-        },
-        Stmt::Straight(vec![op(positive, Op::Le, &[zero, var])]),
-        Stmt::If {
-            condition: positive,
-            then: vec![Stmt::Straight(vec![op(more, Op::Add, &[var, ten])])],
-            otherwise: vec![Stmt::Straight(vec![op(minus, Op::Neg, &[var])])],
-            choices: vec![Choice { var: result, then: more, otherwise: minus }],
-        },
-        Stmt::Straight(vec![store(y, &num(0), result)]),
-    ]);
-    for (x, limit, y) in [(5.0, 3, 10.625), (0.5, 0, 10.5), (-3.0, 0, 3.0), (2.0, 1, 11.0)] {
-        assert_eq!(run(&kernel, &program, &[real(x), int(limit)]).unwrap(), [real(y)], "{x} {limit}");
-    }
-    assert_eq!(run(&kernel, &program, &[real(5.0), int(2)]), Err(failure("the limit is 2")));
-    assert_eq!(run(&kernel, &program, &[real(f64::INFINITY), int(1000)]), Err(failure("the limit is 1000")));
-    let points = [vec![real(2.0), int(2)], vec![real(9.0), int(2)]];
-    let error = run_batch(&kernel, &program, &points, Order::Structures, true).unwrap_err();
-    insta::assert_snapshot!(error, @"it failed: the limit is 2 (at point 1 of the batch)");
 }
 
 #[test]
@@ -339,52 +203,10 @@ fn integers_are_exact_or_fail() {
 }
 
 #[test]
-fn polynomials_of_data_overflow_with_a_message() {
-    let mut m = Make::new();
-    let a = m.input("a", Class::Int, vec![]);
-    let y = m.output("y", Class::Real, vec![]);
-    let (ra, d, r) = (m.int(), m.int(), m.real());
-    let v = Poly::var(ra);
-    let value = v.mul(&v).scale(1 << 40).sub(&v.scale(3)).add(&num(1 << 50));
-    let (kernel, program) = m.done(vec![Stmt::Straight(vec![
-        load(ra, a, &num(0)),
-        Instr::Int { dst: d, value: value.clone() },
-        Instr::ToReal { dst: r, src: d },
-        store(y, &num(0), r),
-    ])]);
-    for a in [-1000, -1, 0, 1, 2895, 2896, i64::MAX, i64::MIN] {
-        let found = run(&kernel, &program, &[int(a)]);
-        match value.eval(|_| a) {
-            Some(value) => assert_eq!(found.unwrap(), [real(value as f64)], "{a}"),
-            None => assert_eq!(found.unwrap_err().to_string(), "an integer does not fit into 64 bits", "{a}"),
-        }
-    }
-    assert!(value.eval(|_| 2895).is_some() && value.eval(|_| 2897).is_none());
-}
-
-#[test]
-fn users_functions_are_called() {
-    let build = |call| {
-        let mut m = Make::new();
-        m.0.externals.push(External { name: Name::new("f"), arity: 2, call, c_name: Some(Name::new("f")) });
-        let x = m.input("x", Class::Real, vec![]);
-        let y = m.output("y", Class::Real, vec![]);
-        let (rx, two, d) = (m.real(), m.real(), m.real());
-        m.0.body = vec![Stmt::Straight(vec![
-            load(rx, x, &num(0)),
-            Instr::Const { dst: two, value: 2.0 },
-            Instr::External { dst: d, function: 0, args: [rx, two].into() },
-            store(y, &num(0), d),
-        ])];
-        m.0
-    };
-    let kernel = build(Some(Arc::new(|a: &[f64]| a[0] - 10.0 * a[1])));
-    let program = Program::new(&kernel).unwrap();
-    assert_eq!(run(&kernel, &program, &[real(3.0)]).unwrap(), [real(-17.0)]);
-    let points: Vec<Vec<Array>> = (0..LANES + 2).map(|p| vec![real(p as f64)]).collect();
-    let (found, lanes) = run_batch(&kernel, &program, &points, Order::Arrays, true).unwrap();
-    assert!(lanes && found[LANES + 1] == [real(LANES as f64 - 19.0)]);
-    insta::assert_snapshot!(Program::new(&build(None)).unwrap_err(), @"error: the function `f` cannot be called here: it has a C name, but nothing that computes it inside the process (help: give it a Rust function as well, or emit C and link it there)");
+fn functions_without_code_are_refused() {
+    let mut kernel = filetests::kernel("external-sum");
+    kernel.externals[0].call = None;
+    insta::assert_snapshot!(Program::new(&kernel).unwrap_err(), @"error: the function `f` cannot be called here: it has a C name, but nothing that computes it inside the process (help: give it a Rust function as well, or emit C and link it there)");
 }
 
 #[test]
@@ -442,7 +264,7 @@ fn arguments_that_do_not_fit_are_named() {
     }
     let outputs = &mut [SliceMut::Real(&mut y[..1])];
     messages.push(program.run(&sizes, &[a, idx], outputs, &mut workspace).unwrap_err().to_string());
-    let (_, other) = gather_rows();
+    let (_, other) = shared("gather-rows");
     let outputs = &mut [SliceMut::Real(&mut y)];
     messages.push(other.run(&sizes, &[a, idx], outputs, &mut workspace).unwrap_err().to_string());
     let small = other.bind(&[&[3, 2], &[1]], &[]).unwrap();
@@ -549,8 +371,8 @@ fn nesting_does_not_use_the_stack() {
 
 #[test]
 fn threads_share_a_program() {
-    fn shared<T: Send + Sync>(_: &T) {}
-    let (_, program) = gather_rows();
-    shared(&program);
-    shared(&program.bind(&[&[1, 1], &[1]], &[]).unwrap());
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    let (_, program) = shared("gather-rows");
+    is_shared(&program);
+    is_shared(&program.bind(&[&[1, 1], &[1]], &[]).unwrap());
 }

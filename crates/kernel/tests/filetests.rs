@@ -17,9 +17,9 @@
 
 mod support;
 
-use chainrule_kernel::passes::Pass;
+use chainrule_cases::files;
+use chainrule_kernel::passes::{PASSES, Pass};
 use chainrule_kernel::{Class, Kernel, Port, SizeSource, parse, verify};
-use std::path::{Path, PathBuf};
 use support::{Array, Scalar, run};
 
 const EXPECTED: &str = "; expected\n";
@@ -31,12 +31,10 @@ struct Case {
     passes: Vec<&'static Pass>,
     reorder: bool,
     before: Kernel,
-    expected: String,
 }
 
-fn read(path: &Path) -> Result<Case, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let (input, expected) = text.split_once(EXPECTED).unwrap_or((&text, ""));
+fn read(text: &str) -> Result<Case, String> {
+    let (input, _) = text.split_once(EXPECTED).unwrap_or((text, ""));
     let (comments, listing): (Vec<&str>, Vec<&str>) = input.lines().partition(|line| line.starts_with(';'));
     let names = comments.iter().find_map(|line| line.strip_prefix("; pass: ")).ok_or("there is no line `; pass: `")?;
     let pass = |name: &str| Pass::by_name(name.trim()).ok_or_else(|| format!("there is no pass `{name}`"));
@@ -44,7 +42,6 @@ fn read(path: &Path) -> Result<Case, String> {
         passes: names.split(',').map(pass).collect::<Result<_, _>>()?,
         reorder: comments.contains(&"; reorder"),
         before: parse(&listing.join("\n")).map_err(|error| format!("in the listing, {error}"))?,
-        expected: expected.to_owned(),
         comments: comments.join("\n"),
     })
 }
@@ -109,40 +106,30 @@ fn compare(before: &Kernel, after: &Kernel, exact: bool) -> Result<usize, String
     Ok(n_accepted)
 }
 
-fn check(path: &Path, update: bool) -> Result<(), String> {
-    let Case { comments, passes, reorder, before, expected } = read(path)?;
+/// Checks a case. Returns its text with the listing that was found.
+fn check(Case { comments, passes, reorder, before }: &Case) -> Result<String, String> {
     let valid = |kernel: &Kernel| verify(kernel).map_err(|errors| format!("{}\n{kernel}", errors[0]));
-    valid(&before)?;
+    valid(before)?;
     let mut after = before.clone();
-    for pass in &passes {
-        pass.apply(&mut after, reorder);
+    for pass in passes {
+        pass.apply(&mut after, *reorder);
         valid(&after)?;
     }
     let exact = !reorder && passes.iter().all(|pass| pass.name != "contract");
-    if compare(&before, &after, exact)? == 0 {
+    if compare(before, &after, exact)? == 0 {
         return Err("no random arguments are accepted".to_owned());
     }
-    let found = after.to_string();
-    if update {
-        let text = format!("{comments}\n{before}{EXPECTED}{found}");
-        return std::fs::write(path, text).map_err(|error| error.to_string());
-    }
-    match expected == found {
-        true => Ok(()),
-        false => Err(format!("expected\n{expected}found\n{found}(`UPDATE_FILETESTS=1` accepts it)")),
-    }
+    Ok(format!("{comments}\n{before}{EXPECTED}{after}"))
 }
 
 #[test]
 fn passes_turn_listings_into_listings() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let update = std::env::var_os("UPDATE_FILETESTS").is_some();
-    let fails: Vec<String> =
-        files.iter().filter_map(|path| Some(format!("{}: {}", path.display(), check(path, update).err()?))).collect();
-    assert!(fails.is_empty(), "{}", fails.join("\n\n"));
-    let covered = |pass: &Pass| files.iter().any(|path| read(path).unwrap().passes.iter().any(|p| p.name == pass.name));
-    let missing: Vec<&str> = chainrule_kernel::passes::PASSES.iter().filter(|p| !covered(p)).map(|p| p.name).collect();
+    let mut covered = Vec::new();
+    files::check(concat!(env!("CARGO_MANIFEST_DIR"), "/filetests"), |text| {
+        let case = read(text)?;
+        covered.extend(case.passes.iter().map(|pass| pass.name));
+        check(&case)
+    });
+    let missing: Vec<&str> = PASSES.iter().map(|pass| pass.name).filter(|name| !covered.contains(name)).collect();
     assert!(missing.is_empty(), "no case for the passes {missing:?}");
 }

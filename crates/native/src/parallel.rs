@@ -269,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_program_without_parts_has_no_team() {
-        let case = chainrule_backend_tests::kernels::doubled();
-        let Ok(program) = Program::new(case.into(), &Options::default()) else { return };
+        let kernel = chainrule_backend_tests::filetests::kernel("doubled");
+        let Ok(program) = Program::new(kernel.into(), &Options::default()) else { return };
         let sizes = program.bind(&[&[]], &[(0, 1)]).unwrap();
         assert_eq!(Workspace::for_threads(&program, &sizes, 4).threads(), 1);
     }

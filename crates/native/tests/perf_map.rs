@@ -3,7 +3,7 @@
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // a test
 
-use chainrule_backend_tests::kernels::rotation;
+use chainrule_backend_tests::filetests;
 use chainrule_kernel::Kernel;
 use chainrule_native::{Options, Program};
 use chainrule_runtime::Backend;
@@ -24,7 +24,7 @@ fn lines() -> Vec<(Range<usize>, String)> {
 #[test]
 fn each_address_has_one_name() {
     let options = Options { perf_map: true, ..Options::default() };
-    let [kernel, _] = rotation();
+    let kernel = filetests::kernel("rotation");
     let make =
         |name: &str, options: &Options| Program::new(Arc::new(Kernel { name: name.into(), ..kernel.clone() }), options);
     let Ok(first) = make("first", &options) else {

@@ -13,7 +13,6 @@ use chainrule_base::Poly;
 use chainrule_cases::covers;
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layered};
-use chainrule_kernel::kernel::Signs;
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Reg, Stmt, contract, verify};
 use chainrule_native::{Options, Program};
 use chainrule_ops::Op;
@@ -101,70 +100,6 @@ fn random_lines_in_pieces_have_the_value_that_the_interpreter_gives_them() {
 fn thousands_of_lines_in_pieces() {
     lines(10_000, 1051, 60, 12);
     lines(1000, 1053, 1000, 200);
-}
-
-/// Returns the shortest kernel with all features of straight-line code: constants (including zero), arguments, a fused
-/// product, calls, a sine with its cosine, results that are reloaded before and after all are stored, one of them
-/// stored again.
-fn a_little_of_all() -> Kernel {
-    let at = Poly::constant;
-    let mut k = ByHand::new("little");
-    let (x, y, z) = (k.input(Class::Real, &at(3)), k.output(&at(4)), k.output(&at(2)));
-    let constant = |k: &mut ByHand, value: f64| {
-        let dst = k.real();
-        k.code.push(Instr::Const { dst, value });
-        dst
-    };
-    let load = |k: &mut ByHand, buffer: BufferId, i: i64| {
-        let dst = k.real();
-        k.code.push(Instr::Load { dst, buffer, at: at(i) });
-        dst
-    };
-    let store =
-        |k: &mut ByHand, buffer: BufferId, i: i64, value: Reg| k.code.push(Instr::Store { buffer, at: at(i), value });
-    let (zero, third) = (constant(&mut k, 0.0), constant(&mut k, 1.0 / 3.0));
-    let [a, b, c] = [0, 1, 2].map(|i| load(&mut k, x, i));
-    let p = k.op(Op::Mul, a, third);
-    store(&mut k, y, 0, p);
-    let again = load(&mut k, y, 0);
-    // Unused operands repeat the argument.
-    let [s, cosine] = [Op::Sin, Op::Cos].map(|op| k.op(op, p, p));
-    let q = k.op(Op::Pow, s, b);
-    let sum = k.real();
-    k.code.push(Instr::MulAdd { dst: sum, signs: Signs::MinusProduct, args: [q, c, cosine] });
-    store(&mut k, y, 3, sum);
-    store(&mut k, y, 0, q);
-    let last = load(&mut k, y, 3);
-    let r = k.op(Op::Sub, zero, last);
-    let t = k.op(Op::Add, again, r);
-    let u = k.op(Op::Div, t, a);
-    store(&mut k, y, 1, u);
-    store(&mut k, y, 2, third);
-    let waits = load(&mut k, y, 1);
-    let v = k.op(Op::Mul, waits, sum);
-    let w = k.op(Op::Add, v, zero);
-    let w = k.op(Op::Add, w, b);
-    store(&mut k, z, 1, zero);
-    store(&mut k, z, 0, w);
-    let body = vec![k.straight()];
-    k.with_body(body)
-}
-
-#[test]
-fn wherever_a_line_is_cut_its_value_is_the_same() {
-    let mut kernel = a_little_of_all();
-    assert_eq!(verify(&kernel), Ok(()));
-    let n = line(&mut kernel).len();
-    for piece_len in 1..=n {
-        let programs = programs_in_pieces(&kernel, piece_len);
-        for program in &programs {
-            // The two leading constants belong to the first chunk, however long.
-            assert_eq!(program.n_pieces(), (n - 2).div_ceil(piece_len));
-        }
-        let points = around(&[reals(&[0.7, -1.3, f64::from(n as u32)])], POINTS);
-        let compared = compare_programs(&kernel, &programs, &points).unwrap();
-        assert_eq!(compared.ran, POINTS);
-    }
 }
 
 #[test]

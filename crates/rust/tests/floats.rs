@@ -12,6 +12,7 @@ use chainrule_backend_tests::generate::{array_functions, functions, graphs, lowe
 use chainrule_backend_tests::rust::has_clippy;
 use chainrule_backend_tests::{Case, Data, Outcome, exact, interpret, is_inexact, reals};
 use chainrule_base::Arena;
+use chainrule_cases::covers;
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{self, Numbers};
 use chainrule_kernel::{Instr, Reg, Stmt};
@@ -51,7 +52,7 @@ fn c_and_rust_agree_bit_for_bit_where_operations_are_exact() {
         assert_eq!(c, rust, "{}", case.kernel);
     }
     let numbers = in_c.iter().flatten().flatten().filter(|data| matches!(data, Data::Real(x) if !x.is_empty())).count();
-    assert!(numbers > 80, "{numbers}");
+    covers!(numbers > 80, "{numbers}");
 }
 
 /// Returns a first-order bound of the difference of each result in floats from that in doubles. An operation propagates
@@ -133,5 +134,5 @@ fn floats_are_as_near_to_doubles_as_their_operations_allow() {
         }
     }
     println!("{compared} results, at worst {worst:.3} of the bound");
-    assert!(compared > 150, "{compared}");
+    covers!(compared > 150, "{compared}");
 }

@@ -6,11 +6,10 @@ mod support;
 
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, awkward_names, doubled, guarded_cases, halving, integer_operator, integer_operators, integer_points,
-    named, operators, picked_sums, rotation,
+    INTEGERS, integer_operator, integer_operators, integer_points, named, operators,
 };
 use chainrule_backend_tests::rust::{self, has_clippy};
-use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
+use chainrule_backend_tests::{Case, Data, filetests, interpret, is_inexact, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::{Semantics, generate};
 use chainrule_kernel::{External, Instr, Kernel, Registers, Stmt};
@@ -18,19 +17,6 @@ use chainrule_ops::Op;
 use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
 use support::{file, module, run_rust};
-
-#[test]
-fn a_function_and_its_derivative_share_a_module() {
-    let [value, jacobian] = rotation();
-    insta::assert_snapshot!(emit_many("rotation", &[&value, &jacobian], &Options::default()).unwrap().text);
-}
-
-#[test]
-fn arrays_come_with_sizes_and_workspace() {
-    let text = emit(&picked_sums(), &Options::default()).unwrap().text;
-    // The part common to all modules is in the other snapshot.
-    insta::assert_snapshot!(text.split_once("impl core::error::Error for Failure {}\n").unwrap().1);
-}
 
 #[test]
 fn the_same_kernel_gives_the_same_bytes() {
@@ -94,45 +80,11 @@ fn run_main(module: &Module, main: &str) -> String {
 }
 
 #[test]
-fn arrays_that_are_not_made_have_no_negative_size() {
-    if !has_clippy() {
-        return;
-    }
-    let (cases, has_result): (Vec<Case>, Vec<bool>) = guarded_cases().into_iter().unzip();
-    let found = run_rust(&cases, &Options::default());
-    for (case, found) in cases.iter().zip(&found) {
-        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
-    }
-    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), has_result);
-}
-
-#[test]
 fn failures_say_why() {
     if !has_clippy() {
         return;
     }
-    let matrix = |n: usize, m: usize| Array { shape: vec![n, m], data: Data::Real(vec![1.5; n * m]) };
-    let picks = |p: &[i64]| Array { shape: vec![p.len()], data: Data::Int(p.to_vec()) };
-    let good = Case { kernel: picked_sums(), inputs: vec![matrix(2, 3), picks(&[1, 0])] };
-    let bad = Case { inputs: vec![matrix(2, 3), picks(&[1, 2])], ..good.clone() };
-    let negative = Case { inputs: vec![matrix(2, 3), picks(&[-1, 0])], ..good.clone() };
-    let halving = Case { kernel: halving(), inputs: vec![real(8.0)] };
-    let endless = Case { inputs: vec![real(1e9)], ..halving.clone() };
-    let double = Case { kernel: doubled(), inputs: vec![int(21)] };
-    let huge = Case { inputs: vec![int(i64::MAX / 2 + 1)], ..double.clone() };
-    let awkward =
-        Case { kernel: awkward_names().kernel, inputs: vec![matrix(2, 3), reals(&[1.0, 2.0, 3.0]), real(0.0)] };
-    let cases = [good, bad, negative, halving, endless, double, huge, awkward];
-    let found = run_rust(&cases, &Options::default());
-    for (case, found) in cases.iter().zip(&found) {
-        assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
-    }
-    assert_eq!(
-        found.iter().map(Result::is_ok).collect::<Vec<_>>(),
-        [true, false, false, true, false, true, false, true]
-    );
-
-    let module = emit(&picked_sums(), &Options::default()).unwrap();
+    let module = emit(&filetests::kernel("picked-sums"), &Options::default()).unwrap();
     let main = r#"
 mod kernels;
 use kernels::picked_sums;
@@ -208,7 +160,7 @@ fn names_that_mean_something_else_in_rust_are_changed() {
 
 #[test]
 fn users_functions_are_those_of_the_module_around() {
-    let [mut kernel, _] = rotation();
+    let mut kernel = filetests::kernel("rotation");
     let twice = |name: &str, c_name: Option<&str>, arity| External {
         name: name.into(),
         arity,
@@ -255,7 +207,7 @@ fn main() {
 
 #[test]
 fn malformed_kernels_are_bugs_not_panics() {
-    let [good, _] = rotation();
+    let good = filetests::kernel("rotation");
     let broken: [fn(&mut Kernel); 4] = [
         |k| k.regs = Registers::new(),
         |k| k.buffers = Arena::new(),
@@ -324,7 +276,7 @@ fn floats_are_floats_throughout() {
     let options = Options { precision: Precision::Single, ..Options::default() };
     for library in [Library::Std, Library::Libm] {
         let options = Options { library, ..options.clone() };
-        for kernel in rotation().into_iter().chain([picked_sums(), halving()]) {
+        for kernel in ["rotation", "picked-sums", "halving"].into_iter().flat_map(filetests::kernels) {
             let text = emit(&kernel, &options).unwrap().text;
             assert!(text.contains("f32") && !text.contains("f64"), "{text}");
         }
@@ -335,7 +287,7 @@ fn floats_are_floats_throughout() {
 fn our_own_functions_are_not_for_floats() {
     for fma in [Fma::Standard, Fma::Exact] {
         let own = Options { precision: Precision::Single, library: Library::Own(fma), ..Options::default() };
-        let error = emit(&halving(), &own).unwrap_err();
+        let error = emit(&filetests::kernel("halving"), &own).unwrap_err();
         insta::allow_duplicates! {
             insta::assert_snapshot!(error, @"error: functions of floats cannot come along: Chainrule's own elementary functions are for doubles (help: take those of the standard library or of the crate libm, or take doubles)");
         }
