@@ -60,10 +60,10 @@ impl Team {
     /// Returns the team of `kernel`, if it has parallel loops.
     pub(crate) fn new(
         kernel: &Kernel,
-        machine: impl Fn(&Kernel) -> Result<Machine, Diagnostic>,
+        machine: impl Fn(&Piece) -> Result<Machine, Diagnostic>,
     ) -> Option<Result<Self, Diagnostic>> {
         let pieces = split(kernel)?;
-        let machines = pieces.pieces.iter().map(|piece| machine(&piece.kernel)).collect::<Result<_, _>>();
+        let machines = pieces.pieces.iter().map(machine).collect::<Result<_, _>>();
         Some(machines.map(|machines| Self { pieces, machines }))
     }
 }

@@ -185,8 +185,15 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    fn new(kernel: &Kernel, level: Level, shape: Shape, options: &Options) -> Result<Self, Diagnostic> {
-        let lowered = lower::lower(kernel, level, shape, options)?;
+    /// Compiles `kernel`. Other kernels access the buffers `shared`, too.
+    fn new(
+        kernel: &Kernel,
+        shared: &[BufferId],
+        level: Level,
+        shape: Shape,
+        options: &Options,
+    ) -> Result<Self, Diagnostic> {
+        let lowered = lower::lower(kernel, shared, level, shape, options)?;
         let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
         let code_bytes = lowered.code.instructions;
         let mut executable = Executable::of(lowered.code, policy).map_err(|refusal| refusal.diagnostic())?;
@@ -289,7 +296,7 @@ impl Program {
             Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)
         })?;
         let level = options.level.map_or_else(Level::best, Level::require)?;
-        let one = Machine::new(kernel, level, Shape::One, options)?;
+        let one = Machine::new(kernel, &[], level, Shape::One, options)?;
         let plain = Ports::new(kernel, &one);
         Ok(Self { layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
     }
@@ -333,7 +340,7 @@ impl Program {
             let shape = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
             let chosen = with_choices(self.kernel()).filter(|kernel| verify(kernel).is_ok());
             let kernel = chosen.map_or(Cow::Borrowed(self.kernel()), Cow::Owned);
-            lower::fits_lanes(&kernel).then(|| Machine::new(&kernel, self.level, shape, &self.options))
+            lower::fits_lanes(&kernel).then(|| Machine::new(&kernel, &[], self.level, shape, &self.options))
         };
         self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
     }
@@ -342,8 +349,10 @@ impl Program {
     pub(crate) fn team(&self) -> Option<&Team> {
         let make = || {
             Team::new(self.kernel(), |piece| {
-                verify(piece).map_err(|_| Diagnostic::bug(format!("a piece of `{}` breaks its rules", piece.name)))?;
-                Machine::new(piece, self.level, Shape::One, &self.options)
+                let kernel = &piece.kernel;
+                verify(kernel)
+                    .map_err(|_| Diagnostic::bug(format!("a piece of `{}` breaks its rules", kernel.name)))?;
+                Machine::new(kernel, &piece.shared, self.level, Shape::One, &self.options)
             })
         };
         self.team.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())

@@ -53,6 +53,9 @@ pub struct Piece {
     pub in_parts: bool,
     /// Buffers private to each thread, in ascending order.
     pub private: Vec<BufferId>,
+    /// Buffers of the workspace that other pieces mention as well, in ascending order: their elements must be in memory
+    /// when the piece ends.
+    pub shared: Vec<BufferId>,
     /// Guards: the piece has an effect only if each of these cells of [`Pieces::ints`], in this order, is nonzero
     /// (`true`) or zero (`false`). Cells after one that decides otherwise may be undefined.
     pub when: Vec<(usize, bool)>,
@@ -126,10 +129,12 @@ pub fn split(kernel: &Kernel) -> Option<Pieces> {
     let is_work = |b: &BufferId| matches!(kernel.buffers[*b].place, Place::Workspace(_));
     let pieces = segments.iter().enumerate().map(|(p, segment)| {
         let in_parts = segment.in_parts;
-        let own = mentions[p].iter().filter(|b| in_parts && is_work(b) && n_mentions[b] == 1);
+        let (own, shared): (Vec<_>, Vec<_>) =
+            mentions[p].iter().filter(|b| is_work(b)).partition(|b| n_mentions[b] == 1);
         let cell = |(condition, holds): &(Reg, bool)| Some((*crossing.cell.get(condition)?, *holds));
         Piece {
-            private: own.copied().collect(),
+            private: if in_parts { own } else { Vec::new() },
+            shared,
             kernel: header.piece(&crossing, p, segment),
             in_parts,
             when: segment.branches.iter().filter_map(cell).collect(),

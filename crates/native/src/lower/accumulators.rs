@@ -76,9 +76,11 @@ struct Seen {
     weights: BTreeMap<i64, u64>,
 }
 
-/// Finds the buffers that only the loops of `once` access, and the reductions of these and others.
+/// Finds the buffers that only the loops of `once` access, and the reductions of these and others. Other kernels access
+/// the buffers `shared`, which are in ascending order.
 pub(super) fn plan(
     kernel: &Kernel,
+    shared: &[BufferId],
     events: &[Event<'_>],
     once: &BTreeMap<u32, Reg>,
     survey: &Survey,
@@ -142,6 +144,7 @@ pub(super) fn plan(
         of.class == Class::Real
             && matches!(of.place, Place::Workspace(_))
             && !seen.is_other
+            && shared.binary_search(buffer).is_err()
             && seen.around == seen.around_last
             && calls_before[seen.last as usize] == calls_before[seen.first as usize]
     };

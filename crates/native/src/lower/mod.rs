@@ -118,17 +118,18 @@ pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
 }
 
 /// Returns code for `kernel` at a level, which is that of the options if they name one. `shape` is one point, or as
-/// many points as a vector of this level has lanes.
+/// many points as a vector of this level has lanes. Other kernels access the buffers `shared`, too.
 ///
 /// # Errors
 /// A kernel that violates its invariants; one that is too large for 32-bit displacements.
 pub(crate) fn lower(
     kernel: &Kernel,
+    shared: &[BufferId],
     level: Level,
     shape: Shape,
     options: &Options,
 ) -> std::result::Result<Lowered, Diagnostic> {
-    let plan = Plan::new(kernel, level, shape, options.piece_len)?;
+    let plan = Plan::new(kernel, shared, level, shape, options.piece_len)?;
     let widest = if plan.has_lanes() { lanes::shape(level) } else { shape };
     let frame = FrameLayout::new(widest, &plan.words, plan.has_calls());
     let write = |piece| write(kernel, &plan, (level, shape), frame, options.in_range, piece).map_err(|why| *why);
@@ -136,7 +137,7 @@ pub(crate) fn lower(
         0 => write(0)?,
         n => match Written::of_pieces(pieces::write_all(n, options.writers, write))? {
             Some(written) => written,
-            None => return lower(kernel, level, shape, &Options { piece_len: Some(usize::MAX), ..*options }),
+            None => return lower(kernel, shared, level, shape, &Options { piece_len: Some(usize::MAX), ..*options }),
         },
     };
     if frame.bytes(n_slots) > i32::MAX as usize / 2 {

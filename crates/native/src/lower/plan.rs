@@ -438,6 +438,7 @@ fn stretches(kernel: &Kernel) -> (Vec<Stretch<'_>>, usize) {
 impl<'k> Plan<'k> {
     pub(super) fn new(
         kernel: &'k Kernel,
+        shared: &[BufferId],
         level: Level,
         shape: Shape,
         piece_len: Option<usize>,
@@ -482,7 +483,7 @@ impl<'k> Plan<'k> {
                 lanes.iter().filter(|_| is_one_round).map(|(at, plan)| (*at, plan.index())).collect();
             // In addresses it is 0.
             once.values().filter(|index| !survey.is_read(**index)).for_each(|index| homes.forget(*index));
-            accumulators = accumulators::plan(kernel, &events, &once, &survey, &mut homes);
+            accumulators = accumulators::plan(kernel, shared, &events, &once, &survey, &mut homes);
             let kept = kept_addresses(&events, &lives, true, &once);
             let mut loops = homes.loops(&events, &lives, &survey, &kept, Lanes { once: &once, all: &lanes });
             for (at, mut plan) in lanes {
