@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from inspect import Signature
 from os import PathLike
+from typing import Annotated as Bool
+from typing import Annotated as F64
+from typing import Annotated as I64
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 
@@ -143,4 +146,8 @@ def supported() -> list[str]: ...
 grad = gradient
 value_and_grad = value_and_gradient
 
-__all__: list[str]
+__all__ = [
+    "Batch", "Bool", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "F64", "Function", "I64", "Limitation", "Module", "Picture",
+    "ShapeError", "SparseDerivative", "TypeError_", "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp",
+    "load", "module", "sparse_hessian", "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
+]

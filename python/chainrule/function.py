@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 
-from . import _core
+from . import _core, annotations
 from . import sizes as known_sizes
 from .arguments import Static, count_leaves, spec_of, to_floats
 from .capture import capture
@@ -31,6 +31,7 @@ class Entry:
         self.smooth = smooth(structure, floats)  # the structure with `False` for results without derivatives
         self.lock = threading.Lock()
         self.derived = {}
+        self.check = None  # of the shapes of arguments, where these are annotated
         self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
 
     def taken(self, leaves):
@@ -161,7 +162,7 @@ class Evaluator(_core.Caller):
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
         # As they are now: an equal number may be another object.
         places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
-        self._plan(call.keys, arrays, places, call.code.compiled, call.template)
+        self._plan(call.keys, arrays, places, call.code.compiled, call.template, call.entry.check)
 
 
 def integers(call):
@@ -180,6 +181,8 @@ class Function(Evaluator):
     strict = False
     #: Whether loops whose steps write separate parts of an array build them side by side.
     _has_rows = True
+    #: The shapes of the arguments that are annotated: see :mod:`chainrule.annotations`.
+    _annotations = None
 
     def __init__(self, python, static=(), strict=False, sizes=None):
         self.strict, self.sizes = strict, sizes
@@ -192,6 +195,7 @@ class Function(Evaluator):
             if p.kind is p.VAR_KEYWORD:
                 raise TypeError_(f"`{python.__name__}` takes `**{p.name}`", remedy="name its arguments")
         self._setup()
+        self._annotations = annotations.of_function(python, self._names)
         for name in [*self.static, *(sizes or ())]:
             if name not in self._names:
                 raise Error(f"`{self.__name__}` has no argument `{name}`", remedy=f"it has {', '.join(self._names)}")
@@ -224,6 +228,8 @@ class Function(Evaluator):
 
     def _entry(self, values):
         """The entry for these arguments, their leaves, and their keys."""
+        if self._annotations is not None:
+            self._annotations(values)
         leaves = []
         specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
                        for name, value in zip(self._names, values)])
@@ -237,6 +243,7 @@ class Function(Evaluator):
                 entry = self._entries.get(key)
                 if entry is None or not entry.holds():
                     entry = self._capture(specs, leaves, values)
+                    entry.check = self._annotations
                     self._entries[key] = entry
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)

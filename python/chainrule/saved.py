@@ -52,7 +52,7 @@ class SavedEntry(Entry):
         for key, data in parts["codes"]:
             self.derived[key_of(key)] = Code(_core.Compiled.from_bytes(base64.b64decode(data)))
         self._function = None
-        self.kept = parts["kept"]
+        self.kept, self.check = parts["kept"], None
 
     @property
     def function(self):

@@ -27,6 +27,7 @@ const ADAPTED: &[&str] = &[
     "pandas",
     "tqdm",
     "mypy",
+    "basedpyright",
     "cyipopt",
     "ray",
     "torch",

@@ -237,6 +237,8 @@ struct Plan {
     compiled: Arc<chainrule::Compiled>,
     outputs: Vec<Output>,
     template: Template,
+    /// Called with the arguments whenever their extents change; raises if they do not match their annotations.
+    check: Option<Py<PyAny>>,
     state: Mutex<State>,
 }
 
@@ -299,7 +301,9 @@ impl Caller {
     }
 
     /// Adds a plan; `arguments` are keys of arguments, with whether ints are taken for doubles; `dependencies` as
-    /// [`Dependency::new`] takes them.
+    /// [`Dependency::new`] takes them; `check` is called with the arguments if their extents change.
+    #[pyo3(signature = (arguments, constants, dependencies, compiled, template, check=None))]
+    #[allow(clippy::too_many_arguments)]
     fn _plan(
         &self,
         py: Python<'_>,
@@ -308,6 +312,7 @@ impl Caller {
         dependencies: Vec<Bound<'_, PyTuple>>,
         compiled: &Compiled,
         template: &Bound<'_, PyAny>,
+        check: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let compiled_now = compiled.shared();
         let is_same = |plan: &Arc<Plan>| Arc::ptr_eq(&plan.compiled, &compiled_now);
@@ -341,6 +346,7 @@ impl Caller {
             outputs: outputs.collect(),
             compiled: Arc::clone(&compiled_now),
             template,
+            check,
             state: Mutex::default(),
         };
         let mut plans = locked(&self.plans);
@@ -370,6 +376,7 @@ impl Caller {
             plan.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
             plan.constants.iter().try_for_each(|(value, _)| visit.call(value))?;
             plan.dependencies.iter().try_for_each(|dependency| dependency.visit(&visit))?;
+            visit.call(&plan.check)?;
         }
         Ok(())
     }
@@ -416,7 +423,7 @@ impl Caller {
                     plans[..=at].rotate_right(1);
                 }
             }
-            if let Some(result) = plan.run(py, numpy, &leaves, out.as_ref())? {
+            if let Some(result) = plan.run(py, numpy, &values, &leaves, out.as_ref())? {
                 return Ok(Some(result));
             }
         }
@@ -500,6 +507,7 @@ impl Plan {
         &self,
         py: Python<'py>,
         numpy: &Numpy,
+        values: &[Bound<'py, PyAny>],
         leaves: &[Leaf<'_>],
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -510,7 +518,7 @@ impl Plan {
         };
         let state = &mut *state;
         let is_ready = state.workspace.is_some() && state.was_made_for(leaves);
-        if !is_ready && state.make(py, self, leaves).is_err() {
+        if !is_ready && (!self.allows(py, values) || state.make(py, self, leaves).is_err()) {
             // The general path reports the reason, or has other code for these extents.
             return Ok(None);
         }
@@ -578,6 +586,12 @@ impl Plan {
             return Ok(results.pop());
         }
         self.template.fill(py, &results).map(Some)
+    }
+
+    /// Returns whether the arguments match their annotations.
+    fn allows(&self, py: Python<'_>, values: &[Bound<'_, PyAny>]) -> bool {
+        let Some(check) = &self.check else { return true };
+        PyTuple::new(py, values).is_ok_and(|values| check.call1(py, (values,)).is_ok())
     }
 
     /// Returns the arrays of `out` if results can be written to them.
