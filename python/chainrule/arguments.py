@@ -70,7 +70,8 @@ def ready(array, kind, name):
     """The array as running code takes it: itself where it is float64 or int64 in C order."""
     dtype = np.float64 if kind == "f" else np.int64
     if array.dtype == dtype and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
-        return array
+        # A dtype with an explicit byte order exports a buffer whose format names that order.
+        return array if array.dtype is np.dtype(dtype) else array.view(np.dtype(dtype))
     if array.ndim and array.size > 1000:
         layout = "" if array.flags.c_contiguous else ", not in C order"
         warnings.warn(
@@ -91,6 +92,8 @@ def spec_of(value, name, leaves, depth=0):
             raise TypeError_(f"`{name}` is {value}, which does not fit into 64 bits", remedy="pass it as a float")
         leaves.append(np.array(value, dtype=np.int64))
         return ("num", "i", ())
+    if isinstance(value, (float, int)) and kind is not bool and not isinstance(value, np.generic):
+        return spec_of(float(value) if isinstance(value, float) else int(value), name, leaves, depth)
     found = parts_of(value)
     if found is not None:
         if depth > MAX_DEPTH:
@@ -106,10 +109,27 @@ def spec_of(value, name, leaves, depth=0):
         return ("num", found, tuple([n == 1 for n in array.shape]))
     if is_object(value):
         return ("known", Static(value))
-    if isinstance(value, list) or hasattr(value, "__array__"):
-        array = array_of(value, name)
+    array = like_array(value, name)
+    if array is not None:
         return spec_of(array if array.size or array.dtype.kind != "O" else array.astype(float), name, leaves, depth)
     raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples, lists, dicts and dataclasses of them")
+
+
+def like_array(value, name):
+    """An object that is like an array, as an array: lists, ranges, objects with `__array__`, buffers, DLPack; `None` for other objects."""
+    if isinstance(value, (list, range)) or hasattr(value, "__array__"):
+        return array_of(value, name)
+    if isinstance(value, (bytes, bytearray)):
+        return None
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise TypeError_(f"`{name}` is a {type(value).__name__} that NumPy cannot read: {error}", remedy="copy it to the processor") from None
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, NotImplementedError):
+        return None
 
 
 def array_of(value, name):
@@ -122,7 +142,8 @@ def array_of(value, name):
 
 def is_object(value):
     """Whether an argument is known by what it is, as `self` of a method: captured code reads its attributes."""
-    return hasattr(value, "__dict__") and type(value).__hash__ is object.__hash__ and not hasattr(value, "__array__")
+    return hasattr(value, "__dict__") and type(value).__hash__ is object.__hash__ and not hasattr(value, "__array__") \
+        and not hasattr(value, "__dlpack__")
 
 
 def count_leaves(value):
@@ -142,8 +163,9 @@ def to_floats(value):
     found = parts_of(value)
     if found is not None:
         return put_together(found[1], map(to_floats, found[0]))
-    if isinstance(value, list):
-        value = array_of(value, "an argument")
+    if not isinstance(value, (float, np.ndarray, np.generic)) and not callable(value) and not is_object(value):
+        array = like_array(value, "an argument")
+        value = value if array is None else array
     if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iu":
         return np.asarray(value).astype(np.float64)
     return value

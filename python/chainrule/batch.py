@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from .arguments import array_of, kind_of_array, spec_of, to_floats
+from .arguments import like_array, kind_of_array, spec_of, to_floats
 from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
@@ -166,7 +166,9 @@ def split(value, axis, name, lengths, full, marks, k):
         return value
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise TypeError_(f"the axis of {name} is {axis!r}", remedy="pass a number, or None where it is the same for all points")
-    array = value if isinstance(value, np.ndarray) else array_of(value, name)
+    array = value if isinstance(value, np.ndarray) else like_array(value, name)
+    if array is None:
+        raise TypeError_(f"{name} is a {type(value).__name__}", remedy="pass an array with an axis of points, or None as its axis")
     kind_of_array(array, name)
     array = np.asarray(array)
     if not -array.ndim <= axis < array.ndim:

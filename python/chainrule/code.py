@@ -61,6 +61,8 @@ def check_out(out, shapes, kinds, inputs):
     for k, array in enumerate(out):
         if any(np.may_share_memory(array, other) for other in [*inputs, *out[:k]]):
             raise TypeError_("`out` shares memory with an argument or another result", remedy="pass an array of its own")
+    # A dtype with an explicit byte order exports a buffer whose format names that order.
+    out = [array.view(np.dtype(DTYPES[kind])) for array, kind in zip(out, kinds)]
     return [array.reshape(1) if not array.ndim else array for array in out]
 
 

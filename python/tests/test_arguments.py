@@ -1,5 +1,9 @@
 """Arguments of every kind: the right result or a clear error, with and without an earlier call that was like it."""
 
+import array
+import ctypes
+import decimal
+import enum
 import threading
 import warnings
 
@@ -26,7 +30,25 @@ READ_ONLY = BASE.copy()
 READ_ONLY.flags.writeable = False
 RECORDS = np.zeros(3, dtype=[("a", float), ("b", int)])
 UNALIGNED = np.zeros(8 * 4 + 1, np.uint8)[1:].view(np.float64)
-LOUD = "sum"
+
+
+class Real(float):
+    pass
+
+
+class Mode(enum.IntEnum):
+    THIRD = 3
+
+
+class Lent:
+    """Memory that is handed over by DLPack."""
+
+    def __dlpack__(self, **options):
+        return BASE.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return BASE.__dlpack_device__()
+
 
 RIGHT = {
     "float64": BASE, "float32": BASE.astype(np.float32), "float16": BASE.astype(np.float16), "int64": np.arange(12), "int8": np.arange(12, dtype=np.int8),
@@ -36,13 +58,15 @@ RIGHT = {
     "np.int32": np.int32(4), "float": 1.5, "int": 3, "list": [1.0, 2.0], "list of ints": [1, 2], "nested list": [[1.0], [2.0]],
     "subclass": BASE.view(Sub), "unaligned": UNALIGNED, "broadcast": np.broadcast_to(1.0, (3, 4)), "nan": np.array([np.nan, 1.0]),
     "inf": np.array([np.inf, 1.0]), "memory map": np.lib.stride_tricks.as_strided(BASE, (3, 3), (8, 8)), "range": np.asarray(range(5)),
+    "array.array": array.array("d", [1.0, 2.0]), "array of ints": array.array("i", [1, 2]), "memoryview": memoryview(BASE), "ctypes": (ctypes.c_double * 3)(1, 2, 3),
+    "Python's range": range(5), "float subclass": Real(2.5), "enum": Mode.THIRD, "DLPack": Lent(),
     "tiny": np.array([5e-324]), "many axes": np.ones((1, 2, 1, 3, 1)), "masked without mask": np.asarray(np.ma.array([1.0, 2.0])),
 }
 WRONG = {
     "object": np.array([1.0, "a"], dtype=object), "object of floats": np.array([1.0, 2.0], dtype=object), "string": "abc", "strings": np.array(["a", "b"]),
     "bytes": b"abc", "complex": np.array([1j]), "complex number": 1j, "longdouble": np.array([1.0], dtype=np.longdouble), "dates": np.array(["2020-01-01"], dtype="M8[D]"),
     "durations": np.array([1], dtype="m8[s]"), "records": RECORDS, "masked": np.ma.array([1.0, 2.0], mask=[False, True]), "none": None,
-    "set": {1.0}, "dict of strings": {"a": "b"}, "ragged": [[1.0], [1.0, 2.0]], "uint64": np.arange(3, dtype=np.uint64), "huge int": 2**70, "type": float,
+    "dict as a number": {"a": 1.0}, "bytearray": bytearray(b"abc"), "decimal": decimal.Decimal(1), "set": {1.0}, "dict of strings": {"a": "b"}, "ragged": [[1.0], [1.0, 2.0]], "uint64": np.arange(3, dtype=np.uint64), "huge int": 2**70, "type": float,
     "generator": (x for x in [1.0]), "list of strings": ["a"], "list of None": [None],
 }
 
@@ -51,12 +75,12 @@ WRONG = {
 @pytest.mark.parametrize("warm", [False, True])
 def test_right_arguments(name, warm):
     function, value = cr.function(f), RIGHT[name]
-    want = f(np.asarray(value, dtype=np.float64) if name == "float16" else np.asarray(value) if name != "bool" else value)
+    want = f(np.asarray(value, dtype=np.float64) if name == "float16" else BASE if name == "DLPack" else np.asarray(value) if name != "bool" else value)
     if warm:
         function(BASE), function(1.0), function(np.ones((2, 2)))
     for _ in range(3):
         np.testing.assert_allclose(function(value), want, rtol=1e-6 if "32" in name or "16" in name else 1e-14)
-    if np.asarray(value).dtype.kind == "f":
+    if name != "DLPack" and np.asarray(value).dtype.kind == "f":
         slope = cr.gradient(f)
         for _ in range(2):
             got = slope(value)
@@ -129,6 +153,14 @@ def test_results_share_no_memory_with_arguments():
             assert not np.shares_memory(got, x)
             got[...] = 5.0
             assert x.tolist() == [1.0] * 4
+
+
+def test_dtypes_that_name_their_byte_order():
+    lent = np.asarray(memoryview((ctypes.c_double * 3)(1, 2, 3)))
+    function, twice = cr.function(f), cr.function(lambda x: x * 2.0)
+    assert function(lent) == 12.0 and function.batch(lent.reshape(3, 1)).tolist() == [2.0, 4.0, 6.0]
+    for x in (np.ones(3), lent.copy()):
+        assert twice(x, out=lent) is lent and lent.tolist() == (2.0 * x).tolist()
 
 
 def test_results_of_two_calls_are_two_arrays():

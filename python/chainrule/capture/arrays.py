@@ -171,6 +171,8 @@ def diff(w, a, n=Known(1), axis=Known(-1)):
     a = w.num(a)
     k = axis_of(w, a, axis)
     one = w.constant(1)
+    if n.value < 0:
+        w.fail(f"`np.diff`: order must be non-negative but got {n.value}")
     for _ in range(n.value):
         dims = tuple(dim - 1 if m == k else dim for m, dim in enumerate(a.dims))
         a = w.build(dims, lambda i, a=a: binary(

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ..errors import Error
 from . import arrays, loops, products, reductions, shaping, sorting, whole
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
@@ -47,11 +48,23 @@ def ndim(w, a):
     return Known(w.num(a).rank)
 
 
+def _of_text(w, kind, x):
+    """A number that is written as a string."""
+    try:
+        return Known(kind(x.value))
+    except ValueError as error:
+        return w.fail(f"`{kind.__name__}`: {error}")
+
+
 def _float(w, x=Known(0.0)):
+    if isinstance(x, Known) and isinstance(x.value, str):
+        return _of_text(w, float, x)
     return Known(float(x.value)) if isinstance(x, Known) and is_number(x.value) else w.cast(w.scalar(x), "f")
 
 
 def _int(w, x=Known(0)):
+    if isinstance(x, Known) and isinstance(x.value, str):
+        return _of_text(w, int, x)
     if isinstance(x, Known) and is_number(x.value):
         return Known(int(x.value))
     return whole.as_int(w, w.scalar(x))
@@ -78,12 +91,14 @@ def _abs(w, x):
 
 
 def _extreme(name, by_axis):
-    def compute(w, *values):
+    def compute(w, *values, default=None):
         if len(values) == 1:
             inner = loops.loop_of(w, values[0])
             if not isinstance(inner, list):
                 is_loop = not isinstance(values[0], Num)
                 return by_axis(w, w.build((inner.count,), lambda i: w.num(inner.element(i[0]))) if is_loop else values[0])
+            if not inner and default is not None:
+                return default
             values = inner
         if all(isinstance(v, Known) for v in values):
             return Known((min if name == "min" else max)(v.value for v in values))
@@ -246,7 +261,7 @@ TABLE = {
     np.shape: shape, np.size: size, np.ndim: ndim, np.float64: _float, np.int64: _int,
     np.sum: reductions.sum_, np.prod: reductions.prod, np.mean: reductions.mean, np.var: reductions.var, np.std: reductions.std,
     np.average: reductions.average, np.ptp: reductions.ptp, np.cov: reductions.covariance, np.corrcoef: reductions.corrcoef,
-    np.count_nonzero: reductions.count_nonzero, np.argmax: reductions.arg_extreme(">"), np.argmin: reductions.arg_extreme("<"),
+    np.count_nonzero: reductions.count_nonzero, np.argmax: reductions.arg_extreme("argmax", ">"), np.argmin: reductions.arg_extreme("argmin", "<"),
     np.max: reductions.extreme("max"), np.min: reductions.extreme("min"), np.any: reductions.any_all("||"),
     np.all: reductions.any_all("&&"), np.cumsum: reductions.cumulative("+"), np.cumprod: reductions.cumulative("*"),
     np.dot: products.dot, np.matmul: products.matmul, np.vdot: products.vdot, np.inner: products.inner,
@@ -281,7 +296,7 @@ if special is not None:
 METHODS = {
     "sum": reductions.sum_, "prod": reductions.prod, "mean": reductions.mean, "var": reductions.var, "std": reductions.std,
     "max": reductions.extreme("max"), "min": reductions.extreme("min"), "any": reductions.any_all("||"),
-    "all": reductions.any_all("&&"), "argmax": reductions.arg_extreme(">"), "argmin": reductions.arg_extreme("<"),
+    "all": reductions.any_all("&&"), "argmax": reductions.arg_extreme("argmax", ">"), "argmin": reductions.arg_extreme("argmin", "<"),
     "dot": products.dot, "copy": _copy, "transpose": shaping.transpose_method, "reshape": shaping.reshape_method,
     "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,
     "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "repeat": shaping.repeat,
@@ -348,7 +363,12 @@ def apply(w, handler, name, args, kwargs):
         inspect.signature(handler).bind(w, *args, **kwargs)
     except TypeError as error:
         w.fail(f"`{name}`: {error}", "leave out what is not supported here")
-    return handler(w, *args, **kwargs)
+    try:
+        return handler(w, *args, **kwargs)
+    except Error:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:  # What Python says of known arguments.
+        return w.fail(f"`{name}`: {error}", "pass what NumPy or Python takes")
 
 
 def _find(table, function):

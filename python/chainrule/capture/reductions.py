@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .operators import binary, call, scalar
 from .values import Dim, Known, Masked, Num, describe
 
@@ -17,6 +19,8 @@ def axes_of(w, array, axis):
         for k in values:
             if not isinstance(k, int) or not -array.rank <= k < array.rank:
                 w.fail(f"axis {k} is out of bounds for {describe(array)}", "the axis is a number that is written or known")
+            if k % array.rank in found:
+                w.fail(f"axis {k} is named twice")
             found.add(k % array.rank)
     return sorted(found)
 
@@ -147,15 +151,26 @@ def count(w, array, axis):
     return total
 
 
+def is_nothing(w, array, axis):
+    """Whether no elements are reduced, whatever the arguments: 0 / 0 would be simplified as a quotient of real numbers."""
+    return any(array.dims[k].known == 0 for k in axes_of(w, array, axis))
+
+
 def mean(w, array, axis=None, keepdims=None):
     if isinstance(array, Masked):
         return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis))
     array = w.cast(w.num(array), "f")
-    return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis)) if array.rank else array
+    if not array.rank:
+        return array
+    if is_nothing(w, array, axis):
+        return reduced(w, array, axis, keepdims, lambda dims, element: w.constant(math.nan))
+    return binary(w, "/", sum_(w, array, axis, keepdims), count(w, array, axis))
 
 
 def var(w, array, axis=None, ddof=None, keepdims=None):
     array = array if isinstance(array, Masked) else w.cast(w.num(array), "f")
+    if not isinstance(array, Masked) and is_nothing(w, array, axis):
+        return mean(w, array, axis, keepdims)
     centred = binary(w, "-", array, mean(w, array, axis, None if isinstance(array, Masked) else Known(True)))
     squares = sum_(w, binary(w, "*", centred, centred), axis, keepdims)
     n = count(w, array, axis)
@@ -211,7 +226,7 @@ def corrcoef(w, x, rowvar=Known(True)):
     return w.build(c.dims, lambda i: scalar(w, "/", scalar(w, "/", w.element(c, i), deviation(i[0])), deviation(i[1])))
 
 
-def arg_extreme(sign):
+def arg_extreme(name, sign):
     """`np.argmax`, `np.argmin`: the first place of the largest element."""
     def reduction(w, a, axis=None):
         from .shaping import axis_of, ravel
@@ -219,9 +234,12 @@ def arg_extreme(sign):
         if axis is None or getattr(axis, "value", 0) is None:
             a, axis = ravel(w, a), Known(0)
         k = axis_of(w, a, axis)
+        if a.dims[k].known == 0:
+            w.fail(f"`{name}` of an array without elements")
 
         def best(outer):
             at = lambda i: w.element(a, [*outer[:k], i, *outer[k:]])
+            at(w.constant(0))  # There is one: a condition at entry.
             better = lambda s, i: w.choose(scalar(w, sign, at(i), at(s)), lambda: i, lambda: s)
             return w.reduce(a.dims[k], w.constant(0), better)
 

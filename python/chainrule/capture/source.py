@@ -47,6 +47,8 @@ def _parse(name, text):
 def of_function(function):
     """The source and the syntax tree of a Python function, a lambda included."""
     code = function.__code__
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise CaptureError(f"`{function.__qualname__}` is an `async def`, which cannot be compiled", place=first_line(code), remedy="write a `def`")
     name = inspect.getsourcefile(function) or code.co_filename
     linecache.checkcache(name)
     lines = linecache.getlines(name, getattr(function, "__globals__", None))
@@ -70,6 +72,12 @@ def of_function(function):
             remedy="import the module again: the file has changed",
         )
     return source, found[0]
+
+
+def first_line(code):
+    """The place of a function whose syntax tree is not read."""
+    line = linecache.getline(code.co_filename, code.co_firstlineno)
+    return code.co_filename, code.co_firstlineno, len(line) - len(line.lstrip()) + 1, line, 1
 
 
 def _is_function(node, code):

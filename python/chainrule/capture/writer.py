@@ -7,7 +7,7 @@ import numpy as np
 from .. import _core
 from ..errors import CaptureError
 from .extents import Extents
-from .values import Dim, Known, Masked, Num, Row, describe, is_number
+from .values import Dim, Form, Known, Masked, Num, Row, describe, is_number
 
 
 class Writer(Extents):
@@ -59,6 +59,8 @@ class Writer(Extents):
         if isinstance(value, Known) and is_number(value.value):
             return self.constant(value.value)
         if isinstance(value, Row):
+            if isinstance(value.is_list, Form) and not issubclass(value.is_list.cls, tuple):
+                self.fail(f"{describe(value)} is used as a number", "use its parts")
             return self.stack([self.num(item) for item in value.items])
         if isinstance(value, Masked):
             self.fail("an array is indexed by truth values, and its elements are used as a whole",
