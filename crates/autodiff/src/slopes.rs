@@ -6,8 +6,10 @@
 //!
 //! Holds: slopes are upper bounds of the operators', closed under the flow of values. Loop-carried values have the
 //! worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero after an operator that
-//! saturates. A tangent that is infinite at a border is masked by the slope of the next function, and by all factors of
-//! products before it: after `cos (sqrt x)` nothing is masked any more.
+//! saturates; one that is infinite at a border is masked by every zero behind it.
+//!
+//! The poles of a number that a masked product multiplies by zero are hidden, as in the derivative of `x * sqrt x` at 0:
+//! its cotangent is zero, and masks their slopes.
 
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};
@@ -16,8 +18,16 @@ use chainrule_ir::{Block, Expr, StateLoop, VarId, WhileLoop};
 use chainrule_ops::{Factor, Op, Slope};
 use rustc_hash::FxHashMap;
 
-/// Worst slope of an operator on the way, and whether one saturates.
-type Found = (Slope, bool);
+/// Effect of the operators on the way.
+#[derive(Clone, Copy, PartialEq, Default)]
+struct Found {
+    /// The worst slope.
+    slope: Slope,
+    /// Whether one saturates.
+    saturates: bool,
+    /// Whether one is a product that hides poles.
+    hides_poles: bool,
+}
 
 /// Slopes of all variables of a function, for one differentiated body at a time.
 #[derive(Default)]
@@ -37,14 +47,14 @@ struct Pass<'a> {
 impl Slopes {
     /// Returns the tangent, or the cotangent, of `var` as a factor.
     pub(crate) fn get(&self, var: VarId) -> Factor {
-        let (slope, saturates) = self.of.get(var.index()).copied().unwrap_or_default();
-        Factor::direction(slope, saturates)
+        let Found { slope, saturates, hides_poles } = self.of.get(var.index()).copied().unwrap_or_default();
+        Factor { hides_poles, ..Factor::direction(slope, saturates) }
     }
 
     /// Finds the slopes of the tangents of `body`.
     pub(crate) fn of_tangents(&mut self, out: &Emitter, activities: &Activities, params: &[VarId], body: &Block) {
         let mut pass = self.pass(out, activities, params, body);
-        if pass.worst(body) > Found::default() {
+        if pass.worst(body).slope > Slope::Pole {
             pass.forward(body);
         }
     }
@@ -52,7 +62,7 @@ impl Slopes {
     /// Finds the slopes of the cotangents of `body`.
     pub(crate) fn of_cotangents(&mut self, out: &Emitter, activities: &Activities, params: &[VarId], body: &Block) {
         let mut pass = self.pass(out, activities, params, body);
-        if pass.worst(body) > Found::default() {
+        if pass.worst(body).slope > Slope::Pole {
             pass.backward(body);
         }
     }
@@ -104,8 +114,8 @@ impl Pass<'_> {
 
     /// Returns the effect of an operator on the tangent, or the cotangent, of argument `idx`.
     fn op(&self, op: Op, args: &[VarId], idx: usize) -> Found {
-        let partial = self.partial(op, args, idx);
-        (partial.slope, partial.saturates)
+        let Factor { slope, saturates, hides_poles, .. } = self.partial(op, args, idx);
+        Found { slope, saturates, hides_poles }
     }
 
     /// Returns the worst of the active operators of `block`.
@@ -129,9 +139,9 @@ impl Pass<'_> {
             match &stmt.expr {
                 Expr::Op(op, args) if self.is_active(stmt.var) => {
                     let through = |(idx, arg): (usize, &VarId)| {
-                        let (own, _) = self.op(*op, args, idx);
-                        let tangent = Factor::direction(self.of[arg.index()].0, false);
-                        (own.max(tangent.slope_behind(self.partial(*op, args, idx))), false)
+                        let own = self.op(*op, args, idx).slope;
+                        let tangent = Factor::direction(self.of[arg.index()].slope, false);
+                        tangent_of(own.max(tangent.slope_behind(self.partial(*op, args, idx))))
                     };
                     found = args.iter().enumerate().map(through).fold(Found::default(), join);
                 }
@@ -148,7 +158,7 @@ impl Pass<'_> {
                 found = join(found, self.of[inner.result.index()]);
             }
             if self.is_active(stmt.var) {
-                self.raise(stmt.var, (found.0, false));
+                self.raise(stmt.var, tangent_of(found.slope));
             }
         }
     }
@@ -200,6 +210,15 @@ impl Pass<'_> {
     }
 }
 
-fn join((slope, saturates): Found, by: Found) -> Found {
-    (slope.max(by.0), saturates || by.1)
+/// Returns the effect on a tangent, which no operator before it makes zero.
+fn tangent_of(slope: Slope) -> Found {
+    Found { slope, ..Found::default() }
+}
+
+fn join(a: Found, b: Found) -> Found {
+    Found {
+        slope: a.slope.max(b.slope),
+        saturates: a.saturates || b.saturates,
+        hides_poles: a.hides_poles || b.hides_poles,
+    }
 }

@@ -9,10 +9,12 @@ use crate::{Algebra, Formula, Op};
 /// Arguments at which a partial derivative is infinite or NaN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Slope {
-    /// None, as long as all numbers are finite; or only those of a division by zero, or those at which the value is
-    /// infinite too (a pole), where a mask would keep products from being simplified.
+    /// None, as long as all numbers are finite.
     #[default]
     Finite,
+    /// Those at which the value is infinite too, as in a division by zero. A mask would keep products from being
+    /// simplified, and only a product that hides the value masks them.
+    Pole,
     /// Those at which the value has overflowed. A saturating function makes it finite again, and its slope there is 0,
     /// which masks the infinity.
     Overflow,
@@ -30,9 +32,6 @@ pub enum Zero {
     Never,
     /// Some arguments.
     Somewhere,
-    /// Some arguments, often including those at which a subsequent function is at the border of its domain: the factor
-    /// of a product, the slope of a power.
-    Often,
     /// Any: it contains a direction or a cotangent, which the caller chooses.
     Direction,
 }
@@ -46,6 +45,8 @@ pub struct Factor {
     pub zero: Zero,
     /// Whether it is zero if an argument has overflowed.
     pub saturates: bool,
+    /// Whether it is zero if a masked product hides an infinite value.
+    pub hides_poles: bool,
 }
 
 impl Factor {
@@ -53,13 +54,14 @@ impl Factor {
     #[must_use]
     pub fn constant(c: f64) -> Self {
         let slope = if c.is_finite() { Slope::Finite } else { Slope::Border };
-        Self { slope, zero: if c == 0.0 { Zero::Direction } else { Zero::Never }, saturates: false }
+        let zero = if c == 0.0 { Zero::Direction } else { Zero::Never };
+        Self { slope, zero, saturates: false, hides_poles: false }
     }
 
     /// Returns a component of a direction, or of a cotangent.
     #[must_use]
     pub fn direction(slope: Slope, saturates: bool) -> Self {
-        Self { slope, zero: Zero::Direction, saturates }
+        Self { slope, zero: Zero::Direction, saturates, hides_poles: false }
     }
 
     /// Returns the partial derivative of `op` by argument `idx`; `constant` returns the known value of an argument.
@@ -68,27 +70,28 @@ impl Factor {
         let row = op.row();
         let exponent = if op == Op::Pow { constant(1) } else { None };
         let slope = match exponent {
-            Some(b) if b <= 0.0 || b >= 1.0 => Slope::Finite,
+            Some(b) if b >= 1.0 => Slope::Finite,
             // By the exponent, it is finite wherever the power is.
-            _ if op == Op::Pow && idx == 1 => Slope::Finite,
+            _ if op == Op::Pow && idx == 1 => Slope::Pole,
+            // The partial derivative is the factor that masks.
+            _ if op == Op::MaskedMul && idx == 1 => Slope::Finite,
+            Some(b) if b <= 0.0 => Slope::Pole,
             _ => row.slope,
         };
         let is_zero = !row.partials.get(idx).is_some_and(is_never_zero);
-        let zero = match op {
-            _ if !is_zero => Zero::Never,
-            Op::Mul | Op::MaskedMul | Op::StrongMul | Op::Pow | Op::Hypot => Zero::Often,
-            _ => Zero::Somewhere,
-        };
+        let zero = if is_zero { Zero::Somewhere } else { Zero::Never };
         let saturates = is_zero && (row.saturates || exponent.is_some_and(|b| b < 0.0));
-        Self { slope, zero, saturates }
+        let hides_poles = op == Op::StrongMul || (op == Op::MaskedMul && idx == 1);
+        Self { slope, zero, saturates, hides_poles }
     }
 
     /// Returns whether a zero of this factor must mask an infinity of `other`.
     fn hides(self, other: Self) -> bool {
         match other.slope {
             Slope::Finite => false,
+            Slope::Pole => self.hides_poles,
             Slope::Overflow => self.saturates,
-            Slope::Root => self.zero == Zero::Direction,
+            Slope::Root => self.zero == Zero::Direction || self.hides_poles,
             Slope::Border => self.zero >= Zero::Somewhere,
         }
     }
@@ -100,6 +103,7 @@ impl Factor {
             slope: self.slope_behind(other).max(other.slope_behind(self)),
             zero: self.zero.max(other.zero),
             saturates: self.saturates || other.saturates,
+            hides_poles: self.hides_poles || other.hides_poles,
         }
     }
 
@@ -107,7 +111,6 @@ impl Factor {
     #[must_use]
     pub fn slope_behind(self, by: Self) -> Slope {
         match self.slope {
-            Slope::Border if by.zero == Zero::Somewhere => Slope::Finite,
             Slope::Overflow if by.saturates => Slope::Finite,
             slope => slope,
         }
@@ -120,6 +123,7 @@ impl Factor {
             slope: self.slope.max(other.slope),
             zero: self.zero.max(other.zero).max(Zero::Somewhere),
             saturates: self.saturates || other.saturates,
+            hides_poles: self.hides_poles || other.hides_poles,
         }
     }
 }

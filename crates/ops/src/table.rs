@@ -267,7 +267,7 @@ operators! {
     Div {
         name: "div_real", symbol: Some("/"), args: &[N, N],
         value: |a| a[0] / a[1], precise: |p, a| p.div(&a[0], &a[1]),
-        saturates: true,
+        slope: Slope::Pole, saturates: true,
         partials: &[Apply(Div, &[Const(1.0), A1]), Apply(Neg, &[Apply(Div, &[Value, A1])])],
         domain: Domain { text: "a divisor that is not 0", contains: |a| a[1] != 0.0 },
         cost: CostClass::Div, weight: 5,
@@ -386,6 +386,7 @@ operators! {
     Log {
         name: "log",
         value: |a| mathfun::log(a[0]), elementary: Some(Function::Log), precise: |p, a| p.ln(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("log({0})"), rust: plain("{0}.ln()")
@@ -394,6 +395,7 @@ operators! {
     Log1p {
         name: "log1p",
         value: |a| mathfun::log1p(a[0]), elementary: Some(Function::Log1p), precise: |p, a| p.log1p(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[A0, Const(1.0)])])],
         domain: Domain { text: "x > -1", contains: |a| a[0] > -1.0 },
         c: plain("log1p({0})"), rust: plain("{0}.ln_1p()")
@@ -506,6 +508,7 @@ operators! {
     Atanh {
         name: "atanh",
         value: |a| libm::atanh(a[0]), precise: |p, a| p.atanh(&a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(OneMinusSquare, &[A0])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("atanh({0})"), rust: plain("{0}.atanh()")
@@ -608,6 +611,7 @@ operators! {
     Lgamma {
         name: "lgamma",
         value: |a| libm::lgamma(a[0]), precise: |p, a| special::lgamma_precise(p, &a[0]),
+        slope: Slope::Pole,
         partials: &[Apply(Digamma, &[A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("lgamma({0})"), rust: plain("libm::lgamma({0})")
@@ -617,6 +621,7 @@ operators! {
         name: "digamma",
         value: |a| special::polygamma(0.0, a[0]),
         precise: |p, a| { let zero = p.from_f64(0.0); special::polygamma_precise(p, &zero, &a[0]) },
+        slope: Slope::Pole,
         partials: &[Apply(Polygamma, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         weight: 60,
@@ -626,6 +631,7 @@ operators! {
     Polygamma {
         name: "polygamma", args: &[N, N],
         value: |a| special::polygamma(a[0], a[1]), precise: |p, a| special::polygamma_precise(p, &a[0], &a[1]),
+        slope: Slope::Pole,
         partials: &[Formula::ZERO, Apply(Polygamma, &[Apply(Add, &[A0, Const(1.0)]), A1])],
         domain: Domain { text: "a natural order and x > 0", contains: |a| a[0] >= 0.0 && a[0] < 8.0 && a[0].fract() == 0.0 && a[1] > 0.0 },
         weight: 100,
@@ -646,6 +652,7 @@ operators! {
         name: "rescale", args: &[N, N],
         value: |a| steps::value(&steps::RESCALE, a), steps: Some(steps::RESCALE),
         precise: |p, a| p.div(&a[0], &a[1]),
+        slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), A1]), Apply(Neg, &[Apply(Div, &[Value, A1])])],
         domain: Domain { text: "a scale that is not 0", contains: |a| a[1] != 0.0 },
         cost: CostClass::Div, weight: 5
@@ -723,6 +730,7 @@ operators! {
         name: "angleRate", args: &[N, N],
         value: |a| steps::value(&steps::ANGLE_RATE, a), steps: Some(steps::ANGLE_RATE),
         precise: |p, a| { let s = p.sum_of_squares(&a[0], &a[1]); p.div(&a[1], &s) },
+        slope: Slope::Pole,
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(AngleRate, &[A1, A0])])]),
             Apply(AngleBend, &[A0, A1]),
@@ -741,6 +749,7 @@ operators! {
             let square = p.mul(&s, &s);
             p.div(&product, &square)
         },
+        slope: Slope::Pole,
         // With r = AngleRate: its slope by y is -2 r(x, y) (this - 2 r(y, x)^2), by x -2 r(y, x) (this + 2 r(x, y)^2).
         partials: &[
             Apply(Mul, &[Const(-2.0), Apply(Mul, &[Apply(AngleRate, &[A1, A0]), Apply(Sub, &[
@@ -760,6 +769,7 @@ operators! {
         name: "directionCosine", args: &[N, N],
         value: |a| steps::value(&steps::DIRECTION_COSINE, a), steps: Some(steps::DIRECTION_COSINE),
         precise: |p, a| { let h = p.hypot(&a[0], &a[1]); p.div(&a[0], &h) },
+        slope: Slope::Pole,
         partials: &[Apply(HypotBend, &[A0, A1]), Apply(Neg, &[Apply(HypotTwist, &[A0, A1])])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 26
@@ -773,6 +783,7 @@ operators! {
             let square = p.mul(&a[1], &a[1]);
             p.div(&square, &cube)
         },
+        slope: Slope::Pole,
         // With c = DirectionCosine: -3 (this / h) c(x, y), and (2 c(x, y)^2 - c(y, x)^2) c(y, x) / h / h.
         partials: &[
             Apply(Mul, &[Const(-3.0), Apply(Mul, &[
@@ -799,6 +810,7 @@ operators! {
             let product = p.mul(&a[0], &a[1]);
             p.div(&product, &cube)
         },
+        slope: Slope::Pole,
         // With c = DirectionCosine: (c(y, x)^2 - 2 c(x, y)^2) c(y, x) / h / h, and the same with x and y swapped.
         partials: &[
             Apply(Mul, &[

@@ -23,7 +23,7 @@
 
 use crate::branch_masks;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
-use crate::masked_slopes;
+use crate::masked_slopes::{self, Masked};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, Semantics, partial};
 use chainrule_ops::{Factor, Formula, Op, Slope, Zero};
@@ -90,7 +90,7 @@ impl LinearGraph {
         // Strict code executes the chain rule as the table states it.
         let masked = match graph.semantics() {
             Semantics::Algebraic => masked_slopes::mask(graph, &active, &mut arcs, &roots),
-            Semantics::Strict => NodeSet::default(),
+            Semantics::Strict => Masked::default(),
         };
         branch_masks::mask(graph, &active, &mut arcs, &roots);
         arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
@@ -237,7 +237,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Returns the graph: its vertices are the sources, the active nodes that are neither source nor sink, the sinks.
-    fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc], masked: &NodeSet) -> LinearGraph {
+    fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc], masked: &Masked) -> LinearGraph {
         let n_intermediates = active.len() - self.source_nodes.len() - self.sink_nodes.len();
         let first_sink = self.n_sources + n_intermediates;
         let mut next = self.n_sources;
@@ -296,27 +296,29 @@ fn chosen() -> Factor {
 }
 
 /// Returns the factor of the partial derivative of `function` by `arg`, the sum over all arguments that are `arg`.
-/// Zeros of partial derivatives mask the infinities of all operators except roots and exponentials, which are frequent:
+/// Zeros of partial derivatives mask the infinities of all operators except exponentials, and roots that meet no zero:
 /// for them, see `masked_slopes.rs` and `docs/decisions/0061`. A root of a product or a quotient has an infinite slope
 /// wherever one of the partial derivatives of its argument is zero.
-fn factor(graph: &Graph, arg: NodeId, function: NodeId, masked: &NodeSet) -> Factor {
+fn factor(graph: &Graph, arg: NodeId, function: NodeId, masked: &Masked) -> Factor {
     let args = graph.args(function);
     let Node::Apply(op, _) = graph.node(function) else {
-        return Factor { slope: Slope::Finite, zero: Zero::Somewhere, saturates: false };
+        return Factor { zero: Zero::Somewhere, ..Factor::constant(1.0) };
     };
     let places = args.iter().enumerate().filter(|(_, a)| **a == arg);
     let partials = places.map(|(idx, _)| Factor::partial(op, idx, |k| graph.as_const(args[k])));
     let factor = partials.reduce(Factor::plus).unwrap_or(Factor::constant(1.0));
     let is_algebraic = graph.semantics() == Semantics::Algebraic;
     let slope = match factor.slope {
-        _ if masked.contains(function) => Slope::Finite,
+        _ if masked.slopes.contains(function) => Slope::Finite,
         Slope::Overflow if is_algebraic => Slope::Finite,
-        Slope::Border if is_algebraic && op == Op::Sqrt && !is_composed(graph, arg) => Slope::Root,
+        Slope::Border
+            if is_algebraic && op == Op::Sqrt && !is_composed(graph, arg) && !masked.products.contains(function) =>
+        {
+            Slope::Root
+        }
         slope => slope,
     };
-    // A slope that has met one zero is masked by the next one, too.
-    let zero = if !is_algebraic && factor.zero == Zero::Somewhere { Zero::Often } else { factor.zero };
-    Factor { slope, zero, ..factor }
+    Factor { slope, ..factor }
 }
 
 /// Returns whether `x` is a product or a quotient of nodes that are not constants.

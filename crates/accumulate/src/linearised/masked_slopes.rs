@@ -12,6 +12,9 @@
 //! it may be any finite number there. One mask serves all products with the slope, and these stay ordinary products,
 //! which can be factored and cannot underflow because of a mask.
 //!
+//! Otherwise the slope of a root is masked at each product with a factor that may be zero. A root needs no mask if all
+//! labels on the way to it and from it are known to be nonzero, as for `sqrt(1 - x*x)` alone.
+//!
 //! The implied values of nodes ([`Facts`]) are found backwards from `u = 0` (`x*x + y*y = 0` implies `x = 0`) and then
 //! forwards (`x = 0` implies `sin x = 0` and `x*y = 0`). Unknown values are taken to be finite. Functions with a pole
 //! among the implied values, as in `1/sqrt(u)`, are left out: the result is no number there, and the ordinary slope
@@ -32,13 +35,25 @@ const MAX_FACTS: usize = 10_000;
 /// Maximum number of implied values of all functions; beyond it slopes are left as they are.
 const MAX_WORK: usize = 4_000_000;
 
+/// Maximum number of labels on the way to and from a root that are compared with zero; with more of them one may be.
+const MAX_LABELS: usize = 64;
+
 /// Maximum depth at which labels are evaluated, above the deepest formula of a partial derivative.
 const MAX_DEPTH: usize = 12;
 
+/// Functions with infinite slopes that meet zeros.
+#[derive(Default)]
+pub(crate) struct Masked {
+    /// Functions with a masked slope, which is finite.
+    pub slopes: NodeSet,
+    /// Roots to mask at each product with a factor that may be zero.
+    pub products: NodeSet,
+}
+
 /// Masks the slopes in `arcs`; returns their functions. Does nothing if there are neither roots nor exponentials.
-pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], results: &[NodeId]) -> NodeSet {
+pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], results: &[NodeId]) -> Masked {
     let found = vanishing(graph, active, arcs, results);
-    for (_, function, label) in arcs.iter_mut().filter(|arc| found.contains(arc.1)) {
+    for (_, function, label) in arcs.iter_mut().filter(|arc| found.slopes.contains(arc.1)) {
         graph.make_for(graph.origin(*function));
         *label = match graph.node(*function) {
             Node::Apply(Op::Sqrt, _) => {
@@ -59,9 +74,9 @@ pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], result
     found
 }
 
-/// Returns the functions whose slopes are to be masked.
-fn vanishing(graph: &Graph, active: &NodeSet, arcs: &[Arc], results: &[NodeId]) -> NodeSet {
-    let mut found = NodeSet::default();
+/// Returns the functions whose slopes, or products with them, are to be masked.
+fn vanishing(graph: &Graph, active: &NodeSet, arcs: &[Arc], results: &[NodeId]) -> Masked {
+    let mut found = Masked::default();
     let assumed = |id: NodeId| match graph.node(id) {
         Node::Apply(Op::Sqrt, [arg, ..]) => Some((arg, 0.0)),
         Node::Apply(Op::Exp | Op::Expm1 | Op::Sinh | Op::Cosh, _) => Some((id, f64::INFINITY)),
@@ -74,10 +89,11 @@ fn vanishing(graph: &Graph, active: &NodeSet, arcs: &[Arc], results: &[NodeId]) 
     let mut left = MAX_WORK;
     for (arg, function, _) in arcs {
         let Some((of, value)) = assumed(*function) else { continue };
-        if let Some(facts) = net.facts(of, value, &mut left)
-            && (net.cotangent_is_zero(&facts, *function) || (value == 0.0 && net.tangent_is_zero(&facts, *arg)))
-        {
-            found.insert(*function);
+        let Some(facts) = net.facts(of, value, &mut left) else { continue };
+        if net.cotangent_is_zero(&facts, *function) || (value == 0.0 && net.tangent_is_zero(&facts, *arg)) {
+            found.slopes.insert(*function);
+        } else if value == 0.0 && net.may_meet_zero(&facts, *arg, *function) {
+            found.products.insert(*function);
         }
     }
     found
@@ -206,6 +222,7 @@ impl<'a> Net<'a> {
         let args: Vec<Option<f64>> = self.graph.args(id).iter().map(|arg| value(facts, *arg)).collect();
         match (op, &args[..]) {
             (Op::Mul, [Some(0.0), None] | [None, Some(0.0)]) => Some(0.0),
+            (Op::MaskedMul, [Some(0.0), None]) | (Op::StrongMul, [Some(0.0), None] | [None, Some(0.0)]) => Some(0.0),
             (Op::Div | Op::Rescale, [Some(0.0), None]) => Some(0.0),
             (Op::Div | Op::Rescale, [None, Some(0.0)]) => Some(f64::NAN),
             (Op::Div | Op::Rescale, [None, Some(b)]) if b.is_infinite() => Some(0.0),
@@ -233,20 +250,90 @@ impl<'a> Net<'a> {
 
     /// Returns whether every path from an input to `id` has a label that is zero.
     fn tangent_is_zero(&self, facts: &Facts, id: NodeId) -> bool {
-        self.every_path(facts, id, |id| {
-            let first = self.arcs.partition_point(|arc| arc.1 < id);
-            let arcs = self.arcs[first..].iter().take_while(|arc| arc.1 == id).map(|arc| (arc.0, arc.2)).collect();
-            Some(arcs).filter(|arcs: &Vec<_>| !arcs.is_empty())
-        })
+        self.every_path(facts, id, |id| Some(self.edges_in(id)).filter(|edges| !edges.is_empty()))
     }
 
     /// Returns whether every path from `id` to a result has a label that is zero.
     fn cotangent_is_zero(&self, facts: &Facts, id: NodeId) -> bool {
-        self.every_path(facts, id, |id| {
-            let first = self.out_arcs.partition_point(|arc| arc.0 < id);
-            let arcs = self.out_arcs[first..].iter().take_while(|arc| arc.0 == id).map(|arc| (arc.1, arc.2)).collect();
-            Some(arcs).filter(|_| !self.results.contains(id))
-        })
+        self.every_path(facts, id, |id| Some(self.edges_out(id)).filter(|_| !self.results.contains(id)))
+    }
+
+    /// Returns the arguments of `id`, with the labels.
+    fn edges_in(&self, id: NodeId) -> Vec<(NodeId, NodeId)> {
+        let first = self.arcs.partition_point(|arc| arc.1 < id);
+        self.arcs[first..].iter().take_while(|arc| arc.1 == id).map(|arc| (arc.0, arc.2)).collect()
+    }
+
+    /// Returns the functions of `id`, with the labels.
+    fn edges_out(&self, id: NodeId) -> Vec<(NodeId, NodeId)> {
+        let first = self.out_arcs.partition_point(|arc| arc.0 < id);
+        self.out_arcs[first..].iter().take_while(|arc| arc.0 == id).map(|arc| (arc.1, arc.2)).collect()
+    }
+
+    /// Returns whether a label on the way from an input to `arg`, or from `function` to a result, may be zero.
+    fn may_meet_zero(&self, facts: &Facts, arg: NodeId, function: NodeId) -> bool {
+        let nonzero = self.nonzero(arg);
+        let is_nonzero =
+            |label| self.label(facts, label, MAX_DEPTH).map_or_else(|| self.is_multiple(label, &nonzero), |v| v != 0.0);
+        !self.all_edges(arg, |id| self.edges_in(id), is_nonzero)
+            || !self.all_edges(function, |id| self.edges_out(id), is_nonzero)
+    }
+
+    /// Returns nodes that are not zero if `arg` is 0: `x` if `1 - x*x` is 0.
+    fn nonzero(&self, arg: NodeId) -> NodeSet {
+        let mut nonzero = NodeSet::default();
+        let Node::Apply(Op::Add | Op::Sub, [a, b, _]) = self.graph.node(arg) else { return nonzero };
+        let mut stack = match (self.graph.as_const(a), self.graph.as_const(b)) {
+            (Some(c), None) if c != 0.0 => vec![b],
+            (None, Some(c)) if c != 0.0 => vec![a],
+            _ => return nonzero,
+        };
+        while let Some(id) = stack.pop() {
+            if nonzero.insert(id)
+                && let Node::Apply(Op::Mul | Op::Neg, _) = self.graph.node(id)
+            {
+                stack.extend(self.graph.args(id));
+            }
+        }
+        nonzero
+    }
+
+    /// Returns whether `label` is a product of constants and of nodes in `nonzero`.
+    fn is_multiple(&self, label: NodeId, nonzero: &NodeSet) -> bool {
+        let mut stack = vec![label];
+        for _ in 0..MAX_DEPTH {
+            let Some(id) = stack.pop() else { return true };
+            match self.graph.node(id) {
+                _ if nonzero.contains(id) => {}
+                Node::Const(c) if c != 0.0 => {}
+                Node::Apply(Op::Mul | Op::Neg, _) => stack.extend(self.graph.args(id)),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Returns whether the labels of all edges (node, label) from `start` satisfy `test`.
+    fn all_edges(
+        &self,
+        start: NodeId,
+        edges: impl Fn(NodeId) -> Vec<(NodeId, NodeId)>,
+        test: impl Fn(NodeId) -> bool,
+    ) -> bool {
+        let (mut stack, mut seen) = (vec![start], NodeSet::default());
+        let mut steps = 0;
+        while let Some(id) = stack.pop() {
+            for (next, label) in edges(id) {
+                steps += 1;
+                if steps > MAX_LABELS || !test(label) {
+                    return false;
+                }
+                if seen.insert(next) {
+                    stack.push(next);
+                }
+            }
+        }
+        true
     }
 
     /// Searches from `start` along edges (node, label), which are `None` at the end of a path. A zero before an
