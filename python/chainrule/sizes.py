@@ -33,7 +33,7 @@ def is_known():
 def may_depend_on_sizes(error):
     """Whether a failure may be gone once sizes are known."""
     if isinstance(error, CaptureError):
-        return any(title in str(error) for title in ("is computed while the function runs", "sizes do not agree"))
+        return any(title in str(error) for title in ("is computed while the function runs", "sizes do not agree", "before the loop"))
     return isinstance(error, (ShapeError, Limitation))
 
 

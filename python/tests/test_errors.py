@@ -179,6 +179,8 @@ def grows(x):
     s = 0.0
     for v in x:
         s = s + x
+        if v > 2.0:
+            break
     return s
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from support import same
+from support import check, same
 
 import chainrule as cr
 
@@ -79,3 +79,101 @@ def test_sums_that_start_with_an_int():
 
     same(cr.function(totals)(X), totals(X))
     assert np.allclose(cr.jacobian(totals)(X)[0], 0.7)
+
+
+def rows(a):
+    s = 0
+    for row in a:
+        s = s + row
+    return s
+
+
+def powers(a):
+    s, t = 0, 1
+    for row in a:
+        s, t = s + row * t, t * row
+    return s, t
+
+
+def first_or_more(a):
+    s = None
+    for row in a:
+        s = row if s is None else s * row
+    return s
+
+
+def largest(a):
+    best = None
+    for v in a[:, 0]:
+        if best is None or v > best:
+            best = v
+    return best
+
+
+def grown(a):
+    s = np.zeros(1)
+    for row in a:
+        s = s + np.sin(row)
+    return s
+
+
+def products(a):
+    total = 0
+    for row in a:
+        inner = 0
+        for other in a:
+            inner = inner + other * row
+        total = total + inner
+    return total
+
+
+def collected(a):
+    s, sums = 0, []
+    for row in a:
+        s = s + row
+        sums.append(np.sum(s ** 2))
+    return np.array(sums), s
+
+
+def written(a):
+    s, b = 0, a.copy()
+    for i in range(len(a)):
+        b[i] = b[i] * 2.0
+        s = s + b[i]
+    return s, b
+
+
+def backwards(a):
+    s = 0
+    for i in range(len(a), 0, -1):
+        s = s + a[i - 1] * i
+    return s
+
+
+def repeated(a, n):
+    s = 0
+    for i in range(n):
+        s = s + i * a
+    return s
+
+
+def power_method(a):
+    v = 1.0
+    for _ in range(3):
+        v = a @ (v * np.ones(a.shape[1]))
+    return v
+
+
+@pytest.mark.parametrize("f", [rows, powers, first_or_more, largest, grown, products, collected, written, backwards], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (2, 1), (5, 2)])
+def test_variables_that_become_arrays_in_the_first_step(f, shape):
+    check(f, [np.linspace(0.5, 2.0, math.prod(shape)).reshape(shape) ** 2])
+
+
+def test_variables_that_become_arrays_and_counts():
+    for n in (3, 0, 1, 3):
+        same(cr.function(repeated)(X, n), repeated(X, n))
+    check(power_method, [np.outer(X, X)])
+    compiled = cr.function(rows)
+    same(compiled(np.ones((3, 2))), np.full(2, 3.0))
+    assert compiled(np.ones((0, 2))) == 0 and compiled.compilations == 2

@@ -19,12 +19,17 @@ from .values import Dim, Gone, Known, Local, Num, Row, Storage, describe, is_num
 WHILE_LIMIT = 1_000_000_000
 
 
+class OtherShape(Exception):
+    """A variable gets another shape in a step: the message and the remedy."""
+
+
 class Plan:
     """What is known of a loop before its body is run: grows from run to run."""
 
     def __init__(self, node, n, step, breaks, test, before):
         self.node, self.n, self.step, self.breaks, self.test = node, n, step, breaks, test
         self.before = before
+        self.needs_first_step = None  # the :class:`OtherShape` because of which the first step is to be run by itself
         self.start = {}  # of each slot, its value before the loop
         self.moved = set()  # slots that become another array in a step
         self.written = set()  # roots of memory that the body writes to
@@ -103,9 +108,25 @@ class Repetition(Rows):
                 self.frame.env.pop(name)
         return found
 
-    def loop(self, node, n, step, breaks, test=None):
-        """A loop of `n` steps, or while `test` holds."""
+    def without_steps(self, node):
+        """The variables that are assigned only if a loop takes a step."""
+        for name in written_names(node.body):
+            if name not in self.frame.env:
+                self.frame.env[name] = Gone(f"`{name}` is assigned in a loop that may take no steps", "assign it before the loop")
+
+    def after_first_step(self, node, n, step):
+        """A loop whose first step is run by itself: it gives variables their shapes."""
+        self.w.at(self.w.source, node)
+        step(self.w.size(Dim(0)))
+        self.loop(node, n - 1, lambda index: step(self.w.size(index.dim + 1)), False, is_rest=True)
+
+    def loop(self, node, n, step, breaks, test=None, is_rest=False):
+        """A loop of `n` steps, or while `test` holds; `is_rest` where the first step was run by itself."""
         frame = self.frame
+        if n is not None and n.known is not None and n.known <= 0:
+            self.without_steps(node)
+            return
+        can_split = not is_rest and n is not None and test is None and not breaks and self.w.is_at_most(Dim(1), n)
         place = (self.w.source, self.w.node)
         names = sorted(self.carried(node))
         if has_return(node.body):
@@ -116,6 +137,8 @@ class Repetition(Rows):
         for name in names:
             value = frame.env[name]
             if isinstance(value, Known) and not is_number(value.value):
+                if can_split:
+                    return self.after_first_step(node, n, step)
                 self.w.fail(f"`{name}` is {describe(value)} before the loop, and is assigned in it", "start with a number")
             if name in rebound or not any(is_same_array(value, other) for other in plan.start.values()):
                 plan.start[frame, name] = value
@@ -128,12 +151,16 @@ class Repetition(Rows):
             self.w.at(*place)
             if result is not None:
                 break
+            if plan.needs_first_step is not None:
+                self.restore(plan.before)
+                if can_split:
+                    return self.after_first_step(node, n, step)
+                self.w.fail(*plan.needs_first_step.args)
         else:
             self.w.fail("the variables of this loop change their kinds at each step", "start with floats and arrays of floats", node=node)
         self.restore(plan.before)
-        for name in written_names(node.body):
-            if name not in frame.env:
-                frame.env[name] = Gone(f"`{name}` is assigned in a loop that may take no steps", "assign it before the loop")
+        if not is_rest:
+            self.without_steps(node)
         for (owner, name), value in result.items():
             owner.env[name] = value
         self.follow(plan, result)
@@ -266,7 +293,11 @@ class Repetition(Rows):
         self.next_shapes, self.next_slots = {}, []
         for slot, shape in shapes.items():
             frame, name = slot
-            self.next_shapes[slot] = self.wider(name, shape, frame.env[name])
+            try:
+                self.next_shapes[slot] = self.wider(name, shape, frame.env[name])
+            except OtherShape as other:
+                plan.needs_first_step = other
+                return True
             value = frame.env[name]
             if isinstance(value, Num) and value.rank and slot not in plan.moved and is_another(value, shape):
                 plan.moved.add(slot)
@@ -305,6 +336,8 @@ class Repetition(Rows):
     def restart(self, plan):
         """Takes what a run has found into the plan, outside of the loop's block."""
         self.restore(plan.before)
+        if plan.needs_first_step is not None:
+            return
         plan.start = {slot: self.widen(value, self.next_shapes[slot]) for slot, value in plan.start.items()}
         for slot, value in self.next_slots:
             if slot is not None:
@@ -372,10 +405,10 @@ class Repetition(Rows):
         number = self.w.num(value)
         if number.rank != len(dims):
             was = describe(Num(None, kind, dims))
-            self.w.fail(f"`{name}` is {was} before the loop and becomes {describe(number)}", "start with an array of that shape: `np.zeros(...)`")
+            raise OtherShape(f"`{name}` is {was} before the loop and becomes {describe(number)}", "start with an array of that shape: `np.zeros(...)`")
         for first, second in zip(dims, number.dims):
             if first.known is not None and second.known is not None and first != second:
-                self.w.fail(f"the shape of `{name}` changes in a loop", "let it keep its shape")
+                raise OtherShape(f"the shape of `{name}` changes in a loop", "let it keep its shape")
         if number.kind == kind or kind == "f":
             return shape
         return ("num", self.w.common(number, Num(None, kind)), dims, storage, is_list, is_view)
