@@ -109,6 +109,9 @@ class Annotations:
             for extent, size in self.pairs(array, shaped, name, argument):
                 if isinstance(extent, str) and extent.strip().isidentifier():
                     before = known.setdefault(extent.strip(), (size, name, np.shape(array)))
+                    if before[0] != size and before[1] == name:
+                        raise ShapeError(f"`{name}` has the shape {np.shape(array)}, and is annotated {shaped}", place=self.place(argument),
+                                         reason=f"`{extent.strip()}` is {before[0]} and {size}")
                     if before[0] != size:
                         raise ShapeError(
                             f"`{before[1]}` has the shape {before[2]} and `{name}` the shape {np.shape(array)}", place=self.place(argument),
@@ -148,7 +151,7 @@ class Annotations:
         except (CaptureError, OSError, TypeError):
             return None
         spec = node.args
-        return next((source.place(part) for part in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs] if part.arg == argument), None)
+        return next((source.place(part) for part in [*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs] if part is not None and part.arg == argument), None)
 
 
 def arrays_of(annotation, value, name, argument):
@@ -214,5 +217,8 @@ def annotated(owner):
 def of_function(python, names):
     """The annotations with shapes of a function's arguments; `None` without any."""
     hints = annotated(python)
+    for parameter in inspect.signature(python).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL and has_shapes(hints.get(parameter.name)):
+            hints[parameter.name] = tuple[hints[parameter.name], ...]
     found = [(position, name, hints[name]) for position, name in enumerate(names) if name in hints and has_shapes(hints[name])]
     return Annotations(python, found) if found else None

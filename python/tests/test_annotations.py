@@ -1,5 +1,6 @@
 """Annotations of shapes and dtypes."""
 
+import threading
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
@@ -144,3 +145,45 @@ def test_names_for_type_checkers_only():
     assert cr.function(f)(np.ones(2), np.ones(3)) == 5.0
     with pytest.raises(cr.ShapeError):
         cr.function(f)(np.ones(2), np.ones((3, 2)))
+
+
+def test_one_name_twice_in_an_array_and_arguments_of_any_number():
+    def f(a: cr.F64["n", "n"], *rest: cr.F64["n"], scale: cr.F64[()] = 1.0):
+        return (np.sum(a) + sum(np.sum(x) for x in rest)) * scale
+
+    f = cr.function(f)
+    assert f(np.ones((2, 2)), np.ones(2), np.ones(2), scale=2.0) == 16.0 and f(np.ones((3, 3))) == 9.0
+    with pytest.raises(cr.ShapeError, match=r"`a` has the shape \(2, 3\), and is annotated F64\['n', 'n'\]"):
+        f(np.ones((2, 3)))
+    with pytest.raises(cr.ShapeError, match=r"`rest\[1\]` the shape \(3,\)"):
+        f(np.ones((2, 2)), np.ones(2), np.ones(3))
+    with pytest.raises(cr.ShapeError, match="scale"):
+        f(np.ones((2, 2)), scale=np.ones(2))
+
+
+def test_methods_and_many_threads():
+    class Model:
+        @cr.function
+        def value(self, x: cr.F64["n"], y: cr.F64["n"]):
+            return np.sum(x * y)
+
+    model = Model()
+    assert model.value(np.ones(3), np.ones(3)) == 3.0
+    wrong = []
+
+    def work(n):
+        for _ in range(200):
+            if model.value(np.ones(n), np.ones(n)) != n:
+                wrong.append(n)
+            try:
+                model.value(np.ones(n), np.ones(n + 1))
+                wrong.append(-n)
+            except cr.ShapeError:
+                pass
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
