@@ -148,10 +148,14 @@ def on_host(*operands, program, integers, n_axes):
 
 def registered():
     """Whether XLA takes the handler: its interface has the major version 0."""
-    header = pathlib.Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
-    major, minor = (int(re.search(rf"#define XLA_FFI_API_{part} (\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
-    if major != 0:
+    try:
+        header = pathlib.Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
+    except OSError:
         return False
+    found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR")]
+    if None in found or int(found[0][1]) != 0:
+        return False
+    minor = int(found[1][1])
     jax.ffi.register_ffi_target(TARGET, _core.xla_handler(minor), platform="cpu")
     return True
 
