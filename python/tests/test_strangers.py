@@ -177,3 +177,33 @@ def test_variables_that_become_arrays_and_counts():
     compiled = cr.function(rows)
     same(compiled(np.ones((3, 2))), np.full(2, 3.0))
     assert compiled(np.ones((0, 2))) == 0 and compiled.compilations == 2
+
+
+OPERANDS = {
+    "or": lambda x: x[0] or x[2], "or of zero": lambda x: x[1] or x[2], "and": lambda x: x[0] and x[2], "and of zero": lambda x: x[1] and x[2],
+    "three": lambda x: x[1] or x[1] or x[0], "mixed": lambda x: (x[1] or 3.0) * x[0], "with a comparison": lambda x: (x[0] > 1.0 or x[2]) * x[0],
+    "with None": lambda x: x[1] or None or x[0], "not": lambda x: x[0] if not (x[1] or x[1]) else x[2], "as a condition": lambda x: x[0] if x[0] and x[2] else x[1],
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_and_and_or_give_an_operand(name):
+    check(OPERANDS[name], [np.array([0.5, 0.0, 2.5])], gradient=False)
+    slope = cr.gradient(OPERANDS[name])(np.array([0.5, 0.0, 2.5]))
+    index = {"or": 0, "or of zero": 2, "and": 2, "and of zero": 1, "three": 0, "with None": 0, "not": 0, "as a condition": 0}.get(name)
+    want = {"mixed": [3.0, 0.0, 0.0], "with a comparison": [2.5, 0.0, 0.5]}.get(name) or np.eye(3)[index]
+    np.testing.assert_array_equal(slope, want)
+
+
+def test_and_and_or_in_loops():
+    def first_and_last(x):
+        first, all_true, n = 0, 1, 0
+        for v in x:
+            first = first or v
+            all_true = all_true and v
+            while n < 5 and not (v > 1.0 or n > 2):
+                n += 1
+        return first, all_true, n
+
+    check(first_and_last, [X], gradient=False)
+    check(first_and_last, [np.array([0.0, 1.5, 0.0])], gradient=False)

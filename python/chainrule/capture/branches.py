@@ -17,7 +17,7 @@ class Branches:
 
     def branch(self, node, rest):
         """Runs an `if`; `NotImplemented` where the block goes on with the statements after it."""
-        condition = truth(self.w, self.value(node.test))
+        condition = truth(self.w, self.condition(node.test))
         if isinstance(condition, bool):
             end = self.block(node.body if condition else node.orelse)
             return NotImplemented if end is None else end

@@ -95,7 +95,7 @@ class Expressions:
         return binary(self.w, ARITHMETIC[type(node.op)][0], left, right)
 
     def expr_UnaryOp(self, node):
-        value = self.value(node.operand)
+        value = self.condition(node.operand) if isinstance(node.op, ast.Not) else self.value(node.operand)
         self.w.at(self.frame.source, node)
         if isinstance(node.op, ast.USub):
             return negative(self.w, value)
@@ -144,27 +144,34 @@ class Expressions:
         return binary(self.w, "&", first, self.w.cast(self.w.num(second), "b"))
 
     def expr_BoolOp(self, node):
-        is_and = isinstance(node.op, ast.And)
-        return self.chain(node, node.values, is_and)
+        return self.chain(node, node.values, isinstance(node.op, ast.And), False)
 
-    def chain(self, node, parts, is_and):
+    def condition(self, node):
+        """An expression of which the truth is used, not the value: `a or b` is `True` where Python has the first of both that is true."""
+        return self.chain(node, node.values, isinstance(node.op, ast.And), True) if isinstance(node, ast.BoolOp) else self.value(node)
+
+    def chain(self, node, parts, is_and, is_condition):
         """`a and b and ...`, from the left, lazily."""
-        first = self.value(parts[0])
+        first = self.condition(parts[0]) if is_condition else self.value(parts[0])
         if len(parts) == 1:
             return first
         known = truth(self.w, first)
         if isinstance(known, bool):
-            return self.chain(node, parts[1:], is_and) if known == is_and else first
-        rest = lambda: self.as_truth(self.chain(node, parts[1:], is_and))
-        other = lambda: self.w.constant(not is_and)
-        return self.w.choose(known, *((rest, other) if is_and else (other, rest)))
+            return self.chain(node, parts[1:], is_and, is_condition) if known == is_and else first
+        rest = lambda: self.chain(node, parts[1:], is_and, is_condition)
+        stop = lambda: self.w.constant(not is_and)
+        if is_condition:
+            rest_truth = lambda: self.as_truth(rest())
+            return self.w.choose(known, *((rest_truth, stop) if is_and else (stop, rest_truth)))
+        other = stop if first.kind == "b" else lambda: first
+        return self.choose_values(known, *((rest, other) if is_and else (other, rest)))
 
     def as_truth(self, value):
         known = truth(self.w, value)
         return self.w.constant(known) if isinstance(known, bool) else known
 
     def expr_IfExp(self, node):
-        condition = truth(self.w, self.value(node.test))
+        condition = truth(self.w, self.condition(node.test))
         if isinstance(condition, bool):
             return self.value(node.body if condition else node.orelse)
         return self.choose_values(condition, lambda: self.value(node.body), lambda: self.value(node.orelse))

@@ -282,7 +282,7 @@ class Repetition(Rows):
         if plan.is_counted:
             holds.append(lambda: scalar(self.w, "<", Num(k, "i"), size))
         if plan.test is not None:
-            holds.append(lambda: self.as_truth(self.value(plan.test)))
+            holds.append(lambda: self.as_truth(self.condition(plan.test)))
         start = len(self.writes)
         condition = program.close(self.all_of(holds).term)
         self.no_writes(start, plan.before, "the condition of a loop")

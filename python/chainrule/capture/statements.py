@@ -120,7 +120,7 @@ class Statements(Memory, Branches, Repetition, Lists):
         return True
 
     def do_Assert(self, node):
-        condition = truth(self.w, self.value(node.test))
+        condition = truth(self.w, self.condition(node.test))
         if condition is False:
             self.w.fail("an assertion does not hold")
 
