@@ -3,6 +3,7 @@
 //! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph for the structurally nonzero derivatives, with
 //! the pattern and a report.
 
+use crate::post_optimisation::check;
 use crate::strategy::{Report, Strategy};
 use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
 use chainrule_base::Diagnostic;
@@ -192,6 +193,7 @@ fn accumulate_from(
     let budget = Budget { effort, ..options.budget };
     let (program, report) = options.strategy.run_by(&linear, &budget, cost)?;
     let nodes = program.replay(&linear, graph)?;
+    check("accumulate", graph, &nodes);
     let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
         Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,
         Some(_) => nodes,

@@ -124,6 +124,14 @@ impl Graph {
         }
     }
 
+    /// Returns the arguments of `id`, or `None` if its list of arguments does not exist.
+    pub(crate) fn list(&self, id: NodeId) -> Option<&[NodeId]> {
+        match &self.nodes[id.index()] {
+            Node::External(_, idx) | Node::Derivative(idx) => Some(self.lists.get(*idx as usize)?),
+            _ => Some(self.args(id)),
+        }
+    }
+
     /// Creates a new input. Inputs are never merged, not even with equal names.
     pub fn input(&mut self, name: impl Into<Name>) -> NodeId {
         let input = InputId::new(self.inputs.len());
@@ -204,7 +212,14 @@ impl Graph {
         found
     }
 
-    fn find(&self, node: &Node) -> Option<NodeId> {
+    /// Changes nodes without regard to any invariant.
+    #[cfg(test)]
+    pub(crate) fn with_nodes(&mut self, change: impl FnOnce(&mut Vec<Node>)) {
+        change(&mut self.nodes);
+    }
+
+    /// Returns the node of the table that is equal to `node`.
+    pub(crate) fn find(&self, node: &Node) -> Option<NodeId> {
         self.table.find(self.hash(node), |id| self.same(&self.nodes[id.index()], node)).copied()
     }
 

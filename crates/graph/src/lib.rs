@@ -17,6 +17,7 @@
 //! | `traverse` | reachable nodes, uses, levels, dependence |
 //! | `copy` | extraction, import, substitution |
 //! | `origin` | origins of nodes, for diagnostics |
+//! | `verify` | invariants, checked after each pass with debug assertions: [`verify()`] |
 //! | `dominators` | dominators and postdominators of any directed graph |
 //! | [`generate`] | random and large graphs, for tests, fuzz targets and benchmarks |
 //!
@@ -47,6 +48,7 @@ mod partials;
 mod print;
 mod simplify;
 mod traverse;
+mod verify;
 
 pub use dominators::Dominators;
 pub use evaluate::{counts, evaluate, node_counts};
@@ -56,3 +58,4 @@ pub use number::{NumberReport, Numbered, Numbering, number};
 pub use origin::{Origin, OriginId};
 pub use partials::partial;
 pub use traverse::NodeSet;
+pub use verify::verify;

@@ -40,6 +40,13 @@ pub(crate) struct Origins {
     round: u32,
 }
 
+impl Origins {
+    /// Returns the number of nodes that have an origin.
+    pub(crate) fn len(&self) -> usize {
+        self.marks.len()
+    }
+}
+
 impl Graph {
     /// Tracks origins from now on; `marks` are those of a prefix of the existing nodes.
     pub fn track_origins(&mut self, marks: Vec<Origin>) {

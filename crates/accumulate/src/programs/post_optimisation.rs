@@ -7,7 +7,7 @@
 //! and thoroughly, so that common subexpressions are shared.
 
 use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise, optimise_both};
-use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number};
+use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number, verify};
 use chainrule_ops::Counts;
 use std::fmt;
 
@@ -129,6 +129,7 @@ impl Optimise {
             }
         };
         if let Some(numbered) = &numbered {
+            check("value-numbering", graph, &numbered.roots);
             keep(&numbered.roots, numbered.report.after);
         }
         let numbered = numbered.map_or_else(|| roots.to_vec(), |numbered| numbered.roots);
@@ -181,6 +182,7 @@ impl Optimise {
                 next = start.to_vec();
             }
         }
+        check("factoring", graph, &best);
         (best, improvement)
     }
 
@@ -196,12 +198,21 @@ impl Optimise {
             return (roots.to_vec(), counts(graph, roots).weight);
         }
         let numbered = number(graph, roots, &numbering(MAX_COMPARED));
+        check("value-numbering", graph, &numbered.roots);
         (numbered.roots, numbered.report.after.weight)
     }
 
     fn may_change(self, graph: &Graph) -> bool {
         self != Self::Off && graph.semantics() != Semantics::Strict
     }
+}
+
+/// Checks the invariants of a graph after a pass, with debug assertions.
+///
+/// # Panics
+/// With debug assertions, if the pass breaks an invariant.
+pub(crate) fn check(pass: &str, graph: &Graph, roots: &[NodeId]) {
+    debug_assert_eq!(verify(graph, roots), Ok(()), "{pass} broke the graph:\n{}", graph.listing(roots));
 }
 
 /// Options of numbering up to this many nodes, without sums and products of two: these increase rounding errors more
