@@ -106,6 +106,40 @@ fn gradients_by_every_subset_of_arguments_have_the_degree_of_the_function() {
     }
 }
 
+/// A random program: in a branch, positions in the cotangent of `v23` take loops over `y`.
+const BRANCH: &str = "
+let conditioned = fun (a : [n][n]Double) ->
+  build n (fun i -> build n (fun j -> (if i == j then 3.0 else 0.0) + 0.1 * tanh a[i][j]))
+let g1 = fun (u2 : [p]Double) (t3 : [p]Double) ->
+  (sum p (fun i4 -> t3[i4])) + (max u2[(p - 1)] t3[(argmax u2)])
+let g5 = fun (u6 : [p]Double) (t7 : Double) ->
+  matrixTrace (build 4 (fun i8 -> build 4 (fun i9 -> 0.1 * i9)))
+let f = fun (x : [n]Double) (y : [m]Double) (b : [n][n]Double) (r : { a : Double, w : [m]Double }) ->
+  let v10 = vectorMap2 (build n (fun i11 -> ifold (fun s12 i13 -> 0.5 * s12 
+    + ((sin r.w[(argmax y)]) * (if i11 < 3 then r.w[(argmin y)] else r.a))) (tanh (g5 x (0.1 * i11))) (div n 2))) 
+    (vectorMap2 (build n (fun i14 -> vectorNorm (vectorMap (build (m - 1) (fun i15 -> b[i14][i14])) (fun t16 -> r.a)))) x (fun s17 t18 -> t18)) (fun s19 t20 -> x[(argmin x)])
+  let v21 = { a = cos ((build m (fun i22 -> y[(mod (i22 + 1) m)] * r.w[(m - 1 - i22)]))[(argmin y)]),
+    w = solve (conditioned (if v10[(n - 1)] >= x[0] then b else b)) v10 }
+  let v23 = matrixTranspose (vectorOutProd (vectorNeg v10) y)
+  let v24 = if (v21.w[(argmax x)] * v21.w[(n - 1)]) >= (vectorVariance (build 4 (fun i25 -> v21.w[(mod i25 n)])))
+    then (vectorMap (vectorSlice (convolve (let t27 = v21.w[(argmax x)] in (build 1 (fun i28 -> 0.1 * i28))) 
+    [v23[(argmin y)][(n - 1)], (cos v23[(argmin y)][0]), (tanh (sum (div m 2) (fun i26 -> 0.1 * i26)))]) 1 1)
+    (fun t29 -> if (sum (n - 1) (fun i30 -> -0.75))
+    < (v10[0] * v23[(argmax y)][(n - 1)]) then v23[(m - 1)][0] else t29))
+    else (build 1 (fun i31 -> v23[(mod i31 m)][(mod i31 n)]))
+  vectorSum v24";
+
+#[test]
+fn positions_in_a_branch_are_not_searched_for_each_element() {
+    let f = function(BRANCH);
+    let derived = f.gradient().by(&["x"]).function().unwrap();
+    let [small, large] = [40, 160].map(|m| {
+        let operations = |f: &Function| f.counts_at(&[("n", 6), ("m", m)], Rewrite::All).unwrap().weight as f64;
+        operations(&derived) / operations(&f)
+    });
+    assert!(large <= 2.0 * small, "{small} times the function at 40, {large} times at 160");
+}
+
 #[test]
 fn strict_gradients_of_several_reads_are_linear() {
     let texts = [

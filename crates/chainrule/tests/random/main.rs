@@ -15,6 +15,7 @@
 //! | `borders` | indices that wrap around, are clamped, reflected or guarded |
 //! | `scatters` | stencils and elements by index, whose gradients accumulate in shared elements |
 //! | `written` | realistic programs, in every way to compile and differentiate them |
+//! | `degrees` | operations of gradients with those of their functions, at two sizes |
 //! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -25,6 +26,7 @@ mod chains;
 mod compare;
 mod compiled;
 mod corners;
+mod degrees;
 mod exact;
 mod expressions;
 mod programs;

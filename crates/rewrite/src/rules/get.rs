@@ -3,6 +3,7 @@
 use super::mask::{as_mask, condition_in, mask};
 use super::one_hot::{is_added_to_state, is_checked};
 use super::{On, Rule};
+use crate::cost;
 use crate::rebuild::{Env, Rebuild, Slice};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
@@ -67,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch, or one-hot, or as fuse",
+        when: "i is in range; a is known outside of the branch, or one-hot and made without long loops, or as fuse",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -103,7 +104,8 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let found = as_mask(rb, array)?;
     let then = found.then();
     let vanishes = match rb.bound_in(then, then.result) {
-        Some(Expr::OneHot { .. }) => true,
+        // What it is made of is computed for each element. A loop for each would be another factor.
+        Some(Expr::OneHot { .. }) => kept_cost(rb, then, &needed(rb, &[then], then.result)[0]) < cost::LARGE,
         // The element is computed in place of the array.
         Some(Expr::Build { body, .. }) => {
             let kept = needed(rb, &[then, body], body.result);
