@@ -6,6 +6,9 @@
 //! equal: `oneHot i (if i == j then -0 else a) + oneHot j (if i == j then a + b else b)`. The bits of the sum stay the
 //! same, because `-0 + x` is `x`.
 //!
+//! A guarded term `if c then oneHot i a else zero` is `oneHot (if c then i else j) (if c then a else -0)`, where `j` is the
+//! index of a term without a guard.
+//!
 //! In: a function, one-hot arrays having one use each (module `hot`). Out: the function, and the sums in loops whose
 //! operands may be added one after another.
 
@@ -26,7 +29,9 @@ pub(super) fn sums(function: &Function) -> (Cow<'_, Function>, BTreeSet<VarId>) 
     let mut function = Cow::Borrowed(function);
     if has_sum(&function.body, false) {
         let Function { vars, body, .. } = function.to_mut();
-        Sums { vars, uses: &uses, found: &mut found }.block(body, false);
+        let mut zeros = BTreeSet::new();
+        add_zeros(body, &mut zeros);
+        Sums { vars, uses: &uses, zeros, found: &mut found }.block(body, false);
     }
     (function, found)
 }
@@ -40,6 +45,17 @@ fn has_sum(block: &Block, in_loop: bool) -> bool {
     })
 }
 
+/// Adds the variables that are zeros.
+// Recursive on the nesting of blocks.
+fn add_zeros(block: &Block, zeros: &mut BTreeSet<VarId>) {
+    for stmt in &block.stmts {
+        if matches!(stmt.expr, Expr::Zero) {
+            zeros.insert(stmt.var);
+        }
+        stmt.expr.blocks().into_iter().for_each(|inner| add_zeros(inner, zeros));
+    }
+}
+
 fn is_loop(expr: &Expr) -> bool {
     !matches!(expr, Expr::If { .. })
 }
@@ -47,6 +63,7 @@ fn is_loop(expr: &Expr) -> bool {
 struct Sums<'a> {
     vars: &'a mut Arena<VarId, Var>,
     uses: &'a BTreeMap<VarId, usize>,
+    zeros: BTreeSet<VarId>,
     found: &'a mut BTreeSet<VarId>,
 }
 
@@ -77,7 +94,11 @@ impl Sums<'_> {
             return;
         }
         let defs: BTreeMap<VarId, Stmt> = (block.stmts.iter())
-            .filter(|stmt| matches!(stmt.expr, Expr::Plus(..) | Expr::OneHot { .. }))
+            .filter(|stmt| match stmt.expr {
+                Expr::Plus(..) | Expr::OneHot { .. } => true,
+                Expr::If { .. } => matches!(self.vars[stmt.var].ty, Type::Array(..)),
+                _ => false,
+            })
             .map(|stmt| (stmt.var, stmt.clone()))
             .collect();
         // The last sum of a tree comes first.
@@ -112,6 +133,7 @@ impl Sums<'_> {
     fn is_tree(&self, defs: &BTreeMap<VarId, Stmt>, root: VarId, parts: &mut Vec<VarId>) -> bool {
         let mut open = vec![root];
         let mut n_leaves = 0;
+        let mut guarded = Vec::new();
         while let Some(var) = open.pop() {
             if var != root {
                 if self.uses.get(&var) != Some(&1) {
@@ -123,6 +145,14 @@ impl Sums<'_> {
                 Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
                 Some(Expr::OneHot { value, .. }) if self.vars[*value].ty == Type::Double => n_leaves += 1,
                 Some(Expr::OneHot { value, .. }) => open.push(*value),
+                // The arrays of a guarded term are in its branches.
+                Some(Expr::If { then, otherwise, .. }) if var != root && !is_row(defs, parts, var) => {
+                    let (Some(then), Some(otherwise)) = (self.arrays(then), self.arrays(otherwise)) else {
+                        return false;
+                    };
+                    n_leaves += 1;
+                    guarded.push((then.len(), otherwise.len()));
+                }
                 _ => return false,
             }
             // A one-hot array of a sum has several paths.
@@ -133,7 +163,70 @@ impl Sums<'_> {
                 return false;
             }
         }
-        true
+        guarded.into_iter().all(|(then, otherwise)| {
+            let depth = then.max(otherwise);
+            depth > 0 && (then == otherwise || unguarded(defs, root, depth).is_some())
+        })
+    }
+
+    /// Returns the one-hot arrays that a branch makes, outermost first; none if it is zero; `None` for another array.
+    fn arrays(&self, branch: &Block) -> Option<Vec<Stmt>> {
+        let (mut arrays, mut at) = (Vec::new(), branch.result);
+        if self.zeros.contains(&at) {
+            return Some(arrays);
+        }
+        while self.vars[at].ty != Type::Double {
+            let stmt = branch.stmts.iter().find(|stmt| stmt.var == at && self.uses.get(&at) == Some(&1))?;
+            let Expr::OneHot { value, .. } = stmt.expr else { return None };
+            arrays.push(stmt.clone());
+            at = value;
+        }
+        Some(arrays)
+    }
+
+    /// Returns the leaf of a guarded term of the tree `root`; writes the statements of its indices and its number.
+    fn guarded(
+        &mut self,
+        defs: &BTreeMap<VarId, Stmt>,
+        root: VarId,
+        stmt: &Stmt,
+        stmts: &mut Vec<Stmt>,
+    ) -> Option<Leaf> {
+        let Expr::If { condition, then, otherwise } = &stmt.expr else { return None };
+        let branches = [then, otherwise].map(|branch| self.arrays(branch));
+        let [Some(first), Some(second)] = branches else { return None };
+        let mut arrays = if first.is_empty() { second.clone() } else { first.clone() };
+        let mut types = vec![Type::Int; arrays.len()];
+        types.push(Type::Double);
+        let ty = Type::tuple(types);
+        let [then, otherwise] = [(then, first), (otherwise, second)].map(|(branch, made)| {
+            let mut branch = branch.clone();
+            let mut parts = Vec::new();
+            if made.is_empty() {
+                parts.extend(unguarded(defs, root, arrays.len()).unwrap_or_default());
+                parts.push(self.push(Expr::Real(-0.0), Type::Double, &mut branch.stmts));
+            }
+            branch.stmts.retain(|stmt| made.iter().all(|array| array.var != stmt.var));
+            for array in &made {
+                if let Expr::OneHot { index, value, .. } = array.expr {
+                    parts.push(index);
+                    parts.extend((self.vars[value].ty == Type::Double).then_some(value));
+                }
+            }
+            branch.result = self.push(Expr::Tuple(parts), ty.clone(), &mut branch.stmts);
+            branch
+        });
+        let parts = self.push(Expr::If { condition: *condition, then, otherwise }, ty, stmts);
+        let n = arrays.len();
+        for (k, array) in arrays.iter_mut().enumerate() {
+            let at = self.push(Expr::Component(parts, k), Type::Int, stmts);
+            array.var = if k == 0 { stmt.var } else { self.vars.push(self.vars[array.var].clone()) };
+            if let Expr::OneHot { index, proved, .. } = &mut array.expr {
+                (*index, *proved) = (at, false);
+            }
+        }
+        let value = self.push(Expr::Component(parts, n), Type::Double, stmts);
+        Some(Leaf { arrays, value })
     }
 
     /// Returns the leaves of the tree `root`, with values for distinct elements; writes statements of values.
@@ -150,6 +243,7 @@ impl Sums<'_> {
                     let leaves = self.added(left, right, stmts);
                     done.push(leaves);
                 }
+                Expr::If { .. } => done.push(self.guarded(defs, root, stmt, stmts).into_iter().collect()),
                 _ => {
                     let (mut arrays, mut at) = (Vec::new(), var);
                     while let Some(stmt @ Stmt { expr: Expr::OneHot { value, .. }, .. }) = defs.get(&at) {
@@ -222,4 +316,29 @@ impl Sums<'_> {
         stmts.push(Stmt { var, expr, span: None });
         var
     }
+}
+
+/// Returns whether `var` is the number of a one-hot array among `parts`.
+fn is_row(defs: &BTreeMap<VarId, Stmt>, parts: &[VarId], var: VarId) -> bool {
+    parts
+        .iter()
+        .any(|part| matches!(defs.get(part).map(|stmt| &stmt.expr), Some(Expr::OneHot { value, .. }) if *value == var))
+}
+
+/// Returns the indices of a term of the tree `root` without a guard that has `depth` of them.
+fn unguarded(defs: &BTreeMap<VarId, Stmt>, root: VarId, depth: usize) -> Option<Vec<VarId>> {
+    let mut open = vec![root];
+    while let Some(var) = open.pop() {
+        let (mut indices, mut at) = (Vec::new(), var);
+        while let Some(Expr::OneHot { index, value, .. }) = defs.get(&at).map(|stmt| &stmt.expr) {
+            indices.push(*index);
+            at = *value;
+        }
+        match defs.get(&var).map(|stmt| &stmt.expr) {
+            Some(Expr::Plus(a, b)) => open.extend([*b, *a]),
+            _ if indices.len() == depth => return Some(indices),
+            _ => {}
+        }
+    }
+    None
 }
