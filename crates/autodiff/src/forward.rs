@@ -130,6 +130,11 @@ fn n_stmts(block: &Block) -> usize {
     block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(n_stmts).sum::<usize>()).sum()
 }
 
+/// Returns a limitation if `body`, a derivative of the order, is too long.
+pub(crate) fn check_length(order: usize, body: &Block) -> Result<(), Diagnostics> {
+    if n_stmts(body) > MAX_NESTED { Err(too_long(order, None).into()) } else { Ok(()) }
+}
+
 fn too_long(order: usize, span: Option<Span>) -> Diagnostic {
     let message = Diagnostic::limitation("a derivative of derivatives is too long")
         .with_reason(format!("the derivative of order {order} has more than {MAX_NESTED} operations"))

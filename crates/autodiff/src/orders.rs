@@ -4,6 +4,7 @@
 //! of all parts. The derivative of order k is the Jacobian, taken k times: its type is that of the result with each
 //! double replaced by a gradient, k times.
 
+use crate::forward::check_length;
 use crate::request::{Part, Request, derive_told};
 use crate::reverse::MadeAgain;
 use chainrule_base::{Diagnostics, Name};
@@ -13,7 +14,7 @@ use chainrule_ir::{Builder, Function, Renaming, VarId};
 /// an order for each of these, and `None` for each of the parts, in the order of the result's fields.
 ///
 /// # Errors
-/// The errors of [`crate::derive()`].
+/// The errors of [`crate::derive()`]; a limitation if a derivative is too long.
 pub fn derive_orders(
     function: &Function,
     request: &Request,
@@ -26,9 +27,10 @@ pub fn derive_orders(
             Some(order) => {
                 let jacobian = Request { parts: vec![Part::Jacobian], ..request.clone() };
                 let mut made = function.clone();
-                for _ in 0..*order {
+                for order in 1..=*order {
                     let (next, again) = derive_told(&made, &jacobian)?;
                     (made, all_again) = (next, [all_again, again].concat());
+                    check_length(order, &made.body)?;
                 }
                 (format!("order{order}"), made)
             }

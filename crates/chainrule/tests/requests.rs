@@ -152,6 +152,16 @@ fn every_request_works_on_every_function() {
 }
 
 #[test]
+fn orders_are_limited() {
+    let text = "let f = fun (x : [n]Double) -> sum n (fun i -> exp x[i])\nlet g = fun (x : Double) -> sin x";
+    let module = Module::from_text("f.ft", text).unwrap();
+    for (name, order) in [("f", 24), ("f", usize::MAX), ("g", usize::MAX)] {
+        let error = module.function(name).unwrap().derivatives(order).function().unwrap_err();
+        assert!(error.is_limitation() && error.to_string().contains("too long"), "{error}");
+    }
+}
+
+#[test]
 fn parts_of_open_extent_are_checked_at_entry() {
     let f = Module::from_text("f.ft", PROGRAM).unwrap().function("open").unwrap();
     let slope = f.gradient().by(&["x[3]"]).compile().unwrap();

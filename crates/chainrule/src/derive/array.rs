@@ -57,6 +57,9 @@ impl Shifted<'_> {
     }
 }
 
+/// Maximum order of derivatives. Those of array programs grow exponentially with it.
+const MAX_ORDER: usize = 30;
+
 impl Derivation {
     /// Returns whether loops are kept for this request, regardless of the decision on the function: they have
     /// checkpoints, or straight-line code would write too many elements one by one.
@@ -128,6 +131,11 @@ impl Derivation {
     /// before anything is derived.
     pub(crate) fn check(&self) -> Result<()> {
         chainrule_search::strategy(&self.strategy).map_err(Error::lone)?;
+        if let Some(order) = self.what.iter().filter_map(|what| what.order()).find(|order| *order > MAX_ORDER) {
+            let title = format!("derivatives of order {order} of `{}` are too long", self.function.name());
+            let limitation = Diagnostic::limitation(title).with_reason(format!("the highest order is {MAX_ORDER}"));
+            return Err(Error::lone(limitation.with_help("request a lower order")));
+        }
         let Body::Array(body) = &self.function.body else { return Ok(()) };
         let shifted = self.shifted(&body.function)?;
         let mut request = self.request(&shifted.by);
