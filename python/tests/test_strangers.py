@@ -207,3 +207,12 @@ def test_and_and_or_in_loops():
 
     check(first_and_last, [X], gradient=False)
     check(first_and_last, [np.array([0.0, 1.5, 0.0])], gradient=False)
+
+
+def test_lambdas_on_one_line():
+    first, second, third = lambda x: x[0], lambda x: x[1] if True else x[2], lambda x: (lambda y: y * 2.0)(x[2]) + 1.0
+    nested = [lambda x: [x[0], 1.0 if False else x[1] * 3.0][1], lambda x: 5.0 * x[2], (lambda k: lambda x: k * x[0])(7.0)]
+    assert [cr.function(f)(X) for f in (first, second, third)] == [0.5, 1.5, 6.0]
+    assert [cr.function(f)(X) for f in nested] == [4.5, 12.5, 3.5]
+    inner = (lambda a: (lambda x: x[0] + a, lambda x: x[1] + a))(1.0)
+    assert [cr.function(f)(X) for f in inner] == [1.5, 2.5]

@@ -65,7 +65,7 @@ def of_function(function):
         raise CaptureError(f"the source of `{function.__qualname__}` in {name} cannot be read") from None
     found = [node for node in ast.walk(tree) if _is_function(node, code)]
     if len(found) > 1:
-        found = [node for node in found if _same_body(node, code)] or found
+        found = [_of_instructions(found, code)] if isinstance(found[0], ast.Lambda) else found
     if not found:
         raise CaptureError(
             f"the source of `{function.__qualname__}` is not in {name} any more",
@@ -89,18 +89,19 @@ def _is_function(node, code):
     return False
 
 
-def _same_body(node, code):
-    """Whether a lambda, of several on one line, is where the instructions of the code are."""
-    if not isinstance(node, ast.Lambda):
-        return True
-    body = node.body
-    first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+def _of_instructions(lambdas, code):
+    """The lambda, of several on one line, that has the instructions of the code: the innermost one around all of them."""
     places = [
         ((line, column), (end_line, end_column))
         for line, end_line, column, end_column in code.co_positions()
         if None not in (line, end_line, column, end_column) and (line, column) != (code.co_firstlineno, 0)
     ]
-    return any(place == (first, last) for place in places)
+    first, last = min((start for start, _ in places), default=None), max((end for _, end in places), default=None)
+    start_of, end_of = lambda node: (node.body.lineno, node.body.col_offset), lambda node: (node.body.end_lineno, node.body.end_col_offset)
+    around = [node for node in lambdas if places and start_of(node) <= first and last <= end_of(node)]
+    if not around:
+        raise CaptureError("a lambda is not told apart from others on its line", place=first_line(code), remedy="give each a line of its own")
+    return max(around, key=start_of)
 
 
 def is_python_function(value):
