@@ -13,7 +13,7 @@ use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
 use chainrule_autodiff::MadeAgain;
 use chainrule_base::{Name, Sources};
-use chainrule_graph::{Graph, Node, NodeId, Semantics, counts};
+use chainrule_graph::{Graph, Node, NodeId, Semantics, counts, verify};
 use chainrule_ir as ir;
 use chainrule_ops::Counts;
 use std::sync::{Arc, OnceLock};
@@ -228,6 +228,7 @@ impl Function {
                 }
             }
         }
+        debug_assert_eq!(verify(&body.graph, &body.roots()), Ok(()), "{}", body.graph.listing(&body.roots()));
         let interface = Arc::new(Interface::from(&body));
         Ok(Self { name: Name::new(name), body: Body::Scalar(Arc::new(body)), interface })
     }
