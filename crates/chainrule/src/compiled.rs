@@ -1,4 +1,8 @@
-//! Executable code.
+//! Executable code: a kernel with a backend.
+//!
+//! In: a function and [`CompileOptions`]. Out: a [`Compiled`]. Compilation runs the passes (`passes`) and
+//! gives the kernel to the requested backend (`engine`). A call checks the arguments, binds sizes, and runs the code on
+//! a workspace.
 
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body};

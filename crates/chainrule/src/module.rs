@@ -1,4 +1,8 @@
-//! F~ files.
+//! F~ files: the entrance to the compiler for programs as text.
+//!
+//! In: a file or a text, with its imports. Out: a [`Module`], whose definitions are parsed and have types (`syntax`,
+//! `ir::check`). [`Module::function`] elaborates one definition (`ir::elaborate`) to a [`Function`] of the array IR;
+//! derivatives are requested from it, and it is compiled.
 
 use crate::guard::{guard, guard_on_own_stack};
 use crate::{Error, Function, Result};

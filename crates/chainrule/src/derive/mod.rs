@@ -1,4 +1,17 @@
 //! Requests for derivatives of a function: parts, results, arguments, strategy.
+//!
+//! In: a function and a request ([`Derivation`]). Out: a function that computes the requested derivatives, and can be
+//! differentiated again or compiled.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `array` | programs whose loops are kept: forward and reverse mode on the array IR (`autodiff`) |
+//! | `scalar` | straight-line code: accumulation on the scalar graph (`accumulate`) |
+//! | `select` | requested results and arguments, and parts of them |
+//! | `whole` | results of derivatives as arrays and records of the program |
+//!
+//! A [`Derivation`] takes the second way if the function is straight-line code, or becomes so because all sizes are
+//! known and the cost model says that it pays (`straight`).
 
 mod array;
 mod scalar;
