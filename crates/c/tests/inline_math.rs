@@ -10,7 +10,7 @@ use chainrule_backend_tests::exact::replace;
 use chainrule_backend_tests::generate::{functions, graphs};
 use chainrule_backend_tests::{Case, Data, Outcome, interpret, is_inexact, reals};
 use chainrule_c::{Options, Precision, emit};
-use chainrule_cases::covers;
+use chainrule_cases::{Xorshift, covers};
 use chainrule_graph::generate::Numbers;
 use chainrule_ir::{Builder, Size, Type};
 use chainrule_kernel::{Kernel, lower_function};
@@ -52,13 +52,7 @@ fn pointwise(op: Op) -> Kernel {
 
 /// Returns doubles of all kinds: special ones with neighbours, random bits, the usual range, huge ones.
 fn numbers(seed: u64, n: usize) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut bits = || {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    };
+    let mut random = Xorshift::new(seed);
     let centres = [
         0.0,
         1.0,
@@ -94,13 +88,12 @@ fn numbers(seed: u64, n: usize) -> Vec<f64> {
             all.extend([x, -x]);
         }
     }
-    let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
     while all.len() < n {
-        all.push(f64::from_bits(bits()));
-        all.push((unit(bits()) - 0.5) * 1500.0);
-        all.push((unit(bits()) - 0.5) * 8.0);
+        all.push(f64::from_bits(random.bits()));
+        all.push((random.unit() - 0.5) * 1500.0);
+        all.push((random.unit() - 0.5) * 8.0);
         // Between 2^30 and 2^1000, the range of the Payne-Hanek reduction.
-        all.push(unit(bits()) * f64::from_bits((1053 + bits() % 970) << 52));
+        all.push(random.unit() * f64::from_bits((1053 + random.bits() % 970) << 52));
     }
     all.truncate(n);
     all

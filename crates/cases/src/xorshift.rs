@@ -25,6 +25,21 @@ impl Xorshift {
         (self.bits() >> 11) % bound
     }
 
+    /// Returns a number of an interval, uniformly distributed.
+    pub const fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Returns a finite double, with uniform exponents and signs.
+    pub const fn finite(&mut self) -> f64 {
+        loop {
+            let x = f64::from_bits(self.bits());
+            if x.is_finite() {
+                return x;
+            }
+        }
+    }
+
     /// Returns a number in \[0, 1), with all 53 bits random.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub const fn unit(&mut self) -> f64 {

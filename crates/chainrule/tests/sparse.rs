@@ -288,7 +288,7 @@ fn told(
 #[test]
 fn compiled_derivatives_of_random_programs_are_those_of_the_evaluator() {
     let config = ProptestConfig {
-        cases: 150,
+        cases: chainrule_cases::cases(150),
         rng_seed: RngSeed::Fixed(5),
         failure_persistence: None,
         max_shrink_iters: 2_000,

@@ -11,6 +11,7 @@ use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 
 fn config(cases: u32, seed: u64) -> ProptestConfig {
+    let cases = chainrule_cases::cases(cases);
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -18,18 +19,11 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..1500)
 }
 
-// `n` cases from a byte generator with a fixed seed (xorshift).
+// `n` cases from a byte generator with a fixed seed.
 fn for_each_case(n: usize, options: Options, mut check: impl FnMut(&Function, &[Value<f64>], &[Value<f64>])) {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = chainrule_cases::Xorshift::new(1);
     for _ in 0..n {
-        let bytes: Vec<u8> = (0..1500)
-            .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                (state >> 32) as u8
-            })
-            .collect();
+        let bytes: Vec<u8> = (0..1500).map(|_| (random.bits() >> 32) as u8).collect();
         let mut u = Unstructured::new(&bytes);
         let case = case(&mut u, options).expect("a case of any bytes");
         let along = case.args.iter().map(|arg| arg.map(&mut |x| (x * 7.3).sin())).collect::<Vec<_>>();

@@ -9,15 +9,9 @@ use chainrule_ops::F64;
 
 /// Returns bytes that differ between seeds.
 fn bytes(seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let len = 50 + next() % 600;
-    (0..len).map(|_| next().to_le_bytes()[3]).collect()
+    let mut random = chainrule_cases::Xorshift::new(seed);
+    let len = 50 + random.below(600);
+    (0..len).map(|_| random.bits().to_le_bytes()[3]).collect()
 }
 
 #[test]

@@ -5,12 +5,13 @@
 
 mod support;
 
+use chainrule_cases::Xorshift;
 use chainrule_mathfun::functions::fma_exact;
 use chainrule_mathfun::source::{self, Fma};
 use chainrule_mathfun::{self as mathfun, Function};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::arguments::{self, Random};
+use support::arguments;
 
 /// Compiles with warnings as errors.
 fn compile(folder: &Path, name: &str, text: &str, options: &[&str]) {
@@ -113,7 +114,7 @@ fn a_function_brings_only_what_it_needs() {
 
 #[test]
 fn the_exact_fused_product_is_the_standard_one() {
-    let mut random = Random::new(3);
+    let mut random = Xorshift::new(3);
     let specials =
         [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324, -5e-324, f64::MAX, -f64::MAX];
     let same = |a: f64, b: f64, c: f64| {

@@ -2,8 +2,9 @@
 
 mod support;
 
+use chainrule_cases::Xorshift;
 use chainrule_mathfun::{self as mathfun, Form, Function};
-use support::arguments::{self, Random};
+use support::arguments;
 
 /// Returns whether the bits are equal, or both numbers are NaN.
 fn same(a: f64, b: f64) -> bool {
@@ -42,7 +43,7 @@ fn unary() -> impl Iterator<Item = Function> {
 
 /// Returns mixtures of usual and rare arguments; their number is not a multiple of 8.
 fn arguments_of(function: Function) -> Vec<f64> {
-    let mut random = Random::new(7);
+    let mut random = Xorshift::new(7);
     let mut all = arguments::of(function.name(), 40_000);
     for _ in 0..20_000 {
         all.push(match random.bits() % 6 {

@@ -8,6 +8,7 @@ use chainrule_accumulate::{Label, LinearGraph};
 use proptest::test_runner::{Config, RngSeed};
 
 pub fn config(cases: u32, seed: u64) -> Config {
+    let cases = chainrule_cases::cases(cases);
     Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
 }
 

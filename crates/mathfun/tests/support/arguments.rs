@@ -1,37 +1,6 @@
 //! Test arguments of functions: everywhere, and at hard cases.
 
-/// Random numbers, equal on each run (xorshift64*, Vigna 2016).
-pub struct Random(u64);
-
-impl Random {
-    /// Returns a generator with its own sequence for each nonzero seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// Returns 64 random bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Returns a number of an interval, uniformly distributed.
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Returns a finite double, with uniform exponents and signs.
-    pub fn finite(&mut self) -> f64 {
-        loop {
-            let x = f64::from_bits(self.bits());
-            if x.is_finite() {
-                return x;
-            }
-        }
-    }
-}
+use chainrule_cases::Xorshift;
 
 /// Returns special doubles: zeros, subnormals, ones, powers of two, largest, each with neighbours.
 pub fn special() -> Vec<f64> {
@@ -72,7 +41,7 @@ pub fn power_of_two(e: i32) -> f64 {
 
 /// Returns about `many` arguments of a function of one argument.
 pub fn of(name: &str, many: usize) -> Vec<f64> {
-    let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 1);
+    let mut random = Xorshift::new(name.bytes().map(u64::from).sum::<u64>() + 1);
     let mut all = special();
     let (low, high): (f64, f64) = match name {
         "sin" | "cos" => (-100.0, 100.0),
@@ -129,7 +98,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
 
 /// Returns about `many` pairs of arguments, including special ones, infinities and NaN.
 pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
-    let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 2);
+    let mut random = Xorshift::new(name.bytes().map(u64::from).sum::<u64>() + 2);
     let specials = special();
     let awkward: Vec<f64> =
         [0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 1e300, 5e-324, 1e-310, f64::INFINITY, 9007199254740991.0]
@@ -152,7 +121,7 @@ pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
         let a = random.finite();
         let sign = if random.bits() & 1 == 0 { 1.0 } else { -1.0 };
         all.push((a, random.finite()));
-        let pick = |r: &mut Random| specials[(r.bits() % specials.len() as u64) as usize];
+        let pick = |r: &mut Xorshift| specials[(r.bits() % specials.len() as u64) as usize];
         all.push((pick(&mut random), pick(&mut random)));
         if name == "pow" {
             // Results over the whole range, including subnormal and barely overflowing ones.

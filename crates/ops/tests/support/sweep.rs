@@ -1,46 +1,15 @@
 //! Arguments for operators: special doubles, neighbours of special points, all exponents; and errors in ulp against
 //! extended precision.
 
+use chainrule_cases::Xorshift;
 use chainrule_ops::{Algebra, Big, Op, Precise, Type, partial};
 
-/// Deterministic random numbers (xorshift64*, Vigna 2016).
-pub struct Random(u64);
+fn sign(random: &mut Xorshift) -> f64 {
+    if random.bits() >> 63 == 0 { 1.0 } else { -1.0 }
+}
 
-impl Random {
-    /// Returns a separate sequence for each seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Returns a uniform number in an interval.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn sign(&mut self) -> f64 {
-        if self.bits() >> 63 == 0 { 1.0 } else { -1.0 }
-    }
-
-    /// Returns a finite double, with uniform exponent and sign.
-    fn finite(&mut self) -> f64 {
-        loop {
-            let x = f64::from_bits(self.bits());
-            if x.is_finite() {
-                return x;
-            }
-        }
-    }
-
-    fn choose(&mut self, from: &[f64]) -> f64 {
-        from[(self.bits() % from.len() as u64) as usize]
-    }
+fn choose(random: &mut Xorshift, from: &[f64]) -> f64 {
+    from[(random.bits() % from.len() as u64) as usize]
 }
 
 /// Returns points at which formulas change, overflow, underflow or cancel.
@@ -72,25 +41,25 @@ fn interval(op: Op) -> (f64, f64) {
 }
 
 /// Returns an argument of an operator of one number, or one of two.
-fn number(op: Op, random: &mut Random, centres: &[f64]) -> f64 {
+fn number(op: Op, random: &mut Xorshift, centres: &[f64]) -> f64 {
     let (low, high) = interval(op);
     match random.bits() % 6 {
         0 => random.finite(),
         1 => random.between(low, high),
-        2 => random.between(-40.0, 12.0).exp2() * random.sign(),
+        2 => random.between(-40.0, 12.0).exp2() * sign(random),
         // Near a centre, at all distances.
-        3 => (random.choose(centres) * (1.0 + random.sign() * random.between(-52.0, -3.0).exp2())) * random.sign(),
+        3 => (choose(random, centres) * (1.0 + sign(random) * random.between(-52.0, -3.0).exp2())) * sign(random),
         4 => {
-            let centre = random.choose(centres);
-            f64::from_bits(centre.to_bits().wrapping_add(random.bits() % 9).wrapping_sub(4)) * random.sign()
+            let centre = choose(random, centres);
+            f64::from_bits(centre.to_bits().wrapping_add(random.bits() % 9).wrapping_sub(4)) * sign(random)
         }
-        _ => random.between(low, high).clamp(-3.0, 3.0) + random.sign() * random.between(-52.0, 0.0).exp2(),
+        _ => random.between(low, high).clamp(-3.0, 3.0) + sign(random) * random.between(-52.0, 0.0).exp2(),
     }
 }
 
 /// Returns `many` points of an operator on numbers, inside its finite domain.
 pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
-    let mut random = Random::new(op as u64);
+    let mut random = Xorshift::new(op as u64 + 1);
     let centres = centres(op);
     let mut all = Vec::with_capacity(many);
     while all.len() < many {
@@ -99,8 +68,8 @@ pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
         if op.arity() >= 2 {
             let b = match random.bits() % 4 {
                 // The same size, and nearly the same.
-                0 => a * random.between(-6.0, 6.0).exp2() * random.sign(),
-                1 => a * (1.0 + random.sign() * random.between(-52.0, -1.0).exp2()) * random.sign(),
+                0 => a * random.between(-6.0, 6.0).exp2() * sign(&mut random),
+                1 => a * (1.0 + sign(&mut random) * random.between(-52.0, -1.0).exp2()) * sign(&mut random),
                 _ => number(op, &mut random, &centres),
             };
             point.push(b);
