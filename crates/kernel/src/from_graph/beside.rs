@@ -81,13 +81,8 @@ mod tests {
 
     #[test]
     fn every_number_is_stored_once_after_it_is_computed() {
-        let mut random = 88_172_645_463_325_252u64;
-        let mut number = |below: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % below
-        };
+        let mut random = chainrule_cases::Xorshift::new(1);
+        let mut number = |bound: u64| random.below(bound);
         for _ in 0..500 {
             let n = number(60) as usize;
             let mut elements: Vec<Option<i64>> = (0..n as i64).map(Some).collect();

@@ -403,13 +403,8 @@ mod tests {
 
     #[test]
     fn furthest_is_the_last_of_the_largest_among_the_candidates() {
-        let mut random = 88_172_645_463_325_252u64;
-        let mut number = || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        };
+        let mut random = chainrule_cases::Xorshift::new(1);
+        let mut number = || random.bits();
         for _ in 0..10_000 {
             let bits = number() % 32;
             let next: [u32; 32] = std::array::from_fn(|_| (number() as u32) >> bits);
