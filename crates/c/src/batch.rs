@@ -56,16 +56,16 @@ struct Writing<'a> {
     iwork: String,
 }
 
-/// Writes the batch function of the kernel of `scalar`, the function for one point.
+/// Writes the batch function of the kernel of `scalar`, the function for one point, if the options request one.
 pub(crate) fn write(
     events: &[Event<'_>],
     facts: &Facts,
     scalar: &Unit<'_>,
     file: &Scope,
     options: &crate::Options,
-    batch: &Batch,
     needs: &mut Needs,
-) -> Written {
+) -> Option<Written> {
+    let batch = options.batch.as_ref()?;
     let (kernel, name) = (scalar.kernel, format!("{}_batch", scalar.name));
     let mut source = String::new();
     let mut block = None;
@@ -96,7 +96,7 @@ pub(crate) fn write(
             }
         }
     }
-    Written { header: writing.declaration(), source }
+    Some(Written { header: writing.declaration(), source })
 }
 
 impl<'a> Writing<'a> {

@@ -86,8 +86,7 @@ pub(crate) fn write(
             declare_pattern(&unit, pattern, names, &mut header, &mut body);
             header_needs.int = true;
         }
-        if let Some(batch) = &options.batch {
-            let more = batch::write(events, &facts, &unit, &file, options, batch, &mut needs);
+        if let Some(more) = batch::write(events, &facts, &unit, &file, options, &mut needs) {
             header.push_str(&more.header);
             body.push_str(&more.source);
             (header_needs.int, header_needs.size) = (true, true);

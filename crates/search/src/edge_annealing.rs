@@ -270,7 +270,7 @@ impl Walk {
             return None;
         }
         self.evaluator.seek(&self.history, place);
-        self.evaluator.neighbours(v, direction == Direction::Back, &mut self.neighbours);
+        self.evaluator.neighbours(v, direction, &mut self.neighbours);
         if self.neighbours.len() < 2 {
             // The only edge: eliminating it eliminates the vertex.
             return None;

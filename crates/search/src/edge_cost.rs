@@ -27,8 +27,8 @@ pub(crate) trait EdgeCost {
     fn is_stored(&self, place: usize) -> bool;
     /// Replaces the stored history by one that differs from position `first` on.
     fn accept(&mut self, history: &[Step], first: usize);
-    /// Stores the predecessors (`before`) or successors of a vertex into `neighbours`.
-    fn neighbours(&self, v: VertexId, before: bool, neighbours: &mut Vec<VertexId>);
+    /// Stores the predecessors or successors of a vertex into `neighbours`.
+    fn neighbours(&self, v: VertexId, side: Direction, neighbours: &mut Vec<VertexId>);
 }
 
 /// Maximum number of vertices for bit sets.
@@ -214,8 +214,11 @@ impl<const W: usize, const F: usize> EdgeCost for Stages<W, F> {
         }
     }
 
-    fn neighbours(&self, v: VertexId, before: bool, neighbours: &mut Vec<VertexId>) {
-        let row = if before { self.now.before[v.index()] } else { self.now.behind[v.index()] };
+    fn neighbours(&self, v: VertexId, side: Direction, neighbours: &mut Vec<VertexId>) {
+        let row = match side {
+            Direction::Back => self.now.before[v.index()],
+            Direction::Front => self.now.behind[v.index()],
+        };
         neighbours.clear();
         neighbours.extend(bits(row[0]).map(VertexId::new));
     }

@@ -15,6 +15,7 @@ use chainrule::{Type, Value};
 use clap::ValueEnum;
 use std::io::ErrorKind;
 use std::path::Path;
+use text::{Class, Separation};
 
 /// Format of results.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +58,8 @@ pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, St
         "npy" => from_numbers(name, ty, &npy::read(path)?),
         _ => {
             only_numbers(name, ty)?;
-            from_numbers(name, ty, &text::read(&read()?, &file, extension == "csv", depth(ty), is_of_integers(ty))?)
+            let separation = if extension == "csv" { Separation::Csv } else { Separation::Plain };
+            from_numbers(name, ty, &text::read(&read()?, &file, separation, depth(ty), class(ty))?)
         }
     }
 }
@@ -109,10 +111,12 @@ fn only_numbers(name: &str, ty: &Type) -> Result<(), String> {
     }
 }
 
-fn is_of_integers(ty: &Type) -> bool {
+/// Returns the class of the numbers in an argument.
+fn class(ty: &Type) -> Class {
     match ty {
-        Type::Array(_, element) => is_of_integers(element),
-        _ => *ty == Type::Int,
+        Type::Array(_, element) => class(element),
+        Type::Int => Class::Int,
+        _ => Class::Real,
     }
 }
 

@@ -3,16 +3,38 @@
 use super::{Elements, Numbers};
 use chainrule::report::count;
 
+/// Separation of numbers.
+#[derive(Clone, Copy)]
+pub enum Separation {
+    /// Commas. The file may start with a line of names.
+    Csv,
+    /// White space.
+    Plain,
+}
+
+/// Class of numbers.
+#[derive(Clone, Copy)]
+pub enum Class {
+    /// Integers, which are exact.
+    Int,
+    /// Doubles.
+    Real,
+}
+
 /// Parses the numbers of `text`, as `dims` dimensions: a matrix has one row per line. Empty lines and lines that start
-/// with `#` are skipped. A CSV file may start with a line of names. Integers, if they are `integers`, are exact.
-pub fn read(text: &str, path: &str, csv: bool, dims: usize, integers: bool) -> Result<Numbers, String> {
-    if integers {
-        let (extents, elements) = table(text, path, csv, dims, integer)?;
-        Ok(Numbers { extents, elements: Elements::Ints(elements) })
-    } else {
-        let (extents, elements) = table(text, path, csv, dims, real)?;
-        Ok(Numbers { extents, elements: Elements::Reals(elements) })
-    }
+/// with `#` are skipped.
+pub fn read(text: &str, path: &str, separation: Separation, dims: usize, class: Class) -> Result<Numbers, String> {
+    let (extents, elements) = match class {
+        Class::Int => {
+            let (extents, elements) = table(text, path, separation, dims, integer)?;
+            (extents, Elements::Ints(elements))
+        }
+        Class::Real => {
+            let (extents, elements) = table(text, path, separation, dims, real)?;
+            (extents, Elements::Reals(elements))
+        }
+    };
+    Ok(Numbers { extents, elements })
 }
 
 /// Reads a word in a line of a file.
@@ -21,11 +43,14 @@ type Parse<T> = fn(&str, &str, usize) -> Result<T, String>;
 fn table<T: Copy>(
     text: &str,
     path: &str,
-    csv: bool,
+    separation: Separation,
     dims: usize,
     parse: Parse<T>,
 ) -> Result<(Vec<usize>, Vec<T>), String> {
-    let rows = if csv { csv_rows(text, path, parse)? } else { rows(text, path, parse)? };
+    let rows = match separation {
+        Separation::Csv => csv_rows(text, path, parse)?,
+        Separation::Plain => rows(text, path, parse)?,
+    };
     let elements: Vec<T> = rows.iter().flatten().copied().collect();
     let extents = match dims {
         0 if elements.len() == 1 => vec![],
