@@ -7,6 +7,7 @@ pub mod paths;
 pub mod pictures;
 pub mod python;
 pub mod quick;
+pub mod shape;
 pub mod tidy;
 mod walk;
 pub mod words;

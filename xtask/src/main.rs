@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, pages, paths, pictures, python, quick, tidy, words};
+use xtask::{links, memcheck, pages, paths, pictures, python, quick, shape, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -14,7 +14,9 @@ Usage: cargo xtask <chore>
   test      all tests, those of the Python package included where Python is there
   python    tests of the Python package, in a virtual environment under target/
   adapters  tests of the Python adapters with JAX, PyTorch, Ray, Ipopt and others, which are installed under target/ (8 GB)
-  tidy      layers of the crates, length of files, links and wording of the pages, wording of comments
+  tidy      layers of the crates, length of files, links and wording of the pages, wording of comments, numbers of
+            parameters and fields
+  shape     list functions with many parameters or `bool` ones, and structs with many fields
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   bisect    find the pass that changes the results of a program, and shrink the program: cargo xtask bisect FILE
@@ -59,13 +61,24 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     for (folder, report) in words::reports(&root)? {
         println!("{}", report.rates(&folder));
     }
+    let shape::Shape { parameters, fields, bools } = shape::report(&root)?.shape();
+    println!(
+        "{parameters} functions with more than 6 parameters, {fields} structs with more than 15 fields, {bools} `bool` parameters"
+    );
     let mut faults = tidy::check()?;
+    faults.extend(shape::check(&root)?);
     faults.extend(links::check(&root)?);
     faults.extend(pages::check(&root)?);
     faults.extend(paths::check(&root)?);
     faults.extend(words::check(&root)?);
     faults.iter().for_each(|fault| eprintln!("{fault}"));
     Ok(faults.is_empty())
+}
+
+/// Lists the exceptions from the rules for parameters and fields.
+fn list_shape(root: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    shape::report(root)?.lines().for_each(|line| println!("{line}"));
+    Ok(true)
 }
 
 /// Finds the pass that changes the results of a program.
@@ -97,6 +110,7 @@ fn main() -> ExitCode {
         "python" => python::test(&root),
         "adapters" => python::adapters(&root),
         "tidy" => reported("tidy", tidy_up()),
+        "shape" => reported("shape", list_shape(&root)),
         "lint" => lint(),
         "memcheck" => reported("memcheck", memcheck::check()),
         "bisect" => bisect(&root),
