@@ -8,8 +8,8 @@
 //! worst slope in the loop, so that one pass suffices. A tangent that has overflowed is zero after an operator that
 //! saturates; one that is infinite at a border is masked by every zero behind it.
 //!
-//! The poles of a number that a masked product multiplies by zero are hidden, as in the derivative of `x * sqrt x` at 0:
-//! its cotangent is zero, and masks their slopes.
+//! The poles of a number that a masked product multiplies by zero are hidden, as in the derivative of `x * sqrt x` at
+//! 0: its cotangent is zero, and masks their slopes.
 
 use crate::activity::{Activities, Activity};
 use crate::emit::{Emitter, Scalar};

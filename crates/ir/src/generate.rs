@@ -1,8 +1,8 @@
 //! Random well-typed functions with arguments that fit them, for tests and fuzzers.
 //!
 //! Every construct and every operator of the table occurs; loops have few steps, arrays few elements, including none
-//! and one. Every index is in range, every `while` ends, and integers stay small, except for arithmetic on large ones that
-//! may overflow: nearly every case has a value, though generally one with NaN or infinities.
+//! and one. Every index is in range, every `while` ends, and integers stay small, except for arithmetic on large ones
+//! that may overflow: nearly every case has a value, though generally one with NaN or infinities.
 //!
 //! [`Options::smooth`] restricts functions to those that are differentiable in a neighbourhood of any real arguments:
 //! operands are squeezed into the domain of their operator, which is found with [`chainrule_ops::Domain::contains`],

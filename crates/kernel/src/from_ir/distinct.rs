@@ -6,8 +6,8 @@
 //! equal: `oneHot i (if i == j then -0 else a) + oneHot j (if i == j then a + b else b)`. The bits of the sum stay the
 //! same, because `-0 + x` is `x`.
 //!
-//! A guarded term `if c then oneHot i a else zero` is `oneHot (if c then i else j) (if c then a else -0)`, where `j` is the
-//! index of a term without a guard.
+//! A guarded term `if c then oneHot i a else zero` is `oneHot (if c then i else j) (if c then a else -0)`, where `j` is
+//! the index of a term without a guard.
 //!
 //! In: a function, one-hot arrays having one use each (module `hot`). Out: the function, and the sums in loops whose
 //! operands may be added one after another.
