@@ -8,7 +8,7 @@ mod arguments;
 #[allow(dead_code, clippy::unwrap_used)]
 mod truth;
 
-use arguments::Random;
+use chainrule_cases::Xorshift;
 use chainrule_mathfun::{self as ours, Form, Function};
 use clap::Args;
 use serde_json::json;
@@ -181,7 +181,7 @@ fn errors(engines: &Engines, options: &Options) {
 
 fn times(engines: &Engines, options: &Options) {
     let function = engines.function;
-    let mut random = Random::new(11);
+    let mut random = Xorshift::new(11);
     let mut draw = |(low, high): (f64, f64)| (0..VALUES).map(|_| random.between(low, high)).collect::<Vec<f64>>();
     let (a, b) = (draw(engines.first), draw(engines.second));
     let (mut y, mut z) = (vec![0.0; VALUES], vec![0.0; VALUES]);
