@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 #: Pages of the guide with a picture of their `curves`.
 MODELS = sorted((ROOT / "docs/guide").glob("python-*.md"))
 #: Pages whose blocks stand by themselves, each for the packages that it imports.
-ADAPTERS = ROOT / "docs/guide/adapters.md"
+ADAPTERS = ROOT / "docs/guide/adapters-python.md"
 PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md", *MODELS]
 
 

@@ -72,15 +72,6 @@ pub(super) const RULES: &[Rule] = &[
         apply: strong_product,
     },
     Rule {
-        name: "masked-square",
-        law: "maskedMul (x * x) y = maskedMul x y * x",
-        when: "the square underflows where the product does not",
-        algebraic: true,
-        split: false,
-        on: On::Op(&[Op::MaskedMul]),
-        apply: masked_square,
-    },
-    Rule {
         name: "cancel",
         law: "x * (c / x) = c; x / x = 1",
         when: "where x is 0, the left side is no number",
@@ -180,17 +171,6 @@ fn strong_product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId>
         }
     }
     cancel(rb, expr, ty)
-}
-
-fn masked_square(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Op::MaskedMul, &[square, y]) = doubles(expr, ty)? else { return None };
-    let square = rb.def(square)?;
-    let Expr::Op(Op::Mul, args) = &*square else { return None };
-    let &[x, other] = &args[..] else { return None };
-    (x == other).then(|| {
-        let product = rb.op(Op::MaskedMul, &[x, y]);
-        rb.op(Op::Mul, &[product, x])
-    })
 }
 
 /// Returns the operand of `var`, if it is a negation.
