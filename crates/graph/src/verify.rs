@@ -23,7 +23,7 @@ const MAX_ERRORS: usize = 100;
 /// # Errors
 /// One bug diagnostic for each of the first hundred broken invariants.
 pub fn verify(graph: &Graph, roots: &[NodeId]) -> Result<(), Vec<Diagnostic>> {
-    let mut verifier = Verifier { graph, errors: Vec::new() };
+    let mut verifier = Verifier { graph, types: types(graph), errors: Vec::new() };
     verifier.tables();
     let mut reached = vec![false; graph.len()];
     for root in roots {
@@ -40,8 +40,27 @@ pub fn verify(graph: &Graph, roots: &[NodeId]) -> Result<(), Vec<Diagnostic>> {
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
 
+/// Returns the types of all nodes; `None` for one that may be either: a constant 0 or 1, an input, and a choice of them.
+/// A choice has the type of its branches.
+fn types(graph: &Graph) -> Vec<Option<Type>> {
+    let mut types: Vec<Option<Type>> = Vec::with_capacity(graph.len());
+    for id in graph.ids() {
+        let of = |arg: NodeId| types.get(arg.index()).copied().flatten();
+        types.push(match graph.node(id) {
+            Node::Apply(Op::Select, [_, then, otherwise]) => of(then).or_else(|| of(otherwise)),
+            Node::Apply(op, _) => Some(op.row().result),
+            Node::Const(c) if c == 0.0 || c == 1.0 => None,
+            // A truth value may be an argument of the function.
+            Node::Input(_) => None,
+            Node::Const(_) | Node::External(..) | Node::Derivative(_) => Some(Type::Num),
+        });
+    }
+    types
+}
+
 struct Verifier<'g> {
     graph: &'g Graph,
+    types: Vec<Option<Type>>,
     errors: Vec<Diagnostic>,
 }
 
@@ -118,16 +137,15 @@ impl Verifier<'_> {
         if op.is_commutative() && graph.existing(op, args) != Some(id) {
             self.wrong(format_args!("{id} exists with its arguments in the other order"));
         }
-        for (arg, ty) in args.iter().zip(row.args) {
-            let given = match graph.node(*arg) {
-                Node::Apply(op, _) => op.row().result,
-                Node::Const(c) if *ty == Type::Bool && (c == 0.0 || c == 1.0) => Type::Bool,
-                // A truth value may be an argument of the function.
-                Node::Input(_) => *ty,
-                Node::Const(_) | Node::External(..) | Node::Derivative(_) => Type::Num,
-            };
-            if given != *ty {
-                self.wrong(format_args!("{id} = {} takes {arg}, which is no {ty:?}", row.name));
+        let own = self.types.get(id.index()).copied().flatten();
+        for (place, (arg, ty)) in args.iter().zip(row.args).enumerate() {
+            // Branches of a choice have its own type.
+            let wanted = if op == Op::Select && place > 0 { own } else { Some(*ty) };
+            let given = self.types.get(arg.index()).copied().flatten();
+            if let (Some(wanted), Some(given)) = (wanted, given)
+                && wanted != given
+            {
+                self.wrong(format_args!("{id} = {} takes {arg}, which is no {wanted:?}", row.name));
             }
         }
     }

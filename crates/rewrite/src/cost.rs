@@ -244,16 +244,9 @@ pub fn loops(function: &Function) -> usize {
 // `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
     let mut sparse = BTreeSet::new();
-    let terms = if summed { terms(block) } else { BTreeSet::new() };
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| {
         let one = match &stmt.expr {
             Expr::Plus(a, b) if !summed && (sparse.contains(a) || sparse.contains(b)) => A::number(ADDED),
-            Expr::Build { size, index, body } if terms.contains(&stmt.var) => {
-                // Its elements are added in place.
-                let made = if made_in(body) { A::number(1.0) } else { added(body, body.result, ty) };
-                let element = within::<A>(body, ty, true).plus(A::number(1.0)).plus(made);
-                A::size(size).times(element).outside(*index, size)
-            }
             expr => alone(expr, ty, summed),
         };
         if matches!(ty(stmt.var), Type::Array(..)) && is_sparse(&stmt.expr, &sparse) {
@@ -261,22 +254,6 @@ fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed:
         }
         sum.plus(one)
     })
-}
-
-// Arrays that a block makes and that are added as its result.
-fn terms(block: &Block) -> BTreeSet<VarId> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![block.result]);
-    while let Some(var) = open.pop() {
-        match block.bound(var) {
-            Some(Expr::Tuple(fields)) => open.extend(fields),
-            Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
-            Some(Expr::Build { .. }) => {
-                found.insert(var);
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 // Whether the expression is an array that is added in place, element by element; `sparse` has those around it.

@@ -2,6 +2,7 @@
 
 use super::mask::{as_mask, condition_in, mask};
 use super::one_hot::{is_added_to_state, is_checked};
+use super::solve::asks_for_index;
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild, Slice};
@@ -104,8 +105,12 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let found = as_mask(rb, array)?;
     let then = found.then();
     let vanishes = match rb.bound_in(then, then.result) {
-        // What it is made of is computed for each element. A loop for each would be another factor.
-        Some(Expr::OneHot { .. }) => kept_cost(rb, then, &needed(rb, &[then], then.result)[0]) < cost::LARGE,
+        // What it is made of is computed for each element: a loop for each would be another factor, unless the mask is for
+        // one element.
+        Some(Expr::OneHot { .. }) => {
+            asks_for_index(rb, found.condition)
+                || kept_cost(rb, then, &needed(rb, &[then], then.result)[0]) < cost::LARGE
+        }
         // The element is computed in place of the array.
         Some(Expr::Build { body, .. }) => {
             let kept = needed(rb, &[then, body], body.result);
