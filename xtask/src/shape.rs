@@ -1,7 +1,7 @@
 //! Shape of functions and structs in the sources of crates: numbers of parameters, `bool` parameters, and fields.
 //!
-//! A function has at most [`MAX_PARAMETERS`] parameters besides `self`, where a tuple counts as its elements; a struct
-//! has at most [`MAX_FIELDS`] fields. [`LIMITS`] are the numbers of exceptions that remain: more of them are a fault.
+//! A function has at most `MAX_PARAMETERS` parameters besides `self`, where a tuple counts as its elements; a struct
+//! has at most `MAX_FIELDS` fields. [`LIMITS`] are the numbers of exceptions that remain: more of them are a fault.
 //! A change that removes exceptions lowers the limits.
 
 use crate::walk::files;
@@ -22,9 +22,9 @@ pub const LIMITS: Shape = Shape { parameters: 27, fields: 5, bools: 189 };
 /// Numbers of exceptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Functions with more than [`MAX_PARAMETERS`] parameters.
+    /// Functions with more than `MAX_PARAMETERS` parameters.
     pub parameters: usize,
-    /// Structs with more than [`MAX_FIELDS`] fields.
+    /// Structs with more than `MAX_FIELDS` fields.
     pub fields: usize,
     /// Parameters that are a `bool`.
     pub bools: usize,
