@@ -99,8 +99,8 @@ fn allowed_on_top(package: &str, dependency: &str) -> bool {
         || (package == "chainrule-bench" && MEASURED.contains(&dependency))
 }
 
-/// Crates below the library that benchmarks measure on their own.
-const MEASURED: &[&str] = &["chainrule-mathfun", "chainrule-ops"];
+/// Crates below the library that benchmarks measure on their own, and the one with random arguments for them.
+const MEASURED: &[&str] = &["chainrule-cases", "chainrule-mathfun", "chainrule-ops"];
 
 /// Maximum length of a file in lines. A longer file gives the reason in its module documentation, after `Long:`.
 const LONG_FILE: usize = 800;

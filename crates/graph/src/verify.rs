@@ -40,8 +40,8 @@ pub fn verify(graph: &Graph, roots: &[NodeId]) -> Result<(), Vec<Diagnostic>> {
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
 
-/// Returns the types of all nodes; `None` for one that may be either: a constant 0 or 1, an input, and a choice of them.
-/// A choice has the type of its branches.
+/// Returns the types of all nodes; `None` for one that may be either: a constant 0 or 1, an input, and a choice of
+/// them. A choice has the type of its branches.
 fn types(graph: &Graph) -> Vec<Option<Type>> {
     let mut types: Vec<Option<Type>> = Vec::with_capacity(graph.len());
     for id in graph.ids() {

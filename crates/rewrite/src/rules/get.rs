@@ -105,8 +105,8 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let found = as_mask(rb, array)?;
     let then = found.then();
     let vanishes = match rb.bound_in(then, then.result) {
-        // What it is made of is computed for each element: a loop for each would be another factor, unless the mask is for
-        // one element.
+        // What it is made of is computed for each element: a loop for each would be another factor, unless the mask is
+        // for one element.
         Some(Expr::OneHot { .. }) => {
             asks_for_index(rb, found.condition)
                 || kept_cost(rb, then, &needed(rb, &[then], then.result)[0]) < cost::LARGE
