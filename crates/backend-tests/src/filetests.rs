@@ -125,6 +125,25 @@ pub fn split_expected(text: &str) -> (&str, &str) {
     (input, input.lines().find_map(|line| line.strip_prefix(OPTIONS)).unwrap_or_default())
 }
 
+/// Returns the options that a line of a file names, separated by commas: `set` sets one with its number, if it has one,
+/// and returns whether there is such an option.
+///
+/// # Errors
+/// Fails for the first that is no option.
+pub fn options<O: Default>(line: &str, set: impl Fn(&mut O, &str, Option<usize>) -> bool) -> Result<O, String> {
+    let mut options = O::default();
+    for word in line.split(", ").filter(|word| !word.is_empty()) {
+        let (name, number) = match word.split_once(' ') {
+            Some((name, number)) => (name, number.parse().ok()),
+            None => (word, None),
+        };
+        if !set(&mut options, name, number) {
+            return Err(format!("`{word}` is no option"));
+        }
+    }
+    Ok(options)
+}
+
 /// Checks all files of `folder` with a backend of this process.
 ///
 /// # Panics

@@ -19,27 +19,25 @@ mod support;
 
 use chainrule_backend_tests::c::{FLAGS, compiler};
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::filetests::{cases, read, shared, split_expected};
+use chainrule_backend_tests::filetests::{self, cases, read, shared, split_expected};
 use chainrule_backend_tests::{Case, interpret};
 use chainrule_c::{Batch, Options, Precision, emit_many};
 use support::run_c;
 
 /// Returns the options that a line of a file names.
 fn options(line: &str) -> Result<Options, String> {
-    let mut options = Options::default();
     let batch = |options: &mut Options| options.batch.take().unwrap_or(Batch { lanes: 1, threads: false });
-    for word in line.split(", ").filter(|word| !word.is_empty()) {
-        let number = word.split_once(' ').and_then(|(_, n)| n.parse().ok());
-        match (word.split(' ').next(), number) {
-            (Some("lanes"), Some(lanes)) => options.batch = Some(Batch { lanes, ..batch(&mut options) }),
-            (Some("batch-threads"), None) => options.batch = Some(Batch { threads: true, ..batch(&mut options) }),
-            (Some("threads"), None) => options.threads = true,
-            (Some("single"), None) => options.precision = Precision::Single,
-            (Some("chunk"), Some(chunk)) => options.chunk = chunk,
-            _ => return Err(format!("`{word}` is no option")),
+    filetests::options(line, |options: &mut Options, name, number| {
+        match (name, number) {
+            ("lanes", Some(lanes)) => options.batch = Some(Batch { lanes, ..batch(options) }),
+            ("batch-threads", None) => options.batch = Some(Batch { threads: true, ..batch(options) }),
+            ("threads", None) => options.threads = true,
+            ("single", None) => options.precision = Precision::Single,
+            ("chunk", Some(chunk)) => options.chunk = chunk,
+            _ => return false,
         }
-    }
-    Ok(options)
+        true
+    })
 }
 
 #[test]

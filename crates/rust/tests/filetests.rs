@@ -16,7 +16,7 @@
 mod support;
 
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::filetests::{cases, read, shared, split_expected};
+use chainrule_backend_tests::filetests::{self, cases, read, shared, split_expected};
 use chainrule_backend_tests::rust::has_clippy;
 use chainrule_backend_tests::{Case, interpret};
 use chainrule_rust::{Fma, Library, Options, Precision, emit_many};
@@ -24,17 +24,15 @@ use support::run_rust;
 
 /// Returns the options that a line of a file names.
 fn options(line: &str) -> Result<Options, String> {
-    let mut options = Options::default();
-    for word in line.split(", ").filter(|word| !word.is_empty()) {
-        let number = word.split_once(' ').and_then(|(_, n)| n.parse().ok());
-        match (word.split(' ').next(), number) {
-            (Some("libm"), None) => options.library = Library::Libm,
-            (Some("single"), None) => options.precision = Precision::Single,
-            (Some("chunk"), Some(chunk)) => options.chunk = chunk,
-            _ => return Err(format!("`{word}` is no option")),
+    filetests::options(line, |options: &mut Options, name, number| {
+        match (name, number) {
+            ("libm", None) => options.library = Library::Libm,
+            ("single", None) => options.precision = Precision::Single,
+            ("chunk", Some(chunk)) => options.chunk = chunk,
+            _ => return false,
         }
-    }
-    Ok(options)
+        true
+    })
 }
 
 #[test]
