@@ -438,8 +438,7 @@ impl Expr {
                         Self::Get { array, index: at, .. } => {
                             return (at == index && body.bound(*array).is_none()).then_some(*array);
                         }
-                        Self::Plus(whole, term) if is_sparse(*term) => *whole,
-                        Self::Plus(term, whole) if is_sparse(*term) => *whole,
+                        Self::Plus(whole, term) | Self::Plus(term, whole) if is_sparse(*term) => *whole,
                         made => made.changed_array(is_sparse)?,
                     };
                 }

@@ -243,17 +243,25 @@ pub fn loops(function: &Function) -> usize {
 
 // `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
-    let mut sparse = BTreeSet::new();
+    let sparse = sparse_arrays(block, ty);
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| {
         let one = match &stmt.expr {
             Expr::Plus(a, b) if !summed && (sparse.contains(a) || sparse.contains(b)) => A::number(ADDED),
             expr => alone(expr, ty, summed),
         };
+        sum.plus(one)
+    })
+}
+
+// Arrays of `block` that are added in place, element by element.
+fn sparse_arrays<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> BTreeSet<VarId> {
+    let mut sparse = BTreeSet::new();
+    for stmt in &block.stmts {
         if matches!(ty(stmt.var), Type::Array(..)) && is_sparse(&stmt.expr, &sparse) {
             sparse.insert(stmt.var);
         }
-        sum.plus(one)
-    })
+    }
+    sparse
 }
 
 // Whether the expression is an array that is added in place, element by element; `sparse` has those around it.
@@ -294,10 +302,14 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
         // Made in the memory of the array.
         Expr::Build { .. } if let Some((_, element)) = expr.changed_element() => of(element).plus(A::number(ADDED)),
         Expr::Build { size, index, body } => {
-            // A row that is only passed on costs a copy, but not if it is made in place.
+            let is_changed = || {
+                let sparse = sparse_arrays(body, ty);
+                expr.changed_array(&|var| sparse.contains(&var)).is_some()
+            };
+            // A row that is only passed on costs a copy, but not if it is made or changed in place.
             let stored = if made_in(body) {
                 one()
-            } else if is_changed_in_place(expr, body) {
+            } else if is_changed() {
                 none()
             } else {
                 words(ty(body.result))
@@ -356,17 +368,6 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
         }
         _ => words(ty(var)),
     }
-}
-
-// Whether `expr` changes an element of each row of an array, or some of them, in its memory; `body` is its body.
-fn is_changed_in_place(expr: &Expr, body: &Block) -> bool {
-    let mut sparse = BTreeSet::new();
-    for stmt in &body.stmts {
-        if is_sparse(&stmt.expr, &sparse) {
-            sparse.insert(stmt.var);
-        }
-    }
-    expr.changed_array(&|var| sparse.contains(&var)).is_some()
 }
 
 // Whether the result of `block` is an array made by one of its statements.

@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch, or one-hot and made without long loops, or as fuse",
+        when: "i is in range; a is known outside of the branch, or one-hot and either made without long loops or for one index, or as fuse",
         algebraic: false,
         split: false,
         on: On::Get,
