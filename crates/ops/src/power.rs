@@ -55,7 +55,6 @@ fn chain<A: Algebra>(algebra: &mut A, base: &A::Value, e: f64) -> A::Value {
 /// Returns whether `x**e` is expanded to multiplications and a root. Not for 1.5, 2.5 and so on: `x * sqrt(x)` has a
 /// derivative at 0, but its product rule gives `sqrt(x) + x * (0.5 / sqrt(x))`, which is 0 times infinity there. A
 /// negative power has no derivative at 0 that could be lost.
-/// derivative at 0 to lose.
 fn is_chain(e: f64) -> bool {
     e.fract() == 0.0 || e == 0.5 || (e < 0.0 && (2.0 * e).fract() == 0.0)
 }

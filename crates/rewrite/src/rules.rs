@@ -61,10 +61,11 @@ pub(crate) enum On {
     OneHot,
     Plus,
     Loop,
+    ToReal,
 }
 
 /// Number of kinds of statements that rules match: constructs other than operators, and the operators.
-const KINDS: usize = 11;
+const KINDS: usize = 12;
 
 /// Counters besides rules: common subexpressions ...
 pub(crate) const COMMON: usize = 0;
@@ -144,6 +145,7 @@ impl On {
             Self::OneHot,
             Self::Plus,
             Self::Loop,
+            Self::ToReal,
         ];
         match self {
             Self::AnyOp => kind >= KINDS,
@@ -169,6 +171,7 @@ fn kind_of(expr: &Expr) -> Option<usize> {
         Expr::OneHot { .. } => 8,
         Expr::Plus(..) => 9,
         Expr::Loop(_) => 10,
+        Expr::ToReal(_) => 11,
         _ => return None,
     })
 }

@@ -27,6 +27,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: constants,
     },
     Rule {
+        name: "whole-number",
+        law: "real of a literal = the number",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::ToReal,
+        apply: whole_number,
+    },
+    Rule {
         name: "neutral",
         law: "x * 1 = 1 * x = x / 1 = x ** 1 = x - 0 = x; x * -1 = -x; -(-x) = x; x + (-y) = x - y; x ** 0 = 1",
         when: "",
@@ -146,6 +155,12 @@ fn constants(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         .collect();
     let value = op.value(&known?);
     Some(if *ty == Type::Bool { rb.bool(value != 0.0) } else { rb.real(value) })
+}
+
+fn whole_number(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::ToReal(int) = expr else { return None };
+    let value = rb.size_of(*int).as_constant()?;
+    Some(rb.real(value as f64))
 }
 
 fn masked_constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
