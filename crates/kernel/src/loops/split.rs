@@ -159,10 +159,10 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
 
 /// Returns the loops that a comparison splits.
 fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
-    // Bounded integers (loop indices, checked array indices, extents), with the event from which on they are bounded.
+    // Bounded integers (loop indices, checked array indices, extents, and what is computed from them), with the event from which on they are bounded.
     let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
     let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
-    // Indices checked in each open loop and branch.
+    // Integers that are bounded in each open loop and branch.
     let mut checked: Vec<Vec<Reg>> = vec![Vec::new()];
     let mut found: Vec<Candidate> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
@@ -234,6 +234,12 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
                         values.of.insert(*dst, value);
                     }
                     Instr::IntOp { dst, op, args, .. } => {
+                        if is_bounded_result(&values, *op, *args, |r| bounded.contains_key(&r)) {
+                            bounded.insert(*dst, at);
+                            if let Some(inside) = checked.last_mut() {
+                                inside.push(*dst);
+                            }
+                        }
                         if let Some(asked) = asked(&values, *op, *args)
                             && let Some((l, index)) = outermost(&mut open, &values, &asked.by)
                             && l.cut.is_none()
@@ -303,6 +309,25 @@ fn outermost<'l>(open: &'l mut [Open], values: &Values, by: &Poly<Reg>) -> Optio
 fn is_bounded_at(bounded: &BTreeMap<Reg, usize>, begin: usize, at: &Poly<Reg>) -> bool {
     let is_bounded = |r: &Reg| bounded.get(r).is_some_and(|since| *since <= begin);
     at.as_var().is_some() || at.vars().iter().all(is_bounded)
+}
+
+/// Returns whether `op` of `args`, a minimum, a maximum or a quotient by a constant, is neither negative nor far above a
+/// bounded integer.
+fn is_bounded_result(values: &Values, op: Op, args: [Reg; 3], is_bounded: impl Fn(Reg) -> bool) -> bool {
+    let sides = [args[0], args[1]].map(|r| values.value(&Poly::var(r)));
+    let is_limited = |p: &Poly<Reg>| {
+        let (rest, c) = p.split_constant();
+        (-MAX_SLOPE..=MAX_SLOPE).contains(&c) && (rest.is_zero() || rest.as_var().is_some_and(&is_bounded))
+    };
+    let is_at_least_zero = |p: &Poly<Reg>| values.ranges.is_at_least_zero(p);
+    match op {
+        Op::Min => sides.iter().all(is_at_least_zero) && sides.iter().any(is_limited),
+        Op::Max => sides.iter().any(is_at_least_zero) && sides.iter().all(is_limited),
+        Op::Quot => {
+            is_at_least_zero(&sides[0]) && is_limited(&sides[0]) && sides[1].as_constant().is_some_and(|c| c > 0)
+        }
+        _ => false,
+    }
 }
 
 /// Returns the register that is bounded if the sum `p` is, since all its other terms are.
