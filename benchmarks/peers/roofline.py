@@ -118,6 +118,147 @@ def columns_g(x): return np.broadcast_to(2 * x.sum(axis=0), x.shape).copy()
 def gathered(m, x, at): return m.sum(x[at] ** 2)
 def gathered_g(x, at): return 2 * x * np.bincount(at, minlength=len(x))
 def chain(m, x): t = x * x + 1; return m.sum(m.sqrt(t) * m.exp(-t) + 1 / t)
+def layer_product(m, a, b): return m.sum(m.maximum(a @ b, 0))
+def layer_product_g(a, b): c = (a @ b > 0) * 1.0; return c @ b.T, a.T @ c
+
+
+def diffusion_step(m, v):
+    inside = v[1:-1, 1:-1, 1:-1]
+    near = (v[:-2, 1:-1, 1:-1] + v[2:, 1:-1, 1:-1] + v[1:-1, :-2, 1:-1] + v[1:-1, 2:, 1:-1]
+            + v[1:-1, 1:-1, :-2] + v[1:-1, 1:-1, 2:])
+    inside = inside + 0.1 * (near - 6 * inside)
+    if m is np:
+        v = v.copy()
+        v[1:-1, 1:-1, 1:-1] = inside
+        return v
+    return v.at[1:-1, 1:-1, 1:-1].set(inside)
+
+
+def diffusion(m, u, n): return m.sum(steps(m, lambda v: diffusion_step(m, v), u, n) ** 2)
+
+
+def reflecting_step(m, v):
+    p = m.pad(v, 1, mode="reflect")
+    return v + 0.1 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * v) * (1 - v ** 2)
+
+
+def reflecting(m, u, n): return m.sum(steps(m, lambda v: reflecting_step(m, v), u, n) ** 2)
+def middle(m, x): return m.sum(m.sum(x, axis=1) ** 2)
+def middle_g(x): return np.broadcast_to(2 * x.sum(axis=1)[:, None, :], x.shape).copy()
+
+
+def scattered(m, w, at, k):
+    if m is np:
+        return np.sum(np.bincount(at, w, k) ** 2)
+    return m.sum(m.zeros(k).at[at].add(w) ** 2)
+
+
+def scattered_g(w, at, k): return 2 * np.bincount(at, w, k)[at]
+
+
+def triangular(m, l, b):
+    if m is np:
+        import scipy.linalg as sp
+    else:
+        import jax.scipy.linalg as sp
+    x = sp.solve_triangular(l, b, lower=True)
+    return x @ x
+
+
+def likelihood(m, a, b):
+    if m is np:
+        import scipy.linalg as sp
+    else:
+        import jax.scipy.linalg as sp
+    l = m.linalg.cholesky((a + a.T) / 2)
+    return b @ sp.cho_solve((l, True), b) + m.sum(m.log(m.diag(l)))
+
+
+def solution(m, a, b): x = m.linalg.solve(a, b); return x @ x
+
+
+def filtered(m, w, x):
+    return m.sum(m.correlate(x, w, "valid") ** 2)
+
+
+def masked(m, x, y): return m.sum(m.where(y > 0.3, x * x * y, 0))
+def masked_g(x, y): return np.where(y > 0.3, 2 * x * y, 0)
+def table(m, t, f, at): a = t[at]; return m.sum((a + f * (t[at + 1] - a)) ** 2)
+def row_max(m, x): return m.sum(m.max(x, axis=1) ** 2)
+def row_argmax(m, x, y): return m.sum(x[m.arange(x.shape[0]), m.argmax(y, axis=1)] ** 2)
+
+
+def spectral(m, x, w):
+    t = w[:, None] * m.arange(x.shape[0])
+    return m.sum((m.cos(t) @ x) ** 2 + (m.sin(t) @ x) ** 2)
+
+
+def einsum(m, a, b): return m.sum(m.einsum("ijp,pq->ijq", a, b, optimize=True) ** 2)
+
+
+def einsum_g(a, b):
+    c = 2 * np.einsum("ijp,pq->ijq", a, b, optimize=True)
+    return np.einsum("ijq,pq->ijp", c, b, optimize=True), np.einsum("ijp,ijq->pq", a, c, optimize=True)
+
+
+def embedded(m, e, w, at): return m.sum((e[at] @ w) ** 2)
+
+
+def deep(m, x):
+    a = m.tanh(0.5 * x)
+    b = m.exp(-(a * a)) + x
+    c = m.sin(b) * m.cos(a)
+    d = m.sqrt(c * c + b * b + 1)
+    return m.sum(m.log(d) * a / (1 + d * d))
+
+
+def molecule(m, p):
+    d = m.sum((p[:, None, :] - p[None, :, :]) ** 2, axis=2) + 0.5
+    s = 1 / (d * d * d)
+    return m.sum(s * s - s)
+
+
+def attention(m, q, k, v):
+    e = q @ k.T / q.shape[1] ** 0.5
+    p = m.exp(e - m.max(e, axis=1, keepdims=True))
+    return m.sum(((p / m.sum(p, axis=1, keepdims=True)) @ v) ** 2)
+
+
+def variances(m, x): return m.sum(m.log(m.mean((x - m.mean(x, axis=0)) ** 2, axis=0)))
+
+
+def variances_g(x):
+    e = x - x.mean(axis=0)
+    return 2 * e / (e * e).sum(axis=0)
+
+
+def mixture(m, w, mu, s, x):
+    z = m.exp(s) * (x[:, None, :] - mu)
+    return m.sum(log_sum_exp(m, w - 0.5 * m.sum(z * z, axis=2) + m.sum(s, axis=1)))
+
+
+def prefix(m, x): return m.sum(m.cumsum(x) ** 2)
+def prefix_g(x): return 2 * np.cumsum(np.cumsum(x)[::-1])[::-1]
+
+
+def tridiagonal(m, a, b, c, y):
+    def forward(at, row):
+        g, h = at
+        a, b, c, y = row
+        d = b - a * g
+        at = (c / d, (y - a * h) / d)
+        return at, at
+
+    def backward(x, row):
+        x = row[1] - row[0] * x
+        return x, x
+
+    _, rows = lax.scan(forward, (0.0, 0.0), (a, b, c, y))
+    x = lax.scan(backward, 0.0, rows, reverse=True)[1]
+    return x @ x
+
+
+def dominant(n): return r.uniform(-1, 1, (n, n)) + 2 * n * np.eye(n)
 def contraction(m, a, b, c): return m.einsum("ij,jl,li->", a, b, c, optimize=True)
 
 
@@ -144,6 +285,30 @@ JOBS = [
     ("gathered", gathered, gathered_g, [N(1000), r.integers(0, 1000, 20000)], (0,)),
     ("chain", chain, None, [N(20000)], (0,)),
     ("contraction", contraction, None, [N(64, 64), N(64, 64), N(64, 64)], (0, 1, 2)),
+    *((f"linear.{d}", linear, linear_g, [N(d), N(n, d) * .3, N(n)], (0,)) for n, d in ((20000, 2), (2000, 64), (500, 512))),
+    *((f"layer_product.{n}", layer_product, layer_product_g, [N(n, n), N(n, n)], (0, 1)) for n in (512, 20)),
+    ("einsum", einsum, einsum_g, [N(16, 24, 32), N(32, 48)], (0, 1)),
+    ("attention", attention, None, [N(128, 32), N(128, 32), N(128, 32)], (0, 1, 2)),
+    ("spectral", spectral, None, [N(256), N(100)], (0,)),
+    ("filtered", filtered, None, [N(32), N(8192)], (0, 1)),
+    ("diffusion", diffusion, None, [N(32, 32, 32), 20], (0,)),
+    ("reflecting", reflecting, None, [N(128, 128) * .2, 20], (0,)),
+    ("middle", middle, middle_g, [N(40, 50, 60)], (0,)),
+    ("row_max", row_max, None, [N(1000, 50)], (0,)),
+    ("row_argmax", row_argmax, None, [N(1000, 50), N(1000, 50)], (0,)),
+    ("variances", variances, variances_g, [N(5000, 12)], (0,)),
+    ("mixture", mixture, None, [N(16), N(16, 4), N(16, 4) * .3, N(2000, 4)], (0, 1, 2)),
+    ("masked", masked, masked_g, [N(50000), N(50000)], (0,)),
+    ("scattered.many", scattered, scattered_g, [N(20000), r.integers(0, 16, 20000), 16], (0,)),
+    ("scattered.few", scattered, scattered_g, [N(20000), r.integers(0, 20000, 20000), 20000], (0,)),
+    ("table", table, None, [N(100), N(20000), r.integers(0, 99, 20000)], (0, 1)),
+    ("embedded", embedded, None, [N(1000, 32), N(32), r.integers(0, 1000, 5000)], (0, 1)),
+    ("prefix", prefix, prefix_g, [N(20000) * .1], (0,)),
+    *((f"{f.__name__}.{n}", f, None, [dominant(n), N(n)], (0, 1))
+      for n in (64, 500, 8, 1000) for f in (triangular, likelihood, solution)),
+    ("tridiagonal", tridiagonal, None, [N(10000) * .05, 2 + N(10000) * .1, N(10000) * .05, N(10000)], (0, 1, 2, 3)),
+    ("deep", deep, None, [N(20000)], (0,)),
+    ("molecule", molecule, None, [N(400, 3) * 2], (0,)),
 ]
 
 
@@ -165,11 +330,12 @@ def microseconds(run):
 for name, f, g, args, by in JOBS:
     if sys.argv[1:] and not any(name.startswith(p) for p in sys.argv[1:]):
         continue
-    row = {"problem": name, "engine": "numpy", "value": microseconds(lambda: f(np, *args))}
-    if g:
-        row["gradient"] = microseconds(lambda: g(*args))
-        row["both"] = row["value"] + row["gradient"]
-    print(json.dumps(row), flush=True)
+    if f is not tridiagonal:
+        row = {"problem": name, "engine": "numpy", "value": microseconds(lambda: f(np, *args))}
+        if g:
+            row["gradient"] = microseconds(lambda: g(*args))
+            row["both"] = row["value"] + row["gradient"]
+        print(json.dumps(row), flush=True)
     if jax:
         fixed = tuple(i for i, a in enumerate(args) if isinstance(a, int))
         given = [a if i in fixed else jnp.asarray(a) for i, a in enumerate(args)]

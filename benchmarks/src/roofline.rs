@@ -6,6 +6,7 @@
 //! lanes. The work is the mathematical minimum, not that of the code. Value, gradient, and both in one call run in
 //! turn, round by round. The best round counts, as for the peers, because other load only adds.
 
+mod further;
 mod peaks;
 mod problems;
 
@@ -97,7 +98,7 @@ fn one(
     options: &Options,
     peers: &mut BTreeMap<(String, String), Json>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let function = module.function(problem.function)?;
+    let function = module.function(&problem.function)?;
     let (value, gradient) = (problem.value, problem.gradient);
     let derived = || function.gradient().by(problem.by);
     let both = Work {

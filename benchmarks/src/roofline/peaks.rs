@@ -14,11 +14,13 @@ pub enum Call {
     Tanh,
     /// `sqrt`.
     Sqrt,
+    /// `cos` and `sin`.
+    Cos,
 }
 
 impl Call {
-    const ALL: [(Self, &'static str); 4] =
-        [(Self::Exp, "exp"), (Self::Log, "log1p"), (Self::Tanh, "tanh"), (Self::Sqrt, "sqrt")];
+    const ALL: [(Self, &'static str); 5] =
+        [(Self::Exp, "exp"), (Self::Log, "log1p"), (Self::Tanh, "tanh"), (Self::Sqrt, "sqrt"), (Self::Cos, "cos")];
 }
 
 /// Cache levels by the largest measured working set, in bytes.

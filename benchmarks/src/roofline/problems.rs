@@ -1,5 +1,6 @@
 //! Problems of `roofline`, with their minimum work.
 
+use super::further;
 use super::peaks::Call;
 use crate::random::Random;
 use chainrule::Value;
@@ -20,7 +21,7 @@ pub struct Problem {
     /// Name of its row.
     pub name: String,
     /// Function in `problems.ft`.
-    pub function: &'static str,
+    pub function: String,
     /// Differentiated arguments.
     pub by: &'static [&'static str],
     /// Arguments.
@@ -33,7 +34,8 @@ pub struct Problem {
     pub gradient: Work,
 }
 
-struct Numbers(Random);
+/// Random arguments.
+pub(super) struct Numbers(Random);
 
 impl Numbers {
     /// Returns a number in (-1, 1).
@@ -41,21 +43,34 @@ impl Numbers {
         self.0.below(1 << 40) as f64 / (1u64 << 39) as f64 - 1.0
     }
 
-    fn array(&mut self, extents: &[usize], scale: f64) -> Value<f64> {
+    pub(super) fn array(&mut self, extents: &[usize], scale: f64) -> Value<f64> {
         match extents {
             [] => Value::Real(scale * self.number()),
             [n, rest @ ..] => Value::Array((0..*n).map(|_| self.array(rest, scale)).collect()),
         }
     }
 
-    fn indices(&mut self, n: usize, below: usize) -> Value<f64> {
+    pub(super) fn indices(&mut self, n: usize, below: usize) -> Value<f64> {
         Value::Array((0..n).map(|_| Value::Int(self.0.below(below) as i64)).collect())
+    }
+
+    /// Returns `n` numbers around `center`.
+    pub(super) fn shifted(&mut self, n: usize, scale: f64, center: f64) -> Value<f64> {
+        Value::Array((0..n).map(|_| Value::Real(center + scale * self.number())).collect())
+    }
+
+    /// Returns a matrix with a dominant diagonal.
+    pub(super) fn dominant(&mut self, n: usize) -> Value<f64> {
+        let row =
+            |r: &mut Self, i: usize| (0..n).map(|j| r.number() + if i == j { 2.0 * n as f64 } else { 0.0 }).collect();
+        Value::Array((0..n).map(|i| Value::Array(Vec::into_iter(row(self, i)).map(Value::Real).collect())).collect())
     }
 }
 
-const NONE: (Call, f64) = (Call::Exp, 0.0);
+/// No elementary function.
+pub(super) const NONE: (Call, f64) = (Call::Exp, 0.0);
 
-fn work(doubles: f64, operations: f64, calls: [(Call, f64); 2]) -> Work {
+pub(super) fn work(doubles: f64, operations: f64, calls: [(Call, f64); 2]) -> Work {
     Work { bytes: 8.0 * doubles, operations, calls }
 }
 
@@ -74,7 +89,7 @@ pub fn all() -> Vec<Problem> {
         let (value, gradient) = (work(rows, n * (d + 2.0), calls), work(rows, n * (2.0 * d + 2.0), [calls[0], NONE]));
         all.push(Problem {
             name: name.to_owned(),
-            function: name,
+            function: name.to_owned(),
             by: &["b"],
             args,
             working_set: rows,
@@ -94,7 +109,7 @@ pub fn all() -> Vec<Problem> {
     let (products, calls) = (n * h * (d + c), [(Call::Tanh, n * h), (Call::Exp, n * c)]);
     all.push(Problem {
         name: "network".to_owned(),
-        function: "network",
+        function: "network".to_owned(),
         by: &["w1", "b1", "w2", "b2"],
         args,
         working_set: n * (d + h) + h * (d + c),
@@ -109,7 +124,7 @@ pub fn all() -> Vec<Problem> {
         let gradient = work(4.0 * n * steps, 8.0 * n * steps, [NONE, NONE]);
         all.push(Problem {
             name: name.to_owned(),
-            function: name,
+            function: name.to_owned(),
             by: &["u"],
             args,
             working_set: 2.0 * n,
@@ -121,7 +136,7 @@ pub fn all() -> Vec<Problem> {
     let args = vec![r.array(&[128, 128], 1.0), Value::Int(50)];
     all.push(Problem {
         name: "heat_torus".to_owned(),
-        function: "heat_torus",
+        function: "heat_torus".to_owned(),
         by: &["u"],
         args,
         working_set: 2.0 * n,
@@ -132,7 +147,7 @@ pub fn all() -> Vec<Problem> {
     let args = vec![Value::Real(0.1), Value::Real(-1.0), r.array(&[200], 2.0), r.array(&[200], 1.0)];
     all.push(Problem {
         name: "gaussian_process".to_owned(),
-        function: "gaussian_process",
+        function: "gaussian_process".to_owned(),
         by: &["logls", "logs"],
         args,
         working_set: 2.0 * n * n,
@@ -143,7 +158,7 @@ pub fn all() -> Vec<Problem> {
     let args = vec![r.array(&[5, 5], 0.2), r.array(&[128, 128], 1.0)];
     all.push(Problem {
         name: "convolution".to_owned(),
-        function: "convolution",
+        function: "convolution".to_owned(),
         by: &["w"],
         args,
         working_set: n,
@@ -156,7 +171,7 @@ pub fn all() -> Vec<Problem> {
         let (value, gradient) = (work(3.0 * size, cube, [NONE, NONE]), work(5.0 * size, 3.0 * cube, [NONE, NONE]));
         all.push(Problem {
             name: format!("product_{n}"),
-            function: "product",
+            function: "product".to_owned(),
             by: &["a", "b"],
             args,
             working_set: 3.0 * size,
@@ -168,7 +183,7 @@ pub fn all() -> Vec<Problem> {
     let args = vec![r.array(&[200, 8, 8], 1.0), r.array(&[200, 8, 8], 1.0)];
     all.push(Problem {
         name: "batch".to_owned(),
-        function: "batch",
+        function: "batch".to_owned(),
         by: &["a", "b"],
         args,
         working_set: s * 128.0,
@@ -179,7 +194,7 @@ pub fn all() -> Vec<Problem> {
     let args = vec![r.array(&[1000, 50], 1.0), r.indices(1000, 50)];
     all.push(Problem {
         name: "softmax".to_owned(),
-        function: "softmax",
+        function: "softmax".to_owned(),
         by: &["x"],
         args,
         working_set: 2.0 * n,
@@ -189,7 +204,7 @@ pub fn all() -> Vec<Problem> {
     let n = 500.0 * 500.0;
     all.push(Problem {
         name: "pairs".to_owned(),
-        function: "pairs",
+        function: "pairs".to_owned(),
         by: &["x"],
         args: vec![r.array(&[500], 1.0)],
         working_set: 500.0,
@@ -200,7 +215,7 @@ pub fn all() -> Vec<Problem> {
         let n = 1000.0 * 64.0;
         all.push(Problem {
             name: name.to_owned(),
-            function: name,
+            function: name.to_owned(),
             by: &["x"],
             args: vec![r.array(&[1000, 64], 1.0)],
             working_set: 2.0 * n,
@@ -211,7 +226,7 @@ pub fn all() -> Vec<Problem> {
     let (n, m) = (1000.0, 20_000.0);
     all.push(Problem {
         name: "gathered".to_owned(),
-        function: "gathered",
+        function: "gathered".to_owned(),
         by: &["x"],
         args: vec![r.array(&[1000], 1.0), r.indices(20_000, 1000)],
         working_set: n + m,
@@ -221,7 +236,7 @@ pub fn all() -> Vec<Problem> {
     let n = 20_000.0;
     all.push(Problem {
         name: "chain".to_owned(),
-        function: "chain",
+        function: "chain".to_owned(),
         by: &["x"],
         args: vec![r.array(&[20_000], 1.0)],
         working_set: 2.0 * n,
@@ -231,12 +246,13 @@ pub fn all() -> Vec<Problem> {
     let (n, size) = (64.0f64 * 64.0 * 64.0, 64.0 * 64.0);
     all.push(Problem {
         name: "contraction".to_owned(),
-        function: "contraction",
+        function: "contraction".to_owned(),
         by: &["a", "b", "c"],
         args: vec![r.array(&[64, 64], 1.0), r.array(&[64, 64], 1.0), r.array(&[64, 64], 1.0)],
         working_set: 3.0 * size,
         value: work(3.0 * size, n, [NONE, NONE]),
         gradient: work(6.0 * size, 3.0 * n, [NONE, NONE]),
     });
+    all.extend(further::all(&mut r));
     all
 }
