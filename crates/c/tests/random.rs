@@ -86,7 +86,14 @@ fn smooth_functions_with_functions_of_math_h_agree_closely() {
     let found = run_c(cc, &FLAGS, &cases, &Options::default());
     let mut compared = 0;
     for (case, found) in cases.iter().zip(found) {
-        let (Ok(expected), Ok(found)) = (interpret(case).unwrap(), found) else { panic!("{}", case.kernel) };
+        // Both fail where integers overflow.
+        let (expected, found) = match (interpret(case).unwrap(), found) {
+            (Ok(expected), Ok(found)) => (expected, found),
+            (expected, found) => {
+                assert!(expected.is_err() && found.is_err(), "{expected:?} and {found:?}\n{}", case.kernel);
+                continue;
+            }
+        };
         for (expected, found) in expected.iter().zip(&found) {
             let (Data::Real(expected), Data::Real(found)) = (expected, found) else {
                 assert_eq!(expected, found);

@@ -1,8 +1,8 @@
 //! Random well-typed functions with arguments that fit them, for tests and fuzzers.
 //!
 //! Every construct and every operator of the table occurs; loops have few steps, arrays few elements, including none
-//! and one. Every index is in range, integers stay small, every `while` ends: a case has a value, though generally one
-//! with NaN or infinities.
+//! and one. Every index is in range, every `while` ends, and integers stay small, except for arithmetic on large ones
+//! that may overflow: nearly every case has a value, though generally one with NaN or infinities.
 //!
 //! [`Options::smooth`] restricts functions to those that are differentiable in a neighbourhood of any real arguments:
 //! operands are squeezed into the domain of their operator, which is found with [`chainrule_ops::Domain::contains`],
@@ -13,6 +13,7 @@
 pub mod arrays;
 pub mod comparisons;
 pub mod gathers;
+mod integers;
 mod linear;
 pub mod records;
 pub mod steps;
@@ -33,6 +34,9 @@ fn numbers(seed: u16) -> impl FnMut(i64) -> i64 {
         ((state >> 33) % below as u64) as i64
     }
 }
+
+/// One in this many operators on integers has a large operand.
+const LARGE: u32 = 10;
 
 /// Options of random functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -676,11 +680,18 @@ impl Generator<'_, '_> {
 
     // Adds an operator on Int and Bool. Values that could grow in a loop are taken modulo a small number.
     fn operator_of_ints(&mut self, row: &Row, depth: u32) -> Result<VarId> {
+        if row.result == ops::Type::Num && self.u.ratio(1, LARGE)? {
+            let steps = self.u.int_in_range(0..=2)?;
+            let large = self.large(steps)?;
+            // A smooth function would lose its digits.
+            return if !self.options.smooth && self.u.ratio(1, 3)? { Ok(large) } else { self.reduced(large) };
+        }
         let mut args = Vec::new();
         let mut small = true;
         for kind in row.args {
             args.push(match kind {
                 ops::Type::Bool => self.expr(&Type::Bool, depth - 1)?,
+                ops::Type::Num if row.result == ops::Type::Bool && self.u.ratio(1, LARGE)? => self.large(1)?,
                 ops::Type::Num => {
                     let int = self.expr(&Type::Int, depth - 1)?;
                     small &= self.naturals.contains(&int);
@@ -700,9 +711,7 @@ impl Generator<'_, '_> {
         {
             return Ok(result);
         }
-        let modulus = self.choose(&[5, 2, 11])?;
-        let modulus = self.b.int(modulus);
-        Ok(self.b.op(Op::Mod, &[result, modulus]))
+        self.reduced(result)
     }
 }
 

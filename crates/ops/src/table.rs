@@ -87,7 +87,8 @@ pub struct Row {
     pub weight: u32,
     /// C99, on doubles. Comparisons and connectives return an `int` that is 0 or 1.
     pub c: Spelling,
-    /// C99, on `int64_t`, if the row has an integer value.
+    /// C99, on `int64_t`, if the row has an integer value. Arithmetic is on `uint64_t`, because compilers warn about overflow
+    /// of constants even behind a test for it.
     pub c_int: Option<Spelling>,
     /// Rust, on `f64`. Comparisons and connectives return a `bool`. Methods are those of the standard library; missing
     /// functions are called in the crate `libm`, whose functions have the names of `math.h`.
@@ -242,7 +243,7 @@ operators! {
         value: |a| a[0] + a[1], int: Some(|a| a[0].checked_add(a[1])), precise: |p, a| p.add(&a[0], &a[1]),
         partials: &[Formula::ONE, Formula::ONE],
         cost: CostClass::Add, weight: 1,
-        c: plain("{0} + {1}"), c_int: Some(plain("{0} + {1}")), rust: plain("{0} + {1}"),
+        c: plain("{0} + {1}"), c_int: Some(plain("(int64_t)((uint64_t){0} + (uint64_t){1})")), rust: plain("{0} + {1}"),
         rust_int: Some(plain("{0}.checked_add({1})"))
     }
     /// Subtraction.
@@ -251,7 +252,7 @@ operators! {
         value: |a| a[0] - a[1], int: Some(|a| a[0].checked_sub(a[1])), precise: |p, a| p.sub(&a[0], &a[1]),
         partials: &[Formula::ONE, Const(-1.0)],
         cost: CostClass::Add, weight: 1,
-        c: plain("{0} - {1}"), c_int: Some(plain("{0} - {1}")), rust: plain("{0} - {1}"),
+        c: plain("{0} - {1}"), c_int: Some(plain("(int64_t)((uint64_t){0} - (uint64_t){1})")), rust: plain("{0} - {1}"),
         rust_int: Some(plain("{0}.checked_sub({1})"))
     }
     /// Multiplication.
@@ -260,7 +261,7 @@ operators! {
         value: |a| a[0] * a[1], int: Some(|a| a[0].checked_mul(a[1])), precise: |p, a| p.mul(&a[0], &a[1]),
         partials: &[A1, A0],
         cost: CostClass::Mul, weight: 1,
-        c: plain("{0} * {1}"), c_int: Some(plain("{0} * {1}")), rust: plain("{0} * {1}"),
+        c: plain("{0} * {1}"), c_int: Some(plain("(int64_t)((uint64_t){0} * (uint64_t){1})")), rust: plain("{0} * {1}"),
         rust_int: Some(plain("{0}.checked_mul({1})"))
     }
     /// Division of real numbers.
@@ -279,7 +280,7 @@ operators! {
         value: |a| -a[0], int: Some(|a| a[0].checked_neg()), precise: |p, a| p.neg(&a[0]),
         partials: &[Const(-1.0)],
         cost: CostClass::Neg, weight: 1,
-        c: plain("-{0}"), c_int: Some(plain("-{0}")), rust: plain("-{0}"),
+        c: plain("-{0}"), c_int: Some(plain("(int64_t)-(uint64_t){0}")), rust: plain("-{0}"),
         rust_int: Some(plain("{0}.checked_neg()"))
     }
     /// Integer quotient, rounded to minus infinity.
@@ -529,7 +530,7 @@ operators! {
         partials: &[Apply(Sign, &[A0])],
         domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
         cost: CostClass::Logic, weight: 1,
-        c: plain("fabs({0})"), c_int: Some(plain("{0} < 0 ? -{0} : {0}")), rust: plain("{0}.abs()"),
+        c: plain("fabs({0})"), c_int: Some(plain("{0} < 0 ? (int64_t)-(uint64_t){0} : {0}")), rust: plain("{0}.abs()"),
         rust_int: Some(plain("{0}.checked_abs()"))
     }
     /// Sign: 1, -1, or 0 at 0.

@@ -377,7 +377,9 @@ impl Language for Rust<'_> {
     }
 
     fn open_for(&self, name: &str, is_used: bool, bound: &str) -> String {
-        format!("for {} in 0..{bound} {{", if is_used { name } else { "_" })
+        // Methods need a type, which a literal does not have.
+        let suffix = if bound.parse::<i64>().is_ok() { "_i64" } else { "" };
+        format!("for {} in 0..{bound}{suffix} {{", if is_used { name } else { "_" })
     }
 
     fn open_while(&self, counter: &str) -> String {

@@ -22,13 +22,16 @@ pub struct Sample {
     pub args: Vec<Value<f64>>,
     /// Its value by the reference evaluator.
     pub value: Value<f64>,
+    /// Whether it is a derivative.
+    pub is_derived: bool,
 }
 
 impl Sample {
     fn new(name: String, function: Function, ir: &ir::Function, args: &[Value<f64>]) -> Option<Self> {
         let ir = expand(ir).ok()?;
         let value = evaluate(&ir, &mut F64, args).ok()?;
-        Some(Self { name, function, ir, args: args.to_vec(), value })
+        let is_derived = name.starts_with("Jacobian of ");
+        Some(Self { name, function, ir, args: args.to_vec(), value, is_derived })
     }
 
     /// Returns the arguments, leaf by leaf.

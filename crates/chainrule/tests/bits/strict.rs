@@ -19,6 +19,13 @@ fn ways() -> Vec<CompileOptions> {
 /// Fewer elements than lanes, and some blocks of lanes with a rest.
 const SIZES: [i64; 2] = [3, 18];
 
+fn without_signs_of_zeros(data: Data) -> Data {
+    match data {
+        Data::Real(numbers) => Data::Real(numbers.into_iter().map(|x| if x == 0.0 { 0.0 } else { x }).collect()),
+        data => data,
+    }
+}
+
 /// Returns the number of unrolled functions, and of differing algebraic values.
 fn check(strict: &[Sample], algebraic: &[Sample]) -> (usize, usize) {
     let mut n_straight = 0;
@@ -40,7 +47,13 @@ fn check(strict: &[Sample], algebraic: &[Sample]) -> (usize, usize) {
             inputs.iter().map(|array| array.data.bits().into_iter().map(f64::from_bits).collect()).collect();
         let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
         let found: Vec<Data> = straight.compile().unwrap().eval(&inputs).unwrap().into_iter().map(Data::Real).collect();
-        assert_eq!(found, sample.outputs(&sample.value), "unrolled: {}\n{:?}", sample.name, sample.args);
+        let expected = sample.outputs(&sample.value);
+        // In straight-line code a derivative in a branch that is not taken is +0, whatever it is multiplied by.
+        let [found, expected] = match sample.is_derived {
+            true => [found, expected].map(|data| data.into_iter().map(without_signs_of_zeros).collect::<Vec<_>>()),
+            false => [found, expected],
+        };
+        assert_eq!(found, expected, "unrolled: {}\n{:?}", sample.name, sample.args);
         n_straight += 1;
     }
     let differs = |sample: &&Sample| {

@@ -38,6 +38,7 @@ fn straight(p: &Case, result: &Value<f64>) -> Result<Option<Straight>, String> {
     let function = match p.f.unrolled(&sizes) {
         Ok(function) => function,
         Err(e) if e.to_string().contains("integers") || limited(&e) => return Ok(None),
+        Err(e) if e.to_string().contains("does not fit into 64 bits") => return Ok(None),
         Err(e) => return Err(format!("does not unroll: {e}")),
     };
     let types: Vec<Type> = p.ir.params.iter().map(|param| p.ir.ty(*param).clone()).collect();
