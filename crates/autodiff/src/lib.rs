@@ -13,7 +13,7 @@
 //! Private modules: `activity` (activity analysis), `canonical` and `congruent` (equal leaves of tuples, arrays and
 //! states), `dual` (dual numbers in code), `cotangent` (cotangents in code), `custom` (functions that state their own
 //! derivative), `asked` (requests as `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `bounds` (integers
-//! that are bounded at entry), `chain` (the chain rule for one operator), `squares` (squares of square roots, before
+//! that are bounded at entry), `chain` (the chain rule for one operator), `powers` (products of roots of one number, before
 //! differentiation), `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent),
 //! `useful` (leaves whose tangents are used).
 
@@ -33,18 +33,18 @@ pub mod forward;
 mod lift;
 pub mod orders;
 pub mod parts;
+mod powers;
 pub mod request;
 mod reverse;
 mod slopes;
 pub mod sparse;
-mod squares;
 pub mod tidy;
 mod useful;
 
 pub use custom::own_derivative;
 pub use forward::{expand, expand_told, expand_with};
 pub use parts::{PartOf, Step, part_type};
+pub use powers::without_products_of_roots;
 pub use request::{Mode, Part, Request, by_rows_where, check_request, derive, derive_told};
 pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};
-pub use squares::without_squared_roots;

@@ -17,6 +17,7 @@ use chainrule_autodiff::parts::{self, PartOf};
 use chainrule_base::{Diagnostic, Kind, Name};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Whether the loops of an array program are unrolled: a function is then straight-line code, and its derivatives are
@@ -235,7 +236,11 @@ impl Function {
             let message = span.into_iter().fold(message, |message, span| message.with_label(span, "stated here"));
             return Err(Error::program(message, &body.sources));
         }
-        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+        let function = match body.semantics {
+            Semantics::Algebraic => chainrule_autodiff::without_products_of_roots(&body.function),
+            Semantics::Strict => Cow::Borrowed(&body.function),
+        };
+        let expanded = chainrule_autodiff::expand(&function).map_err(|d| Error::program(d, &body.sources))?;
         let f = &expanded;
         if let Some(open) = f.sizes.iter().chain(f.params.iter().filter(|p| *f.ty(**p) == Type::Int)).next() {
             let name = f.vars[*open].name.as_deref().unwrap_or("?");

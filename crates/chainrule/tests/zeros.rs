@@ -194,6 +194,46 @@ fn zeros_in_memory_hide_infinities() {
     }
 }
 
+/// Functions of `#` whose roots vanish at 0, with their first and second derivative there.
+const ROOTS: &[(&str, f64, f64)] = &[
+    ("(# ** 0.5) ** 2 * (# + 1)", 1.0, 2.0),
+    ("sqrt # * sqrt #", 1.0, 0.0),
+    ("# ** 0.5 * 3 * sqrt # - #", 2.0, 0.0),
+    ("sqrt # * sqrt # * sqrt #", 0.0, INF),
+    ("(sqrt #) ** 3", 0.0, INF),
+    ("(2 * sqrt #) ** 4", 0.0, 32.0),
+    ("# * sqrt # * sqrt #", 0.0, 2.0),
+    ("(cbrt #) ** 3 * (# + 1)", 1.0, 2.0),
+    ("(cbrt #) ** 4", 0.0, INF),
+    ("cbrt # * # ** 1.5", 0.0, INF),
+    ("sqrt # * cbrt #", INF, -INF),
+    ("(# ** 0.3) ** 2", INF, -INF),
+    ("# ** 0.7 * (# + 1) * # ** 0.8 * (# + 1)", 0.0, INF),
+    ("# ** 1.25 * cos # * # ** 0.75", 0.0, 2.0),
+    ("(# ** (1/3)) ** 3 + #", 2.0, 0.0),
+    ("# / sqrt #", INF, -INF),
+];
+
+/// A product of roots of one number is a power, and has its derivatives, with loops and without.
+#[test]
+fn products_of_roots_have_the_derivatives_of_their_power() {
+    for (body, slope, curvature) in ROOTS {
+        let scalar = format!("let f = fun (x : Double) -> {}", body.replace('#', "x"));
+        let read = body.replace('#', "x[i]");
+        let array = format!("let f = fun (x : [n]Double) -> sum n (fun i -> {read})");
+        for (text, n) in [(scalar, None), (array, Some(1))] {
+            let function = Module::from_text("f.ft", &text).unwrap().function("f").unwrap();
+            let sizes: Vec<(&str, i64)> = n.into_iter().map(|n| ("n", n)).collect();
+            for function in [function.clone().unroll(Unroll::Never), function.unrolled(&sizes).unwrap()] {
+                let first = function.gradient().compile().unwrap().eval(&[&[0.0]]).unwrap().concat();
+                assert!(same(&first, &[*slope]), "{text}: {first:?}");
+                let second = function.hessian().compile().unwrap().eval(&[&[0.0]]).unwrap().concat();
+                assert!(same(&second, &[*curvature]), "{text}: {second:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn sparse_derivatives_keep_zeros_and_infinities_apart() {
     let text = "let f = fun (x : [n]Double) -> build n (fun i -> sqrt x[i] + x[max 0 (i - 1)])";

@@ -9,7 +9,7 @@ use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
 use chainrule_autodiff::orders::derive_orders;
 use chainrule_autodiff::{
-    Mode, Part, Request, by_rows_where, check_request, derive_told, parts, without_squared_roots,
+    Mode, Part, Request, by_rows_where, check_request, derive_told, parts, without_products_of_roots,
 };
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_graph::Semantics;
@@ -183,7 +183,7 @@ impl Derivation {
             _ => Cow::Borrowed(&body.function),
         };
         let without_roots = match body.semantics {
-            Semantics::Algebraic => without_squared_roots(&accumulated),
+            Semantics::Algebraic => without_products_of_roots(&accumulated),
             Semantics::Strict => Cow::Borrowed(&*accumulated),
         };
         let differentiated = match body.semantics {
