@@ -16,7 +16,7 @@ Usage: cargo xtask <chore>
   adapters  tests of the Python adapters with JAX, PyTorch, Ray, Ipopt and others, which are installed under target/ (8 GB)
   tidy      layers of the crates, length of files, links and wording of the pages, wording of comments, numbers of
             parameters and fields
-  shape     list functions with many parameters or `bool` ones, and structs with many fields
+  shape     list functions with many parameters, structs with many fields, and literals for `bool` parameters
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   bisect    find the pass that changes the results of a program, and shrink the program: cargo xtask bisect FILE
@@ -61,9 +61,9 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     for (folder, report) in words::reports(&root)? {
         println!("{}", report.rates(&folder));
     }
-    let shape::Shape { parameters, fields, bools } = shape::report(&root)?.shape();
+    let shape::Shape { parameters, fields, literals } = shape::report(&root)?.shape();
     println!(
-        "{parameters} functions with more than 6 parameters, {fields} structs with more than 15 fields, {bools} `bool` parameters"
+        "{parameters} functions with more than 6 parameters, {fields} structs with more than 15 fields, {literals} literals for `bool` parameters"
     );
     let mut faults = tidy::check()?;
     faults.extend(shape::check(&root)?);

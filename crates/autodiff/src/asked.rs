@@ -304,7 +304,7 @@ impl Asked {
     /// Emits the access to the part of `value` at `steps`.
     pub(crate) fn at(&mut self, value: VarId, steps: &[Step]) -> VarId {
         steps.iter().fold(value, |value, step| match step {
-            Step::Index(index) => self.out.get(value, *index, true),
+            Step::Index(index) => self.out.element(value, *index),
             Step::Field(k) => self.out.component(value, *k),
         })
     }

@@ -12,22 +12,28 @@ use crate::emit::{Emitter, Scalar};
 use chainrule_ir::VarId;
 use chainrule_ops::{Algebra, Factor, Formula, Op};
 
+/// Statement `value = op(args)`.
+#[derive(Clone, Copy)]
+pub(crate) struct Application<'a> {
+    pub op: Op,
+    pub args: &'a [VarId],
+    pub value: VarId,
+}
+
 /// Returns whether the partial of `op` by argument `idx` is not zero everywhere.
 pub(crate) fn depends(op: Op, idx: usize) -> bool {
     op.partials().get(idx).is_some_and(|partial| *partial != Formula::ZERO)
 }
 
-/// Returns the tangent of `value = op(args)`; `None` in `tangents` stands for a structurally zero tangent. `factors`
-/// states where the others are infinite or zero.
+/// Returns the tangent of the value of `application`; `None` in `tangents` stands for a structurally zero tangent.
+/// `factors` states where the others are infinite or zero.
 pub(crate) fn tangent(
     emitter: &mut Emitter,
-    op: Op,
-    args: &[VarId],
-    value: VarId,
+    application: Application<'_>,
     tangents: &[Option<Scalar>],
     factors: &[Factor],
 ) -> Scalar {
-    let mut site = Site::new(emitter, op, args, value);
+    let mut site = Site::new(emitter, application);
     let known = tangents.iter().zip(factors).enumerate();
     let terms: Vec<Term> = known
         .filter_map(|(idx, (tangent, factor))| {
@@ -38,18 +44,17 @@ pub(crate) fn tangent(
     site.sum(&terms)
 }
 
-/// Returns the cotangents of the arguments of `value = op(args)`, whose own cotangent is `cotangent` with its factor;
-/// `None` for an argument that is inactive, or on which `op` does not depend. A repeated argument has one cotangent:
-/// partial derivatives that cancel do so before they are multiplied.
+/// Returns the cotangents of the arguments of `application`, whose value has the cotangent `cotangent` with its factor.
+/// `None` stands for an argument that is inactive, or on which the operator does not depend. A repeated argument has
+/// one cotangent: partial derivatives that cancel do so before they are multiplied.
 pub(crate) fn cotangents(
     emitter: &mut Emitter,
-    op: Op,
-    args: &[VarId],
-    value: VarId,
+    application: Application<'_>,
     active: &[bool],
     (cotangent, factor): (Scalar, Factor),
 ) -> Vec<Option<Scalar>> {
-    let mut site = Site::new(emitter, op, args, value);
+    let Application { op, args, .. } = application;
+    let mut site = Site::new(emitter, application);
     let term = |site: &Site<'_>, idx| {
         let (partial, of_partial) = site.partial(idx);
         Term { partial, of_partial, tangent: cotangent, of_tangent: factor }
@@ -84,7 +89,7 @@ struct Term {
     of_tangent: Factor,
 }
 
-/// Application of an operator.
+/// Application of an operator to scalars.
 struct Site<'a> {
     emitter: &'a mut Emitter,
     op: Op,
@@ -96,7 +101,7 @@ struct Site<'a> {
 
 // Recursive on the depth of a formula of the table, which does not depend on the user's program.
 impl<'a> Site<'a> {
-    fn new(emitter: &'a mut Emitter, op: Op, args: &[VarId], value: VarId) -> Self {
+    fn new(emitter: &'a mut Emitter, Application { op, args, value }: Application<'_>) -> Self {
         let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
         Self { emitter, op, args, value: Scalar::Var(value), known: Vec::new() }
     }

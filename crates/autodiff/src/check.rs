@@ -29,13 +29,13 @@ pub fn expansion(function: &Function, args: &[Value<f64>]) -> Checked<(Function,
     let (expected, found) = (evaluate(function, &mut F64, args), evaluate(&expanded, &mut F64, args));
     let Ok(expected) = expected else { return Ok(None) };
     let found = found.map_err(|failure| format!("the expanded function fails: {failure}"))?;
-    if !same(&expected, &found, true) {
+    if !same(&expected, &found, Nan::Passes) {
         return Err(format!("the evaluator says {expected:?}, the expanded function {found:?}"));
     }
-    if !same(&expected, &found, false) {
+    if !same(&expected, &found, Nan::Fails) {
         let [expected, found] = [function, &expanded].map(|f| evaluate(f, &mut Absorbing, args));
         let (Ok(expected), Ok(found)) = (expected, found) else { return Ok(None) };
-        if !same(&expected, &found, false) {
+        if !same(&expected, &found, Nan::Fails) {
             return Err(format!("with 0 * x = 0 the evaluator says {expected:?}, the expanded function {found:?}"));
         }
     }
@@ -98,15 +98,21 @@ impl Algebra for Absorbing {
     }
 }
 
-// Compares values up to the sign of zero. Non-finite numbers of `expected` are not compared; with `nan_passes`, neither
-// are NaNs of `found`.
-fn same(expected: &Value<f64>, found: &Value<f64>, nan_passes: bool) -> bool {
+/// Verdict on a NaN where a number is expected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nan {
+    Passes,
+    Fails,
+}
+
+// Compares values up to the sign of zero. Non-finite numbers of `expected` are not compared.
+fn same(expected: &Value<f64>, found: &Value<f64>, nan: Nan) -> bool {
     match (expected, found) {
-        (Value::Real(a), Value::Real(b)) => !a.is_finite() || a == b || (nan_passes && b.is_nan()),
+        (Value::Real(a), Value::Real(b)) => !a.is_finite() || a == b || (nan == Nan::Passes && b.is_nan()),
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Array(a), Value::Array(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, nan_passes))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, nan))
         }
         _ => false,
     }

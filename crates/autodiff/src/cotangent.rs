@@ -165,7 +165,7 @@ pub(crate) fn widened(out: &mut Emitter, packed: VarId, value: VarId, ty: &Type)
         _ if ty.is_linear() => packed,
         _ if !ty.has_double() => value,
         Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
-            let (packed, value) = (out.get(packed, index, true), out.get(value, index, true));
+            let (packed, value) = (out.element(packed, index), out.element(value, index));
             widened(out, packed, value, element)
         }),
         Type::Tuple(fields, _) => {
@@ -199,7 +199,7 @@ pub(crate) fn narrowed(out: &mut Emitter, var: VarId, ty: &Type) -> Cotangent {
         }
         Type::Array(size, element) if !ty.is_linear() => {
             let array = out.build(size.clone(), &mut |out, index| {
-                let part = out.get(var, index, true);
+                let part = out.element(var, index);
                 let part = narrowed(out, part, element);
                 Cotangent::pack(out, Some(&part), element)
             });

@@ -93,7 +93,7 @@ impl Asked {
     fn at_all(&mut self, value: VarId, leading: usize, steps: &[Step]) -> VarId {
         match (self.out.ty(value).clone(), steps) {
             (Type::Array(size, _), _) if leading > 0 => self.array(&size, &mut |asked, index| {
-                let part = asked.out.get(value, index, true);
+                let part = asked.out.element(value, index);
                 asked.at_all(part, leading - 1, steps)
             }),
             (Type::Tuple(..), [Step::Field(place), rest @ ..]) if leading > 0 => {

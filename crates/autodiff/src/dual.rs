@@ -181,7 +181,7 @@ pub(crate) fn half(out: &mut Emitter, dual: VarId, ty: &Type, which: Half) -> Va
         Type::Double => out.component(dual, usize::from(which == Half::Tangent)),
         _ if !ty.has_double() => dual,
         Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
-            let part = out.get(dual, index, true);
+            let part = out.element(dual, index);
             half(out, part, element, which)
         }),
         Type::Tuple(fields, _) => {

@@ -188,7 +188,12 @@ impl Emitter {
         self.builder.component(tuple, k)
     }
 
-    /// Emits `array[index]`.
+    /// Emits `array[index]` for an index that is in range.
+    pub(crate) fn element(&mut self, array: VarId, index: VarId) -> VarId {
+        self.get(array, index, true)
+    }
+
+    /// Emits `array[index]`; `proved` states whether the index is proved to be in range.
     pub(crate) fn get(&mut self, array: VarId, index: VarId, proved: bool) -> VarId {
         self.builder.compute(Expr::Get { array, index, proved })
     }
@@ -210,16 +215,16 @@ impl Emitter {
         let size = self.builder.length(array);
         self.build(size, &mut |out, k| {
             let Some(first) = *first else {
-                let (row, value) = (out.get(array, k, true), out.get(value, k, true));
+                let (row, value) = (out.element(array, k), out.element(value, k));
                 return out.with_element(row, rest, value);
             };
             let condition = out.builder.op(Op::Eq, &[k, first]);
             out.open();
-            let row = if rest.is_empty() { array } else { out.get(array, k, true) };
+            let row = if rest.is_empty() { array } else { out.element(array, k) };
             let changed = out.with_element(row, rest, value);
             let then = out.close(changed);
             out.open();
-            let before = out.get(array, k, true);
+            let before = out.element(array, k);
             let otherwise = out.close(before);
             out.builder.compute(Expr::If { condition, then, otherwise })
         })

@@ -33,12 +33,12 @@
 
 use crate::activity::{Activities, Activity};
 use crate::bounds::Bounds;
-use crate::chain;
+use crate::chain::{self, Application};
 use crate::custom::{self, Direction};
 use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
 use crate::lift::Temporaries;
-use crate::reverse::{self, MadeAgain};
+use crate::reverse::{self, MadeAgain, Pullback};
 use crate::slopes::Slopes;
 use crate::tidy::{self, Tidier};
 use crate::useful::Useful;
@@ -299,7 +299,8 @@ impl Forward {
         self.out.set_span(span);
         let (at, cotangent) = (self.plains(at), self.plain(cotangent));
         self.slopes.of_cotangents(&self.out, &self.activities, params, &body);
-        let parts = reverse::vjp(&mut self.out, (&self.activities, &self.slopes), params, &body, &at, cotangent);
+        let pullback = Pullback { params, body: &body, at: &at, cotangent };
+        let parts = reverse::vjp(&mut self.out, &self.activities, &self.slopes, &pullback);
         self.bind(var, Dual::Plain(parts));
     }
 
@@ -309,7 +310,7 @@ impl Forward {
         let factors: Vec<Factor> = args.iter().map(|arg| self.slopes.get(*arg)).collect();
         let args: Operands = args.iter().map(|arg| self.plain(*arg)).collect();
         self.out.bind(var, Expr::Op(op, args.clone()));
-        let tangent = chain::tangent(&mut self.out, op, &args, var, &tangents, &factors);
+        let tangent = chain::tangent(&mut self.out, Application { op, args: &args, value: var }, &tangents, &factors);
         self.bind(var, Dual::Pair { value: var, tangent });
     }
 

@@ -41,7 +41,7 @@ pub(crate) use keeping::Keeping;
 pub use keeping::{CHECKPOINTS, MadeAgain, Reason};
 
 use crate::activity::{Activities, Activity};
-use crate::chain;
+use crate::chain::{self, Application};
 use crate::cotangent::{self, Cotangent};
 use crate::custom::{self, Direction};
 use crate::emit::{Emitter, Scalar};
@@ -53,16 +53,18 @@ use overwritten::Changes;
 use std::collections::{BTreeMap, BTreeSet};
 use tape::Tape;
 
-/// Emits the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open block;
-/// returns its variable. `body` contains no derivatives and its activities and slopes are known.
-pub(crate) fn vjp(
-    out: &mut Emitter,
-    (activities, slopes): (&Activities, &Slopes),
-    params: &[VarId],
-    body: &Block,
-    at: &[VarId],
-    cotangent: VarId,
-) -> VarId {
+/// Fields of an [`Expr::Vjp`]. `body` contains no derivatives.
+pub(crate) struct Pullback<'a> {
+    pub params: &'a [VarId],
+    pub body: &'a Block,
+    pub at: &'a [VarId],
+    pub cotangent: VarId,
+}
+
+/// Emits the tuple of the value of the body at `params = at` and of the cotangents of `params` into the open block;
+/// returns its variable. `activities` and `slopes` are those of the body.
+pub(crate) fn vjp(out: &mut Emitter, activities: &Activities, slopes: &Slopes, pullback: &Pullback<'_>) -> VarId {
+    let Pullback { params, body, at, cotangent } = *pullback;
     out.keeping.bounds.learn(&out.builder.vars, body);
     let naturals = out.builder.sizes().iter().copied().collect();
     let copies = params.iter().copied().zip(at.iter().copied()).collect();
@@ -137,6 +139,14 @@ enum States {
     Again { init: VarId, checkpoints: u32 },
 }
 
+/// Head of a loop whose states are saved.
+struct Head<'b> {
+    count: &'b Size,
+    index: VarId,
+    state: VarId,
+    init: VarId,
+}
+
 /// Loop with a state, for the reverse sweep.
 struct Steps<'b> {
     var: VarId,
@@ -172,7 +182,8 @@ impl Reverse<'_> {
                 Expr::Fold(_) | Expr::Loop(_) | Expr::While(_) if active && self.forget(stmt) => {}
                 Expr::Fold(StateLoop { count, index, state, init, body }) if active => {
                     let tape = self.tape(body, self.out.ty(*state));
-                    self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
+                    let head = Head { count, index: *index, state: *state, init: *init };
+                    self.keep(stmt, &head, tape, |this, tape| {
                         let (next, row) = this.taping(body, tape);
                         let nothing = this.out.builder.tuple(&[]);
                         ([next, nothing, nothing], row)
@@ -215,12 +226,11 @@ impl Reverse<'_> {
     fn keep(
         &mut self,
         stmt: &Stmt,
-        count: &Size,
-        index: VarId,
-        (state, init): (VarId, VarId),
+        head: &Head<'_>,
         tape: Tape,
         body: impl FnOnce(&mut Self, &Tape) -> ([VarId; 3], VarId),
     ) -> VarId {
+        let Head { count, index, state, init } = *head;
         let changes = match &stmt.expr {
             Expr::Fold(StateLoop { body, .. }) => self.changes(Some(index), state, body, body.result),
             Expr::Loop(StateLoop { body, .. }) => self.changes_of_general(index, state, body),
@@ -259,12 +269,12 @@ impl Reverse<'_> {
         }
         let rows = self.out.component(whole, 1);
         let states = self.out.build(count.clone(), &mut |out, i| {
-            let row = out.get(rows, i, true);
+            let row = out.element(rows, i);
             out.component(row, 0)
         });
         let tape = (!tape.is_empty()).then(|| {
             let kept = self.out.build(count.clone(), &mut |out, i| {
-                let row = out.get(rows, i, true);
+                let row = out.element(rows, i);
                 out.component(row, 2)
             });
             (tape, kept)
@@ -281,13 +291,14 @@ impl Reverse<'_> {
         match &stmt.expr {
             Expr::Loop(StateLoop { count, index, state, init, body }) => {
                 let tape = self.tape(body, self.out.ty(*state));
-                let whole = self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
+                let head = Head { count, index: *index, state: *state, init: *init };
+                let whole = self.keep(stmt, &head, tape, |this, tape| {
                     let (triple, row) = this.taping(body, tape);
                     ([0, 1, 2].map(|k| this.out.component(triple, k)), row)
                 });
                 let [last, rows, sum] = [0, 1, 2].map(|k| self.out.component(whole, k));
                 let elements = self.out.build(self.out.builder.length(rows), &mut |out, i| {
-                    let row = out.get(rows, i, true);
+                    let row = out.element(rows, i);
                     out.component(row, 1)
                 });
                 let copy = self.out.builder.tuple(&[last, elements, sum]);
@@ -298,7 +309,8 @@ impl Reverse<'_> {
                 let (_, count) = self.run_while(steps);
                 let index = self.out.builder.fresh(Type::Int);
                 let tape = self.tape(body, self.out.ty(*state));
-                self.keep(stmt, &count, index, (*state, *init), tape, |this, tape| {
+                let head = Head { count: &count, index, state: *state, init: *init };
+                self.keep(stmt, &head, tape, |this, tape| {
                     let (next, row) = this.taping(body, tape);
                     let nothing = this.out.builder.tuple(&[]);
                     ([next, nothing, nothing], row)
@@ -418,7 +430,7 @@ impl Reverse<'_> {
             (Expr::Array(elements), Cotangent::Array(adj)) => {
                 for (k, element) in (0..).zip(elements) {
                     let index = self.out.builder.int(k);
-                    let part = self.out.get(adj, index, true);
+                    let part = self.out.element(adj, index);
                     let ty = self.ty(*element);
                     let part = Cotangent::of_var(self.out, part, &ty);
                     self.add(*element, part);
@@ -430,7 +442,7 @@ impl Reverse<'_> {
             }
             (Expr::Build { size, index, body }, Cotangent::Array(adj)) => {
                 self.terms(stmt.var, size, *index, body, |this, i| {
-                    let element = this.out.get(adj, i, true);
+                    let element = this.out.element(adj, i);
                     let ty = this.ty(body.result);
                     Cotangent::of_var(this.out, element, &ty)
                 });
@@ -455,7 +467,7 @@ impl Reverse<'_> {
                     let element = match (elements, this.out.ty(body.result)) {
                         (Some(Cotangent::Array(adj)), Type::Tuple(types, _)) => {
                             let ty = this.out.builder.rename_type(&types[1], &this.copies);
-                            let element = this.out.get(adj, i, true);
+                            let element = this.out.element(adj, i);
                             Some(Cotangent::of_var(this.out, element, &ty))
                         }
                         _ => None,
@@ -474,7 +486,8 @@ impl Reverse<'_> {
         let copies: Vec<VarId> = args.iter().map(|arg| self.copies.get(*arg)).collect();
         let value = self.copies.get(var);
         let adj = (adj, self.slopes.get(var));
-        for (arg, part) in args.iter().zip(chain::cotangents(self.out, op, &copies, value, &active, adj)) {
+        let application = Application { op, args: &copies, value };
+        for (arg, part) in args.iter().zip(chain::cotangents(self.out, application, &active, adj)) {
             if let Some(part) = part {
                 self.add(*arg, Cotangent::Double(part));
             }
@@ -627,11 +640,11 @@ impl Reverse<'_> {
         }
         let (mut state_adj, mut stack) = (whole_state, None);
         let state = match &kept.states {
-            States::Kept(states) => self.out.get(*states, i, true),
+            States::Kept(states) => self.out.element(*states, i),
             States::Overwritten { rows, changes, .. } => {
                 state_adj = self.out.component(whole_state, 0);
                 let after = self.out.component(whole_state, 1);
-                let row = self.out.get(*rows, i, true);
+                let row = self.out.element(*rows, i);
                 self.put_back(changes, after, row)
             }
             States::Again { .. } => {
@@ -646,7 +659,7 @@ impl Reverse<'_> {
         };
         self.copies.insert(steps.state, state);
         if let Some((tape, rows)) = &kept.tape {
-            let row = self.out.get(*rows, i, true);
+            let row = self.out.element(*rows, i);
             self.enter_tape(tape, row);
         }
         self.primal(steps.body);

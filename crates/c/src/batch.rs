@@ -99,6 +99,13 @@ pub(crate) fn write(
     Some(Written { header: writing.declaration(), source })
 }
 
+/// Direction of a copy between the arguments of a batch and blocks of points.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transfer {
+    Gather,
+    Scatter,
+}
+
 impl<'a> Writing<'a> {
     fn new(
         unit: &'a Unit<'a>,
@@ -258,9 +265,9 @@ impl<'a> Writing<'a> {
     }
 
     /// Packs or unpacks a field's elements, of `lanes` points from point `cr_p` on.
-    fn transfer(&self, text: &mut String, field: &str, port: &Port, gathers: bool, lanes: &str) {
+    fn transfer(&self, text: &mut String, field: &str, port: &Port, transfer: Transfer, lanes: &str) {
         let suffix = if port.class == Class::Int { "_ints" } else { "" };
-        let function = if gathers { "cr_gather" } else { "cr_scatter" };
+        let function = if transfer == Transfer::Gather { "cr_gather" } else { "cr_scatter" };
         let far = format!("cr_a->{field} + cr_p * cr_a->{field}_point");
         let _ = writeln!(
             text,
@@ -310,7 +317,7 @@ impl<'a> Writing<'a> {
         for (field, port) in
             self.fields().into_iter().filter(|(field, p)| field.starts_with("in") && p.element.is_some())
         {
-            self.transfer(&mut text, &field, port, true, "1");
+            self.transfer(&mut text, &field, port, Transfer::Gather, "1");
         }
         let _ = writeln!(
             text,
@@ -321,7 +328,7 @@ impl<'a> Writing<'a> {
         for (field, port) in
             self.fields().into_iter().filter(|(field, p)| field.starts_with("out") && p.element.is_some())
         {
-            self.transfer(&mut text, &field, port, false, "1");
+            self.transfer(&mut text, &field, port, Transfer::Scatter, "1");
         }
         text.push_str("    return 0;\n}\n\n");
         text
@@ -359,12 +366,12 @@ impl<'a> Writing<'a> {
             arguments.push("cr_iwork".to_owned());
         }
         for (field, port) in self.fields().into_iter().filter(|(field, _)| field.starts_with("in")) {
-            self.transfer(&mut text, &field, port, true, "CR_LANES");
+            self.transfer(&mut text, &field, port, Transfer::Gather, "CR_LANES");
         }
         let _ =
             writeln!(text, "    cr_code = {block}({});\n    if (cr_code != 0) return cr_code;", arguments.join(", "));
         for (field, port) in self.fields().into_iter().filter(|(field, _)| field.starts_with("out")) {
-            self.transfer(&mut text, &field, port, false, "CR_LANES");
+            self.transfer(&mut text, &field, port, Transfer::Scatter, "CR_LANES");
         }
         text.push_str("    return 0;\n}\n#endif\n\n");
         text

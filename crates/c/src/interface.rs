@@ -3,7 +3,7 @@
 //! In: kernels. Out: the whole [`Source`]. Formulas of shapes and workspace use the parameter names, once for people
 //! and once for the compiler, from the same polynomials.
 
-use crate::language::{C, Needs, code_name, declaration, parameter_list};
+use crate::language::{C, File, Needs, code_name, declaration, parameter_list};
 use crate::parts::Cut;
 use crate::precision::InC;
 use crate::reserved::is_reserved;
@@ -109,8 +109,8 @@ impl HeaderNeeds {
     fn look_at(&mut self, unit: &Unit<'_>, precision: Precision) {
         let works = [Class::Real, Class::Int].map(|class| !unit.workspace(class).is_zero());
         self.size |= works[0] || works[1];
-        self.int |=
-            works[1] || unit.params().iter().any(|p| declaration(unit, *p, false, precision).contains("int64_t"));
+        self.int |= works[1]
+            || unit.params().iter().any(|p| declaration(unit, *p, File::Header, precision).contains("int64_t"));
         self.int |= self.size;
     }
 }
@@ -251,7 +251,7 @@ fn declare(unit: &Unit<'_>, written: &Written, precision: Precision, out: &mut S
         section(out, "Returns 0, or where the results are not defined", &lines);
         out.push_str(" */\n");
     }
-    let params: Vec<String> = unit.params().iter().map(|p| declaration(unit, *p, false, precision)).collect();
+    let params: Vec<String> = unit.params().iter().map(|p| declaration(unit, *p, File::Header, precision)).collect();
     let _ = write!(out, "int {}({});\n\n", unit.name, parameter_list(&params));
     for (number, code) in &codes {
         let _ = writeln!(out, "#define {} {number}", code_name(unit, code));

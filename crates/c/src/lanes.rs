@@ -15,7 +15,7 @@ use crate::{literal, reserved};
 use chainrule_base::{Arena, Poly};
 use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_ops::{Op, Type};
-use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
+use chainrule_text::{At, Binding, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
 /// C for a block of points, as a [`Language`](chainrule_text::Language).
@@ -201,9 +201,9 @@ impl Language for Lanes<'_> {
         literal::int(value)
     }
 
-    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, changes: bool) -> String {
+    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, binding: Binding) -> String {
         let ty = self.type_of(unit, r);
-        let qualifier = if changes { "" } else { "const " };
+        let qualifier = if binding == Binding::Assigned { "" } else { "const " };
         match value {
             Some(value) => format!("{qualifier}{ty} {name} = {value};"),
             None => format!("{ty} {name};"),

@@ -10,7 +10,7 @@ use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_mathfun::c as mathfun;
 use chainrule_ops::{Op, Spelling};
 use chainrule_text::unit::{Code, Reason};
-use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
+use chainrule_text::{At, Binding, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
 /// Requirements of the text.
@@ -68,12 +68,21 @@ pub(crate) fn code_name(unit: &Unit<'_>, code: &Code) -> String {
     }
 }
 
-/// Returns the declaration of a parameter; with `restrict` in definitions, without in headers, which C++ also reads.
-pub(crate) fn declaration(unit: &Unit<'_>, param: Param, definition: bool, precision: Precision) -> String {
+/// File of a declaration.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum File {
+    /// C source, with `restrict`.
+    Source,
+    /// Header, which C++ also reads: without `restrict`.
+    Header,
+}
+
+/// Returns the declaration of a parameter.
+pub(crate) fn declaration(unit: &Unit<'_>, param: Param, file: File, precision: Precision) -> String {
     let kernel = unit.kernel;
     let ty = |buffer| type_name(kernel.buffers[buffer].class, precision);
     let name = unit.param_name(param);
-    let restrict = if definition { "restrict " } else { "" };
+    let restrict = if file == File::Source { "restrict " } else { "" };
     match param {
         Param::Size(_) => format!("int64_t {name}"),
         Param::Input(i) => {
@@ -145,7 +154,7 @@ impl C<'_> {
 
     pub(crate) fn parameters(&self, unit: &Unit<'_>, params: impl IntoIterator<Item = Param>) -> String {
         let declarations: Vec<String> =
-            params.into_iter().map(|p| declaration(unit, p, true, self.precision)).collect();
+            params.into_iter().map(|p| declaration(unit, p, File::Source, self.precision)).collect();
         parameter_list(&declarations)
     }
 }
@@ -216,9 +225,9 @@ impl Language for C<'_> {
         literal::int(value)
     }
 
-    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, changes: bool) -> String {
+    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, binding: Binding) -> String {
         let ty = type_name(unit.kernel.regs[r], self.precision);
-        let qualifier = if changes { "" } else { "const " };
+        let qualifier = if binding == Binding::Assigned { "" } else { "const " };
         match value {
             Some(value) => format!("{qualifier}{ty} {name} = {value};"),
             None => format!("{ty} {name};"),

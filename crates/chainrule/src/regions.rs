@@ -61,7 +61,7 @@ const MAX_ACCUMULATED: usize = 64;
 /// Returns `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function except for
 /// the regions.
 pub(crate) fn scalarise(function: Function) -> Function {
-    Regions::new(function, Stage::Expanded).run(false).0
+    Regions::new(function, Stage::Expanded).run().0
 }
 
 /// Returns `function`, whose derivatives are not expanded, with those in scalar regions accumulated if that saves
@@ -70,7 +70,7 @@ pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
     if !differentiates(&function.body) {
         return (function, Vec::new());
     }
-    Regions::new(function, Stage::Asked).run(false)
+    Regions::new(function, Stage::Asked).run()
 }
 
 /// As [`accumulate`], by `strategy`, whatever that costs.
@@ -79,7 +79,7 @@ pub(crate) fn accumulate_by(function: Function, strategy: &'static Strategy) -> 
         return function;
     }
     let regions = Regions::new(function, Stage::Asked);
-    Regions { strategy: Some(strategy), is_forced: true, ..regions }.run(false).0
+    Regions { strategy: Some(strategy), is_forced: true, ..regions }.run().0
 }
 
 /// Scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
@@ -238,14 +238,14 @@ impl Regions {
         Self { function, outer, constants, stage, budget, accumulated, n_tried, strategy, is_forced }
     }
 
-    /// Returns the function with its regions unrolled; `is_repeated` states whether all of it is in a loop.
-    fn run(mut self, is_repeated: bool) -> (Function, Vec<Accumulated>) {
+    /// Returns the function with its regions unrolled.
+    fn run(mut self) -> (Function, Vec<Accumulated>) {
         let empty = Block { stmts: Vec::new(), result: self.function.body.result };
         let body = std::mem::replace(&mut self.function.body, empty);
         for param in self.function.params.clone() {
             self.see(param);
         }
-        self.function.body = self.block(body, is_repeated, 0);
+        self.function.body = self.block(body, false, 0);
         (self.function, self.accumulated)
     }
 
@@ -592,7 +592,7 @@ mod tests {
             let crate::function::Body::Array(body) = &f.body else { panic!("{text}") };
             let mut regions = Regions::new(body.function.clone(), Stage::Asked);
             regions.is_forced = true;
-            let (accumulated, regions) = regions.run(false);
+            let (accumulated, regions) = regions.run();
             assert_eq!(regions.len(), 1, "{result}");
             let point = |k: f64| Value::Array([0.5, -k, 0.25 * k].map(Value::Real).to_vec());
             let args = [Value::Array(vec![point(1.0), point(2.0)]), vec![0.5, -1.5].into()];

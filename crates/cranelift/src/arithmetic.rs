@@ -6,13 +6,13 @@
 
 use crate::code::bug;
 use crate::frame::Frame;
-use crate::lower::{Result, Writer};
+use crate::lower::{Callee, Result, Writer};
 use crate::support;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Reg, Signs};
 use chainrule_mathfun::Form;
 use chainrule_ops::{Op, Type};
-use chainrule_runtime::Site;
+use chainrule_runtime::{Overflow, Site};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Ieee64;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -86,7 +86,7 @@ impl Writer<'_, '_> {
     fn call_op(&mut self, op: Op, values: &[Value]) -> Result<Value> {
         let row = op.row();
         if let Some(entry) = row.elementary.and_then(|function| function.entry(Form::One)) {
-            return Ok(self.call(entry, true, values, types::F64));
+            return Ok(self.call(entry, Callee::Elementary, values, types::F64));
         }
         let mut args = vec![self.integer(op as i64)];
         for (value, ty) in values.iter().zip(row.args) {
@@ -105,7 +105,7 @@ impl Writer<'_, '_> {
             3 => support::call3 as *const (),
             _ => return Err(bug("an operator of more than three arguments")),
         };
-        let value = self.call(address, false, &args, types::F64);
+        let value = self.call(address, Callee::Support, &args, types::F64);
         if row.result == Type::Num {
             return Ok(value);
         }
@@ -135,7 +135,8 @@ impl Writer<'_, '_> {
         let calls = self.word(Frame::CALLS);
         let function = self.integer(function as i64);
         let arguments = self.address_of(first);
-        let there = self.call(support::call_external as *const (), false, &[calls, function, arguments], types::I64);
+        let there =
+            self.call(support::call_external as *const (), Callee::Support, &[calls, function, arguments], types::I64);
         self.fail_if_zero(there, Site::Panic, &[]);
         Ok(self.real_word(first))
     }
@@ -190,8 +191,12 @@ impl Writer<'_, '_> {
                 }
                 let (row, arity) = (self.integer(op as i64), self.integer(values.len() as i64));
                 let (numbers, result) = (self.address_of(Frame::NUMBERS), self.address_of(Frame::RESULT));
-                let there =
-                    self.call(support::call_int as *const (), false, &[row, arity, numbers, result], types::I64);
+                let there = self.call(
+                    support::call_int as *const (),
+                    Callee::Support,
+                    &[row, arity, numbers, result],
+                    types::I64,
+                );
                 self.fail_if_zero(there, site, &values);
                 self.word(Frame::RESULT)
             }
@@ -218,9 +223,8 @@ impl Writer<'_, '_> {
         (low, self.b.ins().bxor(high, sign))
     }
 
-    /// Emits a polynomial. `checked`: fails if [`Poly::eval`], which takes the same steps, has no value; otherwise it
-    /// wraps.
-    pub fn poly(&mut self, poly: &Poly<Reg>, checked: bool) -> Result<Value> {
+    /// Emits a polynomial, in the steps of [`Poly::eval`].
+    pub fn poly(&mut self, poly: &Poly<Reg>, overflow: Overflow) -> Result<Value> {
         if let Some(value) = poly.as_constant() {
             return Ok(self.integer(value));
         }
@@ -238,7 +242,7 @@ impl Writer<'_, '_> {
                 let factor = self.value(*r)?;
                 product = Some(match product {
                     None => factor,
-                    Some(before) if checked => {
+                    Some(before) if overflow == Overflow::Fails => {
                         let (next, lost) = self.checked_mul(before, factor);
                         let flag = self.is_true(lost);
                         learn(self, flag);
@@ -250,7 +254,7 @@ impl Writer<'_, '_> {
             let Some(product) = product else { continue };
             sum = Some(match sum {
                 None => product,
-                Some(before) if checked => {
+                Some(before) if overflow == Overflow::Fails => {
                     let (next, lost) = self.checked_add(before, product);
                     let flag = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, lost, 0);
                     learn(self, flag);
@@ -270,7 +274,7 @@ impl Writer<'_, '_> {
 
     pub fn copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), len: &Poly<Reg>) -> Result<()> {
         for (i, poly) in [&to.1, &from.1, len].into_iter().enumerate() {
-            let value = self.poly(poly, true)?;
+            let value = self.poly(poly, Overflow::Fails)?;
             self.set_word(Frame::NUMBERS + i, value);
         }
         let args = [
@@ -280,7 +284,7 @@ impl Writer<'_, '_> {
             self.word(self.frame.length(to.0)),
             self.word(self.frame.length(from.0)),
         ];
-        let inside = self.call(support::copy as *const (), false, &args, types::I64);
+        let inside = self.call(support::copy as *const (), Callee::Support, &args, types::I64);
         self.fail_if_zero(inside, Site::Outside, &[]);
         Ok(())
     }

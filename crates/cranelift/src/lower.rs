@@ -15,7 +15,7 @@ use crate::code::bug;
 use crate::frame::Frame;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, with_late_constants, with_stored_zeros};
-use chainrule_runtime::{InRange, Site};
+use chainrule_runtime::{InRange, Overflow, Site};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
@@ -103,8 +103,17 @@ fn signature(convention: CallConv, params: &[Type], result: Type) -> Signature {
     signature
 }
 
-/// Signature of a call: whether the callee is an elementary function of ours, the arguments, the result.
-type Called = (bool, Vec<Type>, Type);
+/// Kind of a called function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// Elementary function of `mathfun`, which has the System V convention on x86-64.
+    Elementary,
+    /// Function of module `support`.
+    Support,
+}
+
+/// Signature of a call: kind of the callee, arguments, result.
+type Called = (Callee, Vec<Type>, Type);
 
 pub(crate) struct Writer<'f, 'k> {
     pub kernel: &'k Kernel,
@@ -177,15 +186,15 @@ impl Writer<'_, '_> {
         if self.kernel.regs[r] == Class::Real { types::F64 } else { types::I64 }
     }
 
-    /// Emits a call of `address`. `ours`: an elementary function, which has the System V convention on x86-64.
-    pub fn call(&mut self, address: *const (), ours: bool, args: &[Value], result: Type) -> Value {
+    /// Emits a call of `address`.
+    pub fn call(&mut self, address: *const (), callee: Callee, args: &[Value], result: Type) -> Value {
         let params: Vec<Type> = args.iter().map(|arg| self.b.func.dfg.value_type(*arg)).collect();
-        let key = (ours, params, result);
+        let key = (callee, params, result);
         let signature = match self.signatures.iter().find(|(known, _)| *known == key) {
             Some((_, signature)) => *signature,
             None => {
                 let own = if cfg!(target_arch = "x86_64") { CallConv::SystemV } else { self.convention };
-                let convention = if ours { own } else { self.convention };
+                let convention = if callee == Callee::Elementary { own } else { self.convention };
                 let made = self.b.import_signature(signature(convention, &key.1, result));
                 self.signatures.push((key, made));
                 made
@@ -245,7 +254,7 @@ impl Writer<'_, '_> {
             Event::Instr(instr) => self.instr(instr),
             Event::Copy { to, from, len } => self.copy(to, from, len),
             Event::For { index, count, carried, .. } => {
-                let count = self.poly(count, true)?;
+                let count = self.poly(count, Overflow::Fails)?;
                 let zero = self.integer(0);
                 let head = self.open(carried, zero)?;
                 let (body, exit) = (self.b.create_block(), self.b.create_block());
@@ -264,7 +273,7 @@ impl Writer<'_, '_> {
                 self.close(head, exit, next, carried)
             }
             Event::While { carried, limit } => {
-                let limit = self.poly(limit, true)?;
+                let limit = self.poly(limit, Overflow::Fails)?;
                 let zero = self.integer(0);
                 let head = self.open(carried, zero)?;
                 let exit = self.b.create_block();
@@ -360,7 +369,7 @@ impl Writer<'_, '_> {
     fn instr(&mut self, instr: &Instr) -> Result<()> {
         let (dst, value) = match instr {
             Instr::Const { dst, value } => (*dst, self.real(*value)),
-            Instr::Int { dst, value } => (*dst, self.poly(value, true)?),
+            Instr::Int { dst, value } => (*dst, self.poly(value, Overflow::Fails)?),
             Instr::Op { dst, op, args } => (*dst, self.op(*op, &args[..op.arity()])?),
             Instr::MulAdd { dst, signs, args } => (*dst, self.mul_add(*signs, args)?),
             Instr::IntOp { dst, op, args, failure } => (*dst, self.int_op(*op, &args[..op.arity()], *failure)?),
@@ -381,7 +390,7 @@ impl Writer<'_, '_> {
                 return Ok(());
             }
             Instr::CheckIndex { index, len, failure } => {
-                let len = self.poly(len, true)?;
+                let len = self.poly(len, Overflow::Fails)?;
                 let index = self.value(*index)?;
                 let negative = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, index, 0);
                 let beyond = self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, index, len);
@@ -407,7 +416,7 @@ impl Writer<'_, '_> {
                 return Ok((pointer, Offset32::new(offset)));
             }
         }
-        let at = self.poly(at, false)?;
+        let at = self.poly(at, Overflow::Wraps)?;
         if self.in_range.is_none() {
             // The length computed by the caller, which is never negative.
             let len = self.word(self.frame.length(buffer));

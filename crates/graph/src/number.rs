@@ -55,6 +55,7 @@ use crate::graph::{Graph, Node, NodeId, Semantics};
 use chainrule_ops::Counts;
 use check::Verdict;
 use class::{Classes, Place, one};
+use code::Calls;
 
 /// Options of [`number`].
 #[derive(Clone, Copy, Debug)]
@@ -130,13 +131,13 @@ pub fn number(graph: &mut Graph, roots: &[NodeId], options: &Numbering) -> Numbe
             continue;
         }
         // The models do not know the values of calls of numbers.
-        let new = code.replay(graph, false);
+        let new = code.replay(graph, Calls::Kept);
         if counts(graph, &new).weight >= before.weight {
             continue;
         }
         match check::compare(graph, options.seed ^ 1, roots, &new) {
             Verdict::Good => {
-                let simplified = code.replay(graph, true);
+                let simplified = code.replay(graph, Calls::Simplified);
                 let [plain_counts, counts] = [&new, &simplified].map(|roots| counts(graph, roots));
                 let is_better = counts.weight <= plain_counts.weight;
                 report.after = if is_better { counts } else { plain_counts };

@@ -16,6 +16,7 @@ use chainrule_kernel::{
     Carried, Class, Event, Instr, Kernel, Move, Reg, moves, with_late_constants, with_stored_zeros,
 };
 use chainrule_ops::{Op, Type};
+use chainrule_runtime::Overflow;
 use std::collections::BTreeMap;
 
 /// Bytecode and its tables.
@@ -241,19 +242,19 @@ impl Compiler<'_> {
     }
 
     /// Emits `d = a * k`.
-    fn scale(&mut self, d: Slot, a: Slot, k: i64, checked: bool) {
+    fn scale(&mut self, d: Slot, a: Slot, k: i64, overflow: Overflow) {
         if let Ok(k) = i32::try_from(k) {
-            self.emit(Code::IntMulConst { d, a, k, checked });
+            self.emit(Code::IntMulConst { d, a, k, checked: overflow == Overflow::Fails });
         } else {
             let b = self.temp();
             self.int_constant(b, k);
-            self.emit(Code::IntMul { d, a, b, checked });
+            self.emit(Code::IntMul { d, a, b, checked: overflow == Overflow::Fails });
         }
     }
 
     /// Computes `poly` in `d`, which is none of its variables. Overflows exactly where [`Poly::eval`] does: coefficient
     /// first, terms in order.
-    fn poly_to(&mut self, d: Slot, poly: &Poly<Reg>, checked: bool) -> Result<(), Diagnostic> {
+    fn poly_to(&mut self, d: Slot, poly: &Poly<Reg>, overflow: Overflow) -> Result<(), Diagnostic> {
         if let Some(value) = poly.as_constant() {
             self.int_constant(d, value);
             return Ok(());
@@ -268,16 +269,16 @@ impl Compiler<'_> {
             let target = if i == 0 { d } else { self.temp() };
             let mut product = a;
             if c != 1 {
-                self.scale(target, a, c, checked);
+                self.scale(target, a, c, overflow);
                 product = target;
             }
             for r in rest {
                 let b = self.read(*r, Class::Int)?;
-                self.emit(Code::IntMul { d: target, a: product, b, checked });
+                self.emit(Code::IntMul { d: target, a: product, b, checked: overflow == Overflow::Fails });
                 product = target;
             }
             if i > 0 {
-                self.emit(Code::IntAdd { d, a: d, b: product, checked });
+                self.emit(Code::IntAdd { d, a: d, b: product, checked: overflow == Overflow::Fails });
             } else if product != d {
                 self.emit(Code::IntMove { d, a: product });
             }
@@ -286,7 +287,7 @@ impl Compiler<'_> {
     }
 
     /// Returns a slot of `poly` for control, equal for all points: the slot of a variable or a temporary one.
-    fn uniform_poly(&mut self, poly: &Poly<Reg>, checked: bool) -> Result<Slot, Diagnostic> {
+    fn uniform_poly(&mut self, poly: &Poly<Reg>, overflow: Overflow) -> Result<Slot, Diagnostic> {
         if poly.is_zero() {
             return Ok(ZERO);
         }
@@ -295,7 +296,7 @@ impl Compiler<'_> {
         }
         self.all_uniform(poly);
         let d = self.temp();
-        self.poly_to(d, poly, checked)?;
+        self.poly_to(d, poly, overflow)?;
         Ok(d)
     }
 
@@ -309,16 +310,16 @@ impl Compiler<'_> {
         if let Some(slot) = self.loops.last().and_then(|l| l.addresses.get(&rest)) {
             return Ok((*slot, offset));
         }
-        Ok((self.uniform_poly(&rest, false)?, offset))
+        Ok((self.uniform_poly(&rest, Overflow::Wraps)?, offset))
     }
 
     fn event(&mut self, at: u32, event: &Event<'_>, hoisted: &BTreeMap<u32, Vec<Poly<Reg>>>) -> Result<(), Diagnostic> {
         match event {
             Event::Instr(instr) => self.instr(instr)?,
             Event::Copy { to, from, len } => {
-                let to_at = self.uniform_poly(&to.1, true)?;
-                let from_at = self.uniform_poly(&from.1, true)?;
-                let len = self.uniform_poly(len, true)?;
+                let to_at = self.uniform_poly(&to.1, Overflow::Fails)?;
+                let from_at = self.uniform_poly(&from.1, Overflow::Fails)?;
+                let len = self.uniform_poly(len, Overflow::Fails)?;
                 let (to, from) = (to.0.index() as u32, from.0.index() as u32);
                 self.emit(Code::Copy { to, to_at, from, from_at, len });
             }
@@ -326,7 +327,7 @@ impl Compiler<'_> {
                 self.enter(carried)?;
                 let held = self.hold();
                 self.all_uniform(count);
-                self.poly_to(held, count, true)?;
+                self.poly_to(held, count, Overflow::Fails)?;
                 let index_slot = self.define(*index);
                 let exit = self.emit(Code::ForBegin { index: index_slot, count: held, exit: 0 });
                 self.open_loop(Some(*index), exit, vec![held], hoisted.get(&at))?;
@@ -353,7 +354,7 @@ impl Compiler<'_> {
                 self.enter(carried)?;
                 let (counter, held) = (self.hold(), self.hold());
                 self.all_uniform(limit);
-                self.poly_to(held, limit, true)?;
+                self.poly_to(held, limit, Overflow::Fails)?;
                 self.int_constant(counter, 0);
                 self.open_loop(None, usize::MAX, vec![counter, held], hoisted.get(&at))?;
             }
@@ -430,13 +431,13 @@ impl Compiler<'_> {
             let slope_and_base = index.and_then(|i| address.split_linear(i));
             let (slope, base) = slope_and_base.unwrap_or_else(|| (Poly::zero(), address.clone()));
             let slot = self.hold();
-            self.poly_to(slot, &base, false)?;
+            self.poly_to(slot, &base, Overflow::Wraps)?;
             let step = match slope.as_constant() {
                 Some(0) => Step::None,
                 Some(k) if i32::try_from(k).is_ok() => Step::Const(k as i32),
                 _ => {
                     let step = self.hold();
-                    self.poly_to(step, &slope, false)?;
+                    self.poly_to(step, &slope, Overflow::Wraps)?;
                     Step::Slot(step)
                 }
             };
@@ -510,7 +511,7 @@ impl Compiler<'_> {
             Instr::Int { dst, value } => {
                 let d = self.define(*dst);
                 self.all_uniform(value);
-                self.poly_to(d, value, true)?;
+                self.poly_to(d, value, Overflow::Fails)?;
             }
             Instr::Op { dst, op, args } => self.op(*dst, *op, args)?,
             Instr::MulAdd { dst, signs, args } => {
@@ -568,7 +569,7 @@ impl Compiler<'_> {
             }
             Instr::CheckIndex { index, len, failure } => {
                 let index = self.read_uniform(*index)?;
-                let len = self.uniform_poly(len, true)?;
+                let len = self.uniform_poly(len, Overflow::Fails)?;
                 self.emit(Code::CheckIndex { index, len, failure: *failure as u32 });
             }
         }

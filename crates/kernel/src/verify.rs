@@ -70,6 +70,13 @@ struct Verifier<'a> {
     errors: Vec<Diagnostic>,
 }
 
+/// Access to a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
 impl Verifier<'_> {
     fn wrong(&mut self, what: impl Display) {
         if self.errors.len() == MAX_ERRORS {
@@ -253,12 +260,12 @@ impl Verifier<'_> {
     }
 
     #[inline]
-    fn buffer(&mut self, id: BufferId, written: bool, place: impl Display) -> Option<Class> {
+    fn buffer(&mut self, id: BufferId, access: Access, place: impl Display) -> Option<Class> {
         let Some(buffer) = self.kernel.buffers.get(id) else {
             self.wrong(format_args!("{place} names {id}, which does not exist"));
             return None;
         };
-        if written && matches!(buffer.place, Place::Input(_)) {
+        if access == Access::Write && matches!(buffer.place, Place::Input(_)) {
             self.wrong(format_args!("{place} writes the input {id}"));
         }
         Some(buffer.class)
@@ -362,7 +369,7 @@ impl Verifier<'_> {
         for poly in [&to.1, &from.1, len] {
             self.poly(poly, "a copy");
         }
-        if self.buffer(to.0, true, "a copy") != self.buffer(from.0, false, "a copy") {
+        if self.buffer(to.0, Access::Write, "a copy") != self.buffer(from.0, Access::Read, "a copy") {
             self.wrong(format_args!("a copy from {} to {} changes the class", from.0, to.0));
         }
         if to == from {
@@ -409,12 +416,12 @@ impl Verifier<'_> {
             Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
             Instr::Load { dst, buffer, at } => {
                 self.poly(at, "a load");
-                let class = self.buffer(*buffer, false, "a load");
+                let class = self.buffer(*buffer, Access::Read, "a load");
                 self.define(*dst, class);
             }
             Instr::Store { buffer, at, value } => {
                 self.poly(at, "a store");
-                let class = self.buffer(*buffer, true, "a store");
+                let class = self.buffer(*buffer, Access::Write, "a store");
                 self.use_reg(*value, class, "a store");
             }
             _ => self.rare_instr(instr),

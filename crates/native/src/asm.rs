@@ -49,6 +49,7 @@ pub(crate) use general::{Alu, Shift};
 pub(crate) use integer::{Integer, IntegerPredicate, LaneShift};
 pub(crate) use label::{Condition, Label};
 pub(crate) use mask::MaskLogic;
+pub(crate) use moves::Half;
 pub(crate) use operand::{Gpr, Mask, Mem, Shape, Source, Xmm};
 pub(crate) use scalar::Scalar;
 

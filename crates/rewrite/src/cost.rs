@@ -135,17 +135,17 @@ pub fn function(function: &Function) -> f64 {
 #[must_use]
 pub fn symbolic(function: &Function) -> Size {
     let ty = |var| function.ty(var);
-    within(&function.body, &ty, false)
+    within(&function.body, &ty, Place::Separate)
 }
 
 /// Returns the cost of one evaluation of `block`; `ty` returns the types of variables.
 pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    within(block, ty, false)
+    within(block, ty, Place::Separate)
 }
 
 /// Returns the cost of one evaluation of `expr`.
 pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    alone(expr, ty, false)
+    alone(expr, ty, Place::Separate)
 }
 
 /// Returns the number of scalar operators in one evaluation of `function`, with the costlier side of branches: a
@@ -241,13 +241,22 @@ pub fn loops(function: &Function) -> usize {
     of(&function.body)
 }
 
-// `summed`: whether this is in the body of a sum, so that sums in it are accumulated in place.
-fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
+/// Place of code whose cost is estimated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the body of a sum: sums in it are accumulated in place.
+    Summed,
+    Separate,
+}
+
+fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, place: Place) -> A {
     let sparse = sparse_arrays(block, ty);
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| {
         let one = match &stmt.expr {
-            Expr::Plus(a, b) if !summed && (sparse.contains(a) || sparse.contains(b)) => A::number(ADDED),
-            expr => alone(expr, ty, summed),
+            Expr::Plus(a, b) if place != Place::Summed && (sparse.contains(a) || sparse.contains(b)) => {
+                A::number(ADDED)
+            }
+            expr => alone(expr, ty, place),
         };
         sum.plus(one)
     })
@@ -277,17 +286,19 @@ fn is_sparse(expr: &Expr, sparse: &BTreeSet<VarId>) -> bool {
     }
 }
 
-fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
-    let of = |body: &Block| within::<A>(body, ty, false);
-    let of_sum = |body: &Block| within::<A>(body, ty, true);
-    let started = |ty: &Type| if summed { A::number(0.0) } else { words(ty) };
+fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Place) -> A {
+    let of = |body: &Block| within::<A>(body, ty, Place::Separate);
+    let of_sum = |body: &Block| within::<A>(body, ty, Place::Summed);
+    let started = |ty: &Type| if place == Place::Summed { A::number(0.0) } else { words(ty) };
     let one = || A::number(1.0);
     let none = || A::number(0.0);
     match expr {
         // A zero costs nothing if it is accumulated in place.
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero => none(),
         // An array in it is made in place.
-        Expr::OneHot { value, .. } if *ty(*value) == Type::Double => A::number(if summed { ADDED } else { 1.0 }),
+        Expr::OneHot { value, .. } if *ty(*value) == Type::Double => {
+            A::number(if place == Place::Summed { ADDED } else { 1.0 })
+        }
         Expr::OneHot { .. } => none(),
         // In a sum each side is accumulated in place (`added`).
         Expr::Plus(a, _) => started(ty(*a)),
@@ -334,7 +345,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
             A::number(WHILE_STEPS).times(of(condition).plus(of(body)).plus(one()))
         }
         Expr::If { then, otherwise, .. } => {
-            one().plus(within::<A>(then, ty, summed).larger(within(otherwise, ty, summed)))
+            one().plus(within::<A>(then, ty, place).larger(within(otherwise, ty, place)))
         }
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => A::number(3.0).times(of(body)),
         Expr::Custom(custom) => of(&custom.body),

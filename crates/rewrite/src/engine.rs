@@ -177,7 +177,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 /// of at most [`MAX_ROUNDS`] rounds is linear in the function for each level of nesting. Deterministic.
 #[must_use]
 pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
-    optimise_recorded(function, options, false, None)
+    optimise_recorded(function, options, Record::Nothing, None)
 }
 
 /// Returns the two functions as which a function is optimised that is an `if` with a condition on sizes and integer
@@ -189,20 +189,28 @@ pub fn branches(function: &Function) -> Option<[Function; 2]> {
 
 /// As [`optimise`], but always as a single function; `watch` observes the output of every pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
-    optimise_recorded(function, options, false, Some(watch))
+    optimise_recorded(function, options, Record::Nothing, Some(watch))
 }
 
 /// As [`optimise`]; the report also has the savings of each pass ([`PassReport::measures`]), and the source spans of
 /// each rule's applications ([`Report::places`]).
 #[must_use]
 pub fn explain(function: &Function, options: &Options) -> (Function, Report) {
-    optimise_recorded(function, options, true, None)
+    optimise_recorded(function, options, Record::Places, None)
+}
+
+/// Facts that the optimiser records besides its report.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Record {
+    Nothing,
+    /// Source lines at which rules applied.
+    Places,
 }
 
 fn optimise_recorded(
     function: &Function,
     options: &Options,
-    record: bool,
+    record: Record,
     watch: Option<Watch<'_>>,
 ) -> (Function, Report) {
     if watch.is_none()
@@ -218,7 +226,7 @@ fn optimise_recorded(
     }
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
-    let tally = Tally { applied: counters(), left, places: record.then(Places::default), work: 0 };
+    let tally = Tally { applied: counters(), left, places: (record == Record::Places).then(Places::default), work: 0 };
     let start = Start { options: options.clone(), whole: false, tally };
     let before = cost::function(function);
     let Try { found: mut best, mut tally, mut report, .. } = cheaper(function, &start, before, watch);
@@ -486,11 +494,11 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
 }
 
 fn simplify(function: &Function, run: &mut Run) {
-    once(function, run, true, false);
+    pass(function, run, Todo { split: true, ..Todo::default() });
 }
 
 fn fuse(function: &Function, run: &mut Run) {
-    once(function, run, true, true);
+    pass(function, run, Todo { split: true, fuse: true, ..Todo::default() });
 }
 
 fn turn_loops(function: &Function, run: &mut Run) {
@@ -540,10 +548,6 @@ fn merge_loops(function: &Function, run: &mut Run, depth: usize) {
             break;
         }
     }
-}
-
-fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
-    pass(function, run, Todo { split, fuse, ..Todo::default() });
 }
 
 /// Capabilities of a pass.

@@ -48,8 +48,6 @@ struct Array<'a> {
     loops: usize,
     /// Cost of an element, number of elements, number of statements of an element.
     built: Option<(f64, f64, usize)>,
-    /// For a build of builds: its rows.
-    rows: Option<Rows>,
     /// The `get`s: variable, number of loops between the build and it, executions for each build.
     gets: SmallVec<[Get; 2]>,
     /// Loops that directly read it at their own index; as many as `gets` if all are such reads.
@@ -64,18 +62,27 @@ struct Array<'a> {
     depth: usize,
     /// The statement of its block in which it is used, if it is a single one.
     user: Option<User>,
-    /// For a build: its index and its body.
-    body: Option<(VarId, &'a Block)>,
-    /// For a build: arrays from outside whose elements its body reads at its own index.
-    links: SmallVec<[VarId; 4]>,
-    /// For a build: arrays from outside whose elements or rows its body reads.
-    takes: SmallVec<[VarId; 4]>,
+    /// Facts of a build, or of a mask of builds.
+    build: Build<'a>,
     /// For a row: its array.
     row_of: Option<VarId>,
     /// Decision.
     fate: Fate,
     /// Whether it must stay: it is inside a derivative, used by one, or read at an unproved index.
     kept: bool,
+}
+
+/// Facts of a build, or of a mask of builds; empty for other arrays.
+#[derive(Clone, Default)]
+struct Build<'a> {
+    /// Its index and its body.
+    body: Option<(VarId, &'a Block)>,
+    /// For a build of builds: its rows.
+    rows: Option<Rows>,
+    /// Arrays from outside whose elements its body reads at its own index.
+    links: SmallVec<[VarId; 4]>,
+    /// Arrays from outside whose elements or rows its body reads.
+    takes: SmallVec<[VarId; 4]>,
 }
 
 /// Decision about an array.
@@ -172,8 +179,8 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches:
     let vanishes = |array: &Array<'_>| matches!(array.fate, Fate::Elements(_));
     let deferred: Vec<(VarId, (VarId, &Block))> = (uses.arrays.iter())
         .filter(|(_, array)| (array.gets.len() == 1 || array.root.is_some()) && !array.kept && vanishes(array))
-        .filter(|(_, array)| array.links.iter().any(|link| vanishes(&uses.arrays[*link])))
-        .filter_map(|(var, array)| Some((var, array.body?)))
+        .filter(|(_, array)| array.build.links.iter().any(|link| vanishes(&uses.arrays[*link])))
+        .filter_map(|(var, array)| Some((var, array.build.body?)))
         .collect();
     for (_, array) in uses.arrays.iter() {
         let of = |gets: &[Get]| gets.iter().map(|(var, loops, _)| (*var, *loops)).collect::<Vec<_>>();
@@ -239,7 +246,7 @@ impl<'a> Uses<'a, '_> {
         let mut links: FxHashMap<VarId, usize> = FxHashMap::default();
         for var in self.order.iter().rev() {
             let array = &self.arrays[*var];
-            let (Some(built), Some(_)) = (array.built, array.body) else { continue };
+            let (Some(built), Some(_)) = (array.built, array.build.body) else { continue };
             if array.escapes || array.kept || array.gets.len() != array.takers.len() {
                 continue;
             }
@@ -276,7 +283,7 @@ impl<'a> Uses<'a, '_> {
             Fate::Stays => 0,
             Fate::Elements(stmts) | Fate::Rows(stmts) => stmts,
         };
-        let all = built.2.saturating_add(array.takes.iter().map(in_place).fold(0, usize::saturating_add));
+        let all = built.2.saturating_add(array.build.takes.iter().map(in_place).fold(0, usize::saturating_add));
         let copied = |gets: &[Get]| if all > MAX_COPIED { all.saturating_mul(gets.len().saturating_sub(1)) } else { 0 };
         if array.root.is_some() {
             return (Fate::Elements(all), 0);
@@ -285,7 +292,7 @@ impl<'a> Uses<'a, '_> {
         if here <= self.left && pays(built, &array.gets) {
             return (Fate::Elements(all), here);
         }
-        let Some(rows) = array.rows else { return (Fate::Stays, 0) };
+        let Some(rows) = array.build.rows else { return (Fate::Stays, 0) };
         let Some(gets) = self.elements(array) else { return (Fate::Stays, 0) };
         let here = copied(&gets);
         if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
@@ -299,7 +306,7 @@ impl<'a> Uses<'a, '_> {
             self.arrays[var].row_of = Some(from);
         }
         for (build, _) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
-            self.arrays[*build].takes.push(from);
+            self.arrays[*build].build.takes.push(from);
         }
     }
 
@@ -358,7 +365,7 @@ impl<'a> Uses<'a, '_> {
                 {
                     // An array built in its body is written with it.
                     if self.arrays[*array].loops < self.loops.len() {
-                        self.arrays[taker].links.push(*array);
+                        self.arrays[taker].build.links.push(*array);
                     }
                     self.arrays[*array].takers.push(taker);
                 }
@@ -388,7 +395,7 @@ impl<'a> Uses<'a, '_> {
                 self.arrays[var].built = Some((element, cost::estimate(size), statements(body)));
                 if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = body.bound(body.result) {
                     let n = cost::estimate(size);
-                    self.arrays[var].rows = Some(Rows {
+                    self.arrays[var].build.rows = Some(Rows {
                         shared: (element - cost::expr(row, &ty), n),
                         elements: (cost::block(elements, &ty), n * cost::estimate(inner), statements(body)),
                     });
@@ -432,7 +439,7 @@ impl<'a> Uses<'a, '_> {
             self.inside = Some((var, *index));
         }
         if let Expr::Build { index, body, .. } = expr {
-            self.arrays[var].body = Some((*index, body));
+            self.arrays[var].build.body = Some((*index, body));
             self.builds.push((var, self.loops.len()));
         }
         let opaque = u32::from(walk::is_opaque(expr));
@@ -447,7 +454,7 @@ impl<'a> Uses<'a, '_> {
         }
         if self.arrays[var].built.is_some() {
             if let Expr::If { then, .. } = expr {
-                self.arrays[var].takes = self.arrays[then.result].takes.clone();
+                self.arrays[var].build.takes = self.arrays[then.result].build.takes.clone();
             }
             self.order.push(var);
         }

@@ -602,14 +602,25 @@ impl Rebuild<'_> {
         body: impl FnOnce(&mut Self, VarId, VarId) -> VarId,
     ) -> VarId {
         let ty = self.ty(init).clone();
+        let steps = self.state_loop(count, init, body);
+        self.emit(Expr::Fold(steps), ty)
+    }
+
+    /// Writes the body of a loop from `init`, but not the loop.
+    fn state_loop(
+        &mut self,
+        count: Size,
+        init: VarId,
+        body: impl FnOnce(&mut Self, VarId, VarId) -> VarId,
+    ) -> StateLoop {
+        let ty = self.ty(init).clone();
         let mut bound = None;
         let (index, body) = self.loop_(&count, |rb, index| {
-            let state = rb.bind(ty.clone());
+            let state = rb.bind(ty);
             bound = Some(state);
             body(rb, state, index)
         });
-        let state = bound.unwrap_or(index);
-        self.emit(Expr::Fold(StateLoop { count, index, state, init, body }), ty)
+        StateLoop { count, index, state: bound.unwrap_or(index), init, body }
     }
 
     /// Returns the result of `body` in an iteration of a loop over `count` with a state of type `ty`; the loop is not
@@ -636,15 +647,8 @@ impl Rebuild<'_> {
         init: VarId,
         body: impl FnOnce(&mut Self, VarId, VarId) -> VarId,
     ) -> VarId {
-        let ty = self.ty(init).clone();
-        let mut bound = None;
-        let (index, body) = self.loop_(&count, |rb, index| {
-            let state = rb.bind(ty);
-            bound = Some(state);
-            body(rb, state, index)
-        });
-        let state = bound.unwrap_or(index);
-        self.compute(Expr::Loop(StateLoop { count, index, state, init, body }))
+        let steps = self.state_loop(count, init, body);
+        self.compute(Expr::Loop(steps))
     }
 
     /// Writes a block that may not run, in which `condition` is known to be `value`.

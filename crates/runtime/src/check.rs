@@ -80,7 +80,7 @@ impl Layout {
         let kernel = &self.kernel;
         for (i, (port, input)) in kernel.inputs.iter().zip(inputs).enumerate() {
             let class = kernel.buffers[port.buffer].class;
-            let shape = (sizes.input_len(i), n_points, input.point, input.element);
+            let shape = Shape { len: sizes.input_len(i), n_points, point: input.point, element: input.element };
             check_strides("argument", &port.name, input.data, class, shape)?;
             let is_size = kernel.sizes.iter().any(|s| s.source == SizeSource::Value { input: i });
             if let (true, Slice::Int(data)) = (is_size, input.data) {
@@ -90,7 +90,7 @@ impl Layout {
         for (i, (port, output)) in kernel.outputs.iter().zip(outputs).enumerate() {
             let class = kernel.buffers[port.buffer].class;
             let len = sizes.output_len(i);
-            let shape = (len, n_points, output.point, output.element);
+            let shape = Shape { len, n_points, point: output.point, element: output.element };
             check_strides("result", &port.name, output.data.as_slice(), class, shape)?;
             // The check of the strides computes larger products without overflow.
             let one_dimension = len == 0 || n_points == 0 || (len == 1 && (n_points == 1 || output.point > 0));
@@ -192,16 +192,20 @@ fn check_class(what: &str, name: &str, slice: Slice<'_>, class: Class) -> Result
     Ok(())
 }
 
-/// Checks strides; `shape` is elements, points, stride of points, stride of elements.
-fn check_strides(
-    what: &str,
-    name: &str,
-    slice: Slice<'_>,
-    class: Class,
-    shape: (usize, usize, usize, usize),
-) -> Result<(), RunError> {
+/// Numbers of elements and points of a batch, and the strides between them.
+struct Shape {
+    len: usize,
+    n_points: usize,
+    /// Stride of points.
+    point: usize,
+    /// Stride of elements.
+    element: usize,
+}
+
+/// Checks that a slice has all elements at the strides of `shape`.
+fn check_strides(what: &str, name: &str, slice: Slice<'_>, class: Class, shape: Shape) -> Result<(), RunError> {
     check_class(what, name, slice, class)?;
-    let (len, n_points, point, element) = shape;
+    let Shape { len, n_points, point, element } = shape;
     if len == 0 || n_points == 0 {
         return Ok(());
     }

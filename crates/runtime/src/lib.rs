@@ -13,6 +13,7 @@
 //! | [`batch`] | many points, checked once and divided among threads |
 //! | [`error`] | errors of running |
 //! | [`site`] | failures of machine code |
+//! | [`overflow`] | effect of integer overflow |
 //! | [`promise`] | the caller's promise that lets machine code omit index checks |
 
 pub mod arguments;
@@ -21,6 +22,7 @@ pub mod batch;
 pub mod check;
 pub mod error;
 pub mod lines;
+pub mod overflow;
 pub mod promise;
 pub mod site;
 pub mod sizes;
@@ -30,6 +32,7 @@ pub use backend::Backend;
 pub use batch::{Batch, Part, Share};
 pub use error::{Reason, RunError};
 pub use lines::{Doubles, in_lines};
+pub use overflow::Overflow;
 pub use promise::InRange;
 pub use site::{Panic, Site};
 pub use sizes::{Layout, Sizes, scalar};

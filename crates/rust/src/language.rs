@@ -15,7 +15,7 @@ use chainrule_mathfun::Function;
 use chainrule_mathfun::source::Fma;
 use chainrule_ops::{Op, Type};
 use chainrule_text::unit::Reason;
-use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
+use chainrule_text::{At, Binding, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
 /// Requirements of the text.
@@ -79,19 +79,28 @@ pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     }
 }
 
-/// Returns the declaration of a parameter, for the caller if `public`, otherwise for functions of pieces.
-pub(crate) fn declaration(unit: &Unit<'_>, param: Param, public: bool, precision: Precision) -> String {
+/// Visibility of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    /// The function that callers see.
+    Public,
+    /// The function of a piece.
+    Private,
+}
+
+/// Returns the declaration of a parameter.
+pub(crate) fn declaration(unit: &Unit<'_>, param: Param, visibility: Visibility, precision: Precision) -> String {
     let kernel = unit.kernel;
     let name = unit.param_name(param);
     let array = |class: Class, len: &Poly<Reg>| {
         let ty = type_name(class, precision);
-        match len.as_constant().filter(|len| !public && *len >= 0) {
+        match len.as_constant().filter(|len| visibility == Visibility::Private && *len >= 0) {
             Some(len) => format!("[{ty}; {len}]"),
             None => format!("[{ty}]"),
         }
     };
     match param {
-        Param::Size(_) if public => format!("{name}: usize"),
+        Param::Size(_) if visibility == Visibility::Public => format!("{name}: usize"),
         Param::Size(_) => format!("{name}: i64"),
         Param::Input(i) => {
             let buffer = &kernel.buffers[kernel.inputs[i].buffer];
@@ -192,8 +201,8 @@ fn element(unit: &Unit<'_>, buffer: BufferId, at: &At) -> String {
 }
 
 impl Rust<'_> {
-    fn parameters(&self, unit: &Unit<'_>, params: impl IntoIterator<Item = Param>, public: bool) -> String {
-        let declarations = params.into_iter().map(|p| declaration(unit, p, public, self.precision));
+    fn parameters(&self, unit: &Unit<'_>, params: impl IntoIterator<Item = Param>, visibility: Visibility) -> String {
+        let declarations = params.into_iter().map(|p| declaration(unit, p, visibility, self.precision));
         declarations.collect::<Vec<String>>().join(", ")
     }
 
@@ -265,10 +274,10 @@ impl Language for Rust<'_> {
         literal::int(value)
     }
 
-    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, changes: bool) -> String {
+    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, binding: Binding) -> String {
         let ty = type_name(unit.kernel.regs[r], self.precision);
         match value {
-            Some(value) if changes => format!("let mut {name}: {ty} = {value};"),
+            Some(value) if binding == Binding::Assigned => format!("let mut {name}: {ty} = {value};"),
             Some(value) => format!("let {name}: {ty} = {value};"),
             None => format!("let {name}: {ty};"),
         }
@@ -457,7 +466,7 @@ impl Language for Rust<'_> {
 
     fn piece(&mut self, unit: &Unit<'_>, piece: &Piece<'_>) -> String {
         let (result, end) = if piece.can_fail { (" -> Result<(), Failure>", "    Ok(())\n") } else { ("", "") };
-        let params = self.parameters(unit, piece.params.iter().copied(), false);
+        let params = self.parameters(unit, piece.params.iter().copied(), Visibility::Private);
         let mut text = format!("#[inline(never)]\nfn {}({params}){result} {{\n", piece.name);
         for line in piece.pointers {
             let _ = writeln!(text, "    {line}");
@@ -474,7 +483,7 @@ impl Language for Rust<'_> {
 
     fn whole(&mut self, unit: &Unit<'_>, whole: &Whole<'_>) -> String {
         let params = unit.params();
-        let public = self.parameters(unit, params.iter().copied(), true);
+        let public = self.parameters(unit, params.iter().copied(), Visibility::Public);
         let mut text = format!("pub fn {}({public}) -> Result<(), Failure> {{\n{}", unit.name, whole.entry);
         let lengths = std::mem::take(&mut self.lengths);
         let n_inputs = unit.inputs.len();

@@ -8,7 +8,7 @@
 //! precede the functions that call them.
 
 use crate::facts::{Facts, Origin, can_fail, number};
-use crate::language::{At, Language, Piece, Terms, Whole};
+use crate::language::{At, Binding, Language, Piece, Terms, Whole};
 use crate::pieces::Pieces;
 use crate::unit::{Param, Unit};
 use chainrule_base::{Id, Poly};
@@ -111,7 +111,7 @@ impl<'a, L: Language> Writer<'a, L> {
             if let Some(choices) = choices.get(&at) {
                 for c in choices.iter().filter(|c| self.facts.needed[c.var]) {
                     let variable = self.variable(c.var);
-                    self.line(self.language.declare(self.unit, c.var, &variable, None, true));
+                    self.line(self.language.declare(self.unit, c.var, &variable, None, Binding::Assigned));
                 }
             }
             if self.facts.is_written(event) {
@@ -316,7 +316,7 @@ impl<'a, L: Language> Writer<'a, L> {
             Origin::Element(buffer, at) => self.load(buffer, &Poly::constant(at)),
             _ => self.slot(r).unwrap_or_else(|| "0".to_owned()),
         };
-        self.line(self.language.declare(self.unit, r, &variable, Some(&from), false));
+        self.line(self.language.declare(self.unit, r, &variable, Some(&from), Binding::Constant));
         self.current.loaded.insert(r);
         if let Some(block) = self.current.blocks.last_mut() {
             block.push(r);
@@ -421,7 +421,7 @@ impl<'a, L: Language> Writer<'a, L> {
         match self.slot(dst) {
             Some(slot) if !self.pieces.used_at_home[dst] => self.line(format_args!("{slot} = {value};")),
             slot => {
-                self.line(self.language.declare(self.unit, dst, &variable, Some(value), false));
+                self.line(self.language.declare(self.unit, dst, &variable, Some(value), Binding::Constant));
                 if let Some(slot) = slot {
                     self.line(format_args!("{slot} = {variable};"));
                 }
@@ -524,7 +524,7 @@ impl<'a, L: Language> Writer<'a, L> {
             let init = self.atom(c.init);
             let init = self.language.converted(self.unit, c.init, c.var, init);
             let variable = self.variable(c.var);
-            self.line(self.language.declare(self.unit, c.var, &variable, Some(&init), true));
+            self.line(self.language.declare(self.unit, c.var, &variable, Some(&init), Binding::Assigned));
             self.keep(std::iter::once(c.var));
         }
     }
@@ -539,7 +539,7 @@ impl<'a, L: Language> Writer<'a, L> {
             let mut value = self.atom(c.next);
             if vars.contains(&c.next) {
                 let name = self.fresh();
-                self.line(self.language.declare(self.unit, c.next, &name, Some(&value), false));
+                self.line(self.language.declare(self.unit, c.next, &name, Some(&value), Binding::Constant));
                 value = name;
             }
             next.push(self.language.converted(self.unit, c.next, c.var, value));

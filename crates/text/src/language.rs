@@ -47,6 +47,15 @@ pub struct Whole<'a> {
 /// A sum of products that may overflow: the factors of each term.
 pub type Terms = Vec<Vec<String>>;
 
+/// Kind of a declared variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binding {
+    /// Never assigned again.
+    Constant,
+    /// Assigned later.
+    Assigned,
+}
+
 /// Spelling of a target language.
 pub trait Language {
     /// Whether [`check_lengths`](Self::check_lengths) needs the lengths.
@@ -73,8 +82,8 @@ pub trait Language {
     /// Returns an integer as an atom.
     fn int(&self, value: i64) -> String;
 
-    /// Declares the variable `name` of the type of register `r`. `changes` tells whether it is assigned later.
-    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, changes: bool) -> String;
+    /// Declares the variable `name` of the type of register `r`.
+    fn declare(&self, unit: &Unit<'_>, r: Reg, name: &str, value: Option<&str>, binding: Binding) -> String;
 
     /// Returns the larger of an integer and 0, as an atom.
     fn natural(value: &str) -> String;

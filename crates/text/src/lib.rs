@@ -33,7 +33,7 @@ pub mod unit;
 
 pub use body::{Writer, Written};
 pub use facts::{Facts, MAX_EXTENT};
-pub use language::{At, Language, Piece, Terms, Whole, fill};
+pub use language::{At, Binding, Language, Piece, Terms, Whole, fill};
 pub use names::Scope;
 pub use pattern::{Pattern, PatternNames};
 pub use pieces::Pieces;

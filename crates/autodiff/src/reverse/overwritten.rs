@@ -404,7 +404,7 @@ fn element(out: &mut Emitter, array: VarId, place: &[Option<VarId>]) -> VarId {
     let Type::Array(size, row) = out.ty(array).clone() else { return array };
     let Some(at) = *at else {
         return out.build(size, &mut |out, k| {
-            let row = out.get(array, k, true);
+            let row = out.element(array, k);
             element(out, row, rest)
         });
     };
@@ -413,7 +413,7 @@ fn element(out: &mut Emitter, array: VarId, place: &[Option<VarId>]) -> VarId {
     let upper = out.builder.op(Op::Lt, &[at, size]);
     let condition = out.builder.op(Op::And, &[lower, upper]);
     out.open();
-    let row_at = out.get(array, at, true);
+    let row_at = out.element(array, at);
     let found = element(out, row_at, rest);
     let then = out.close(found);
     out.open();

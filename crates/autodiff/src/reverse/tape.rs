@@ -122,7 +122,7 @@ impl Reverse<'_> {
             let whole = self.out.builder.compute(Expr::Build { size: count.clone(), index: i, body });
             let [value, rows] = [0, 1].map(|k| {
                 self.out.build(count.clone(), &mut |out, i| {
-                    let pair = out.get(whole, i, true);
+                    let pair = out.element(whole, i);
                     out.component(pair, k)
                 })
             });
@@ -172,7 +172,7 @@ impl Reverse<'_> {
     /// Returns the tape of the loop that is bound to `var`, and enters the row of iteration `i`.
     pub(super) fn enter_iteration(&mut self, var: VarId, i: VarId) -> Option<Tape> {
         let (tape, rows) = self.tapes.get(&var).cloned()?;
-        let row = self.out.get(rows, i, true);
+        let row = self.out.element(rows, i);
         self.enter_tape(&tape, row);
         Some(tape)
     }

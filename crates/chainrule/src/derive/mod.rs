@@ -134,6 +134,13 @@ pub struct Derivation {
     graph_passes: GraphPasses,
 }
 
+/// Source lines of operations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    Tracked,
+    Unknown,
+}
+
 /// Derived function, with a report of its derivation.
 #[derive(Clone, Debug)]
 pub struct Derived {
@@ -358,7 +365,7 @@ impl Derivation {
     /// Fails if an argument or a result does not exist, the result of a gradient is not a scalar, a strategy is
     /// unknown, or a user's function has no derivative.
     pub fn function(&self) -> Result<Function> {
-        self.derive(false).map(|derived| derived.function)
+        self.derive(Lines::Unknown).map(|derived| derived.function)
     }
 
     /// Returns the derived function with the report of its derivation; [`Function::operations_by_line`] is available
@@ -367,21 +374,19 @@ impl Derivation {
     /// # Errors
     /// The errors of [`Self::function`].
     pub fn explain(&self) -> Result<Derived> {
-        self.derive(true)
+        self.derive(Lines::Tracked)
     }
 
-    fn derive(&self, tells_lines: bool) -> Result<Derived> {
+    fn derive(&self, lines: Lines) -> Result<Derived> {
         guard(|| {
             let selected = self.with_selected_results()?;
             if let Cow::Owned(selected) = selected {
-                return selected.derive(tells_lines);
+                return selected.derive(lines);
             }
             self.check()?;
             let function = if self.keeps_loops() { &self.function } else { self.function.decided()? };
             match &function.body {
-                Body::Scalar(body) => {
-                    Self { function: function.clone(), ..self.clone() }.derive_scalar(body, tells_lines)
-                }
+                Body::Scalar(body) => Self { function: function.clone(), ..self.clone() }.derive_scalar(body, lines),
                 Body::Array(body) => self.derive_array(body),
             }
         })

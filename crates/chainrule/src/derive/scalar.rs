@@ -2,7 +2,7 @@
 
 use super::select::{Selected, choose, selected};
 use super::whole::Whole;
-use super::{Derivation, Derived, What, not_scalar};
+use super::{Derivation, Derived, Lines, What, not_scalar};
 use crate::function::{Port, ScalarBody};
 use crate::interface::{Signature, array_of, entries};
 use crate::leaves::leaves;
@@ -39,8 +39,8 @@ struct Work<'a> {
 }
 
 impl Derivation {
-    /// Derives the request; source lines of nodes are tracked only if `tells_lines`.
-    pub(super) fn derive_scalar(&self, body: &ScalarBody, tells_lines: bool) -> Result<Derived> {
+    /// Derives the request.
+    pub(super) fn derive_scalar(&self, body: &ScalarBody, lines: Lines) -> Result<Derived> {
         let name = self.function.name();
         let (params, results) = (&self.function.signature().params, &self.function.signature().results);
         let of = choose(results, self.of.as_deref(), name, "result")?;
@@ -62,7 +62,7 @@ impl Derivation {
             by: selected(&body.inputs, params, &by),
             improved: FxHashMap::default(),
         };
-        if !tells_lines {
+        if lines == Lines::Unknown {
             work.graph.forget_origins();
         }
         for what in &self.what {
@@ -98,7 +98,7 @@ impl Derivation {
         for port in &mut work.inputs {
             port.nodes = port.nodes.iter().map(kept).collect();
         }
-        let origins = body.origins.clone().filter(|_| tells_lines);
+        let origins = body.origins.clone().filter(|_| lines == Lines::Tracked);
         let results = match &work.whole {
             Some(whole) => {
                 work.paths.clear();
@@ -244,7 +244,7 @@ impl Work<'_> {
         let (rows, columns) = (nodes(&self.of), nodes(&self.by));
         let entries = self.accumulate(&rows, &columns, None)?;
         if self.is_one_matrix() {
-            self.block(String::new(), Vec::new(), (0, rows.len(), 0, columns.len()), &entries);
+            self.block(String::new(), Vec::new(), 0..rows.len(), 0..columns.len(), &entries);
             return Ok(());
         }
         let (of, by) = (self.of.clone(), self.by.clone());
@@ -253,31 +253,31 @@ impl Work<'_> {
             let mut first_column = 0;
             for x in &by {
                 let name = format!("d{}_d{}", f.name, x.name);
-                let block = (first_row, f.nodes.len(), first_column, x.nodes.len());
-                self.block(name, joined(&f.shape, &x.shape), block, &entries);
-                first_column += x.nodes.len();
+                let (rows, columns) =
+                    (first_row..first_row + f.nodes.len(), first_column..first_column + x.nodes.len());
+                first_column = columns.end;
+                self.block(name, joined(&f.shape, &x.shape), rows, columns, &entries);
             }
             first_row += f.nodes.len();
         }
         Ok(())
     }
 
-    /// Adds the result for the block (first row, rows, first column, columns) of `entries`.
+    /// Adds the result for the block of `entries` in these rows and columns.
     fn block(
         &mut self,
         name: String,
         shape: Vec<usize>,
-        (first_row, n_rows, first_column, n_columns): (usize, usize, usize, usize),
+        rows: Range<usize>,
+        columns: Range<usize>,
         entries: &[(usize, usize, NodeId)],
     ) {
         let triangle = self.request.triangle.filter(|_| self.request.sparse);
         let inside: Vec<(usize, usize, NodeId)> = entries
             .iter()
             .filter(|(r, c, _)| triangle.is_none_or(|triangle| triangle.has(*r, *c)))
-            .filter(|(r, c, _)| {
-                (first_row..first_row + n_rows).contains(r) && (first_column..first_column + n_columns).contains(c)
-            })
-            .map(|(r, c, node)| (r - first_row, c - first_column, *node))
+            .filter(|(r, c, _)| rows.contains(r) && columns.contains(c))
+            .map(|(r, c, node)| (r - rows.start, c - columns.start, *node))
             .collect();
         let port = if self.request.sparse {
             let places = inside.iter().map(|(r, c, _)| (*r, *c)).collect();
@@ -285,12 +285,12 @@ impl Work<'_> {
                 name: Name::from(name),
                 shape: vec![inside.len()],
                 nodes: inside.iter().map(|(_, _, node)| *node).collect(),
-                pattern: Some(Arc::new(Pattern::new(n_rows, n_columns, places))),
+                pattern: Some(Arc::new(Pattern::new(rows.len(), columns.len(), places))),
             }
         } else {
-            let mut nodes = vec![self.graph.constant(0.0); n_rows * n_columns];
+            let mut nodes = vec![self.graph.constant(0.0); rows.len() * columns.len()];
             for (r, c, node) in inside {
-                nodes[r * n_columns + c] = node;
+                nodes[r * columns.len() + c] = node;
             }
             Port { name: Name::from(name), shape, nodes, pattern: None }
         };
@@ -323,7 +323,7 @@ impl Work<'_> {
         }
         full.sort_unstable();
         if self.is_one_matrix() {
-            self.block(String::new(), Vec::new(), (0, columns.len(), 0, columns.len()), &full);
+            self.block(String::new(), Vec::new(), 0..columns.len(), 0..columns.len(), &full);
             return Ok(());
         }
         let (name, by) = (self.of[0].name.clone(), self.by.clone());
@@ -331,9 +331,11 @@ impl Work<'_> {
         for x in &by {
             let mut first_column = 0;
             for y in &by {
-                let block = (first_row, x.nodes.len(), first_column, y.nodes.len());
-                self.block(format!("d2{name}_d{}_d{}", x.name, y.name), joined(&x.shape, &y.shape), block, &full);
-                first_column += y.nodes.len();
+                let name = format!("d2{name}_d{}_d{}", x.name, y.name);
+                let (rows, columns) =
+                    (first_row..first_row + x.nodes.len(), first_column..first_column + y.nodes.len());
+                first_column = columns.end;
+                self.block(name, joined(&x.shape, &y.shape), rows, columns, &full);
             }
             first_row += x.nodes.len();
         }

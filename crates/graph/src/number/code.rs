@@ -46,6 +46,15 @@ pub(super) struct Code {
     pub(super) roots: Vec<InstrId>,
 }
 
+/// Calls in emitted nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// As written.
+    Kept,
+    /// Simplified, such as those of numbers.
+    Simplified,
+}
+
 impl Code {
     pub(super) fn push(&mut self, instr: Instr, class: ClassId, scale: Double2) -> InstrId {
         self.instrs.push(instr);
@@ -101,8 +110,8 @@ impl Code {
         counts.weight
     }
 
-    /// Emits the nodes of the roots; with calls unsimplified, or simplified, such as those of numbers.
-    pub(super) fn replay(&self, graph: &mut Graph, simplified: bool) -> Vec<NodeId> {
+    /// Emits the nodes of the roots.
+    pub(super) fn replay(&self, graph: &mut Graph, calls: Calls) -> Vec<NodeId> {
         let uses = self.uses();
         let mut nodes: Arena<InstrId, Option<NodeId>> = Arena::filled(self.instrs.len(), None);
         for (id, instr) in self.instrs.iter() {
@@ -120,7 +129,7 @@ impl Code {
                 Instr::Arithmetic(op, ..) => graph.raw(*op, &args),
                 Instr::Call(node, _) if args.as_slice() == graph.args(*node) => *node,
                 Instr::Call(node, _) => match graph.node(*node) {
-                    Node::Apply(op, _) if simplified => graph.apply(op, &args),
+                    Node::Apply(op, _) if calls == Calls::Simplified => graph.apply(op, &args),
                     Node::Apply(op, _) => graph.raw(op, &args),
                     Node::External(function, _) => graph.external(function, &args),
                     Node::Const(_) | Node::Input(_) | Node::Derivative(_) => *node,

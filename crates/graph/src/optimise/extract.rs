@@ -37,6 +37,14 @@ pub(super) enum Preference {
     Newest,
 }
 
+/// Partners of a cube in its sum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Partners {
+    /// Those in later slots, for a scan of all cubes that sees each pair once.
+    Later,
+    All,
+}
+
 /// Cube in its slot, one cache line in size, for slots are visited in no order.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -159,12 +167,8 @@ pub(super) struct Extraction {
     seeing: bool,
     /// State of local search.
     trials: local::Trials,
-    /// For `weight`: the literals that the roots need, the number of cubes that divide by each, the worklist.
-    live: Vec<bool>,
-    n_divided: Vec<u32>,
-    stack: Vec<Literal>,
-    /// Slots of cubes that divide.
-    dividing: Vec<u32>,
+    /// Lists of `weight`, reused.
+    weighing: weight::Weighing,
 }
 
 type Slots = SmallVec<[u32; 4]>;
@@ -253,7 +257,7 @@ impl Extraction {
         self.seeing = true;
         for slot in 0..self.slots.len() as u32 {
             self.see_factors(slot, None);
-            self.see_pairs(slot, true);
+            self.see_pairs(slot, Partners::Later);
         }
         self.seeing = false;
         for divisor in 0..self.divisors.len() as u32 {
@@ -397,8 +401,8 @@ impl Extraction {
         self.slots[slot as usize].cube.powers = powers;
     }
 
-    /// Records the divisors of a cube with the others of its sum, with later ones only if `later`.
-    fn see_pairs(&mut self, slot: u32, later: bool) {
+    /// Records the divisors of a cube with other cubes of its sum.
+    fn see_pairs(&mut self, slot: u32, partners: Partners) {
         let owner = self.slots[slot as usize].owner;
         if self.members[owner.index()].len() > WIDE {
             for partner in self.partners(slot) {
@@ -408,7 +412,8 @@ impl Extraction {
         }
         for idx in 0..self.members[owner.index()].len() {
             let partner = self.members[owner.index()][idx];
-            if partner > slot || !later && partner != slot {
+            let is_wanted = partners == Partners::All && partner != slot;
+            if partner > slot || is_wanted {
                 self.see_pair(slot, partner);
             }
         }
@@ -708,7 +713,7 @@ impl Extraction {
             self.use_in(literal, slot);
         }
         self.see_factors(slot, only);
-        self.see_pairs(slot, false);
+        self.see_pairs(slot, Partners::All);
         if self.members[owner.index()].len() == 1 {
             self.changed.push(owner);
         }

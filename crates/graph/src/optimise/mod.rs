@@ -47,7 +47,7 @@ use extract::{Extraction, Preference};
 use signs::choose_signs;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use window::{Account, Look, Order, Part, remade, sweep};
+use window::{Account, Look, Order, Part, Sizes, remade, sweep};
 
 /// Search effort.
 #[derive(Clone, Copy, Debug)]
@@ -183,6 +183,17 @@ impl Found {
     }
 }
 
+/// Progress of the sweeps over windows.
+#[derive(Clone, Copy)]
+struct Turns {
+    /// Number of sweeps.
+    sweeps: usize,
+    /// Number of turns without a saving since the last saving.
+    since: usize,
+    /// Weight of the part at the start of the current turn.
+    weight: u64,
+}
+
 struct Search {
     part: Part,
     weight: u64,
@@ -198,12 +209,7 @@ struct Search {
     extraction: Box<Extraction>,
     /// Rounds that saved nothing on the current part, and would not now.
     in_vain: Vec<(Policy, Preference)>,
-    /// Number of sweeps over windows,
-    sweeps: usize,
-    /// number of turns without a saving since the last one,
-    since: usize,
-    /// and the weight of the part at the start of this turn.
-    turn_weight: u64,
+    turns: Turns,
     /// Maximum number of nodes that the part has had.
     most_nodes: u64,
     /// Whether another thread may run the steps after a local search.
@@ -245,9 +251,7 @@ impl Search {
             whole: true,
             extraction: Box::default(),
             in_vain: Vec::new(),
-            sweeps: 0,
-            since: 0,
-            turn_weight: weight,
+            turns: Turns { sweeps: 0, since: 0, weight },
             most_nodes,
             looks_ahead: false,
             watch: None,
@@ -258,7 +262,7 @@ impl Search {
     /// Runs rounds and local search on the whole, then rounds on windows of it, until neither saves.
     fn run(&mut self) -> StopReason {
         loop {
-            self.turn_weight = self.weight;
+            self.turns.weight = self.weight;
             if let Some(stop) = self.on_the_whole().or_else(|| self.in_windows()) {
                 return stop;
             }
@@ -268,8 +272,8 @@ impl Search {
     /// Runs the first half of a turn; returns the reason to stop, if any.
     fn on_the_whole(&mut self) -> Option<StopReason> {
         if self.part.graph.len() > WHOLE {
-            if self.sweeps == 0 {
-                self.sweep(Order::DepthFirst, (WHOLE, WHOLE), |search| {
+            if self.turns.sweeps == 0 {
+                self.sweep(Order::DepthFirst, Sizes { first: WHOLE, rest: WHOLE }, |search| {
                     _ = search.round(PRODUCTS, Preference::Oldest);
                 });
             }
@@ -290,8 +294,8 @@ impl Search {
                 return Some(StopReason::Budget);
             }
         } else {
-            let sizes = (self.window * (1 + self.sweeps % 5) / 5, self.window);
-            self.sweep(ORDERS[self.sweeps % 3], sizes, |search| {
+            let sizes = Sizes { first: self.window * (1 + self.turns.sweeps % 5) / 5, rest: self.window };
+            self.sweep(ORDERS[self.turns.sweeps % 3], sizes, |search| {
                 search.whole = false;
                 if search.rounds_of_choice() {
                     search.rounds_at_random();
@@ -301,9 +305,9 @@ impl Search {
         if self.budget == 0 {
             return Some(StopReason::Budget);
         }
-        self.sweeps += 1;
-        self.since = if self.weight < self.turn_weight { 0 } else { self.since + 1 };
-        (self.since == SETTLED).then_some(StopReason::Settled)
+        self.turns.sweeps += 1;
+        self.turns.since = if self.weight < self.turns.weight { 0 } else { self.turns.since + 1 };
+        (self.turns.since == SETTLED).then_some(StopReason::Settled)
     }
 
     /// Runs rounds with each policy on the whole while they save; returns false when the budget is spent.
@@ -387,7 +391,7 @@ impl Search {
     }
 
     /// Optimises each window separately.
-    fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search) + Sync) {
+    fn sweep(&mut self, order: Order, sizes: Sizes, rounds_of: impl Fn(&mut Search) + Sync) {
         let n_threads = match &self.watch {
             Some(watch) if !watch.is_waited_for() => 1,
             _ => std::thread::available_parallelism().map_or(1, usize::from),
@@ -405,7 +409,7 @@ impl Search {
             Look { better, rounds: search.rounds, spent: budget - search.budget }
         };
         let mut account = Account { rounds, budget, n_threads };
-        let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, &mut account, extraction, look);
+        let (graph, roots) = sweep(part, order, sizes, &mut account, extraction, look);
         let weight = counts(&graph, &roots).weight;
         if weight < self.weight {
             let weights = weights(&graph, &roots);

@@ -59,15 +59,22 @@ pub(super) fn choose_signs(network: &mut Network) {
         let negative = cubes.iter().filter(|c| c.coef < 0.0).count();
         // A negative product passes its sign on; a sum of both signs may be inverted.
         match (cubes.len(), negative) {
-            (1, 1) => turn(network, &users, *literal, true),
+            (1, 1) => turn(network, &users, *literal, Ties::Turn),
             (1, 0) => {}
-            _ => turn(network, &users, *literal, false),
+            _ => turn(network, &users, *literal, Ties::Stay),
         }
     }
 }
 
 /// Inverts a sum, and each product of which it is a factor; reverts this unless fewer negations remain.
-fn turn(network: &mut Network, users: &Arena<Literal, Vec<Place>>, literal: Literal, forced: bool) {
+/// Decision between signs that cost the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ties {
+    Turn,
+    Stay,
+}
+
+fn turn(network: &mut Network, users: &Arena<Literal, Vec<Place>>, literal: Literal, ties: Ties) {
     let mut places = Vec::new();
     let mut stack = vec![literal];
     let mut turned = vec![literal];
@@ -89,7 +96,7 @@ fn turn(network: &mut Network, users: &Arena<Literal, Vec<Place>>, literal: Lite
     before += negations_of(network, literal);
     flip(network, literal, &places);
     let after = negations(network, &places) + negations_of(network, literal);
-    if after >= before && !(forced && after == before) {
+    if after >= before && !(ties == Ties::Turn && after == before) {
         flip(network, literal, &places);
     }
 }

@@ -63,6 +63,15 @@ fn ordered(graph: &Graph, roots: &[NodeId], order: Order) -> Vec<NodeId> {
     nodes
 }
 
+/// Numbers of nodes of windows.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Number for the first window.
+    pub first: usize,
+    /// Number for each other window.
+    pub rest: usize,
+}
+
 /// Result for a window.
 pub(super) struct Look {
     /// The part and its roots, if that weighs less.
@@ -84,21 +93,21 @@ pub(super) struct Account<'a> {
 /// Minimum number of nodes for parallel windows.
 const MANY: usize = 1000;
 
-/// Returns the graph with each window of `size` nodes replaced by the result of `look`, which takes a part, a budget
-/// and its tool; the first window has `first` nodes. Linear, except for `look`.
+/// Returns the graph of `whole` with each window replaced by the result of `look`, which takes a part, a budget and its
+/// tool. Linear, except for `look`.
 ///
 /// Several threads process windows, each as if the whole budget were available. A window that spent more than its
 /// predecessors leave is processed again with the actual budget: the result and the remaining budget are the same as in
 /// sequential execution.
 pub(super) fn sweep<Tool: Default + Send>(
-    graph: &Graph,
-    roots: &[NodeId],
+    whole: &Part,
     order: Order,
-    (first, size): (usize, usize),
+    sizes: Sizes,
     account: &mut Account<'_>,
     tool: &mut Tool,
     look: impl Fn(Part, u64, &mut Tool) -> Look + Sync,
 ) -> (Graph, Vec<NodeId>) {
+    let Part { graph, roots, .. } = whole;
     let nodes = ordered(graph, roots, order);
     let mut sweep = Sweep {
         graph,
@@ -119,7 +128,7 @@ pub(super) fn sweep<Tool: Default + Send>(
         sweep.last_use[root.index()] = usize::MAX;
     }
     let mut windows: Vec<Window<'_>> = Vec::new();
-    let (mut start, mut limit) = (0, first.max(1));
+    let (mut start, mut limit) = (0, sizes.first.max(1));
     while start < nodes.len() {
         let free = |id: &&NodeId| !graph.is_masked(**id) && !graph.args(**id).iter().any(|a| graph.is_masked(*a));
         let n = nodes[start..].iter().take(limit).take_while(free).count().max(1);
@@ -127,7 +136,7 @@ pub(super) fn sweep<Tool: Default + Send>(
         let last_use = |id: &NodeId| sweep.last_use[id.index()];
         let outputs = window.iter().copied().filter(|id| last_use(id) >= start + n).collect();
         windows.push(Window { nodes: window, outputs, found: None });
-        (start, limit) = (start + n, size);
+        (start, limit) = (start + n, sizes.rest);
     }
     if nodes.len() >= MANY {
         sweep.look_at_once(&mut windows, account, tool, &look);
@@ -325,12 +334,14 @@ mod tests {
             // The same again weighs no less, but shows that windows are inserted correctly.
             Look { better: (rounds == 3).then_some((part.graph, part.roots)), rounds, spent: budget - left }
         };
+        let whole = Part { graph: g.clone(), roots: roots.to_vec(), exact: Vec::new() };
         for budget in [0, 1, n_nodes, 2 * n_nodes, 2 * n_nodes + 12_345, 100 * n_nodes] {
             let mut expected = (0, budget);
             in_turn(&g, &roots, &mut expected, &look);
             let (mut rounds, mut left) = (0, budget);
             let mut account = Account { rounds: &mut rounds, budget: &mut left, n_threads: 3 };
-            let (out, new) = sweep(&g, &roots, Order::DepthFirst, (100, 300), &mut account, &mut (), look);
+            let sizes = Sizes { first: 100, rest: 300 };
+            let (out, new) = sweep(&whole, Order::DepthFirst, sizes, &mut account, &mut (), look);
             assert_eq!((rounds, left), expected, "of {budget}");
             assert_eq!(out.f64_at(&[0.1, 0.2], &new).unwrap(), g.f64_at(&[0.1, 0.2], &roots).unwrap());
         }

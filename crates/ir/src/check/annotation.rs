@@ -131,8 +131,8 @@ impl Checker {
 
     fn size_name(&mut self, name: &Name, span: Span) -> Option<CoreSizeKind> {
         let int = self.table.int;
-        if let Some(id) = self.scope.get(name).and_then(|stack| stack.last()).copied() {
-            let local = &mut self.locals[id];
+        if let Some(id) = self.locals.find(name) {
+            let local = &mut self.locals.all[id];
             local.used = true;
             let (place, ty, at) = (local.place, local.scheme.ty, local.span);
             if !local.scheme.vars.is_empty() || self.unify(ty, int).is_err() {
@@ -192,8 +192,7 @@ impl Checker {
         }
         let mut declared = Vec::new();
         for (name, span) in written {
-            let known =
-                self.scope.get(&name).is_some_and(|stack| !stack.is_empty()) || self.size_constant(&name).is_some();
+            let known = self.locals.find(&name).is_some() || self.size_constant(&name).is_some();
             if known || own.contains(&name) {
                 continue;
             }

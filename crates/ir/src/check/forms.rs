@@ -18,9 +18,9 @@ impl Checker {
             self.diagnostics.push(messages::form_arguments("deriv", Form::Deriv, args.len(), span));
             return self.error(span);
         };
-        let start = self.mentions.len();
+        let start = self.locals.mentions.len();
         let body = self.infer(body, None);
-        let mentioned = start..self.mentions.len();
+        let mentioned = start..self.locals.mentions.len();
         let variable = match &by.kind {
             ExprKind::Name(name) => self.local(name).map(|id| (name.clone(), id)),
             _ => None,
@@ -29,16 +29,16 @@ impl Checker {
             self.diagnostics.push(messages::no_variable(by.span));
             return self.error(span);
         };
-        self.locals[id].used = true;
-        self.mentions.push(id);
-        if !self.locals[id].scheme.vars.is_empty() {
+        self.locals.all[id].used = true;
+        self.locals.mentions.push(id);
+        if !self.locals.all[id].scheme.vars.is_empty() {
             self.diagnostics.push(messages::no_variable(by.span));
             return self.error(span);
         }
         if !self.library {
             self.warn_constants(mentioned, id, span);
         }
-        let (place, x) = (self.locals[id].place, self.locals[id].scheme.ty);
+        let (place, x) = (self.locals.all[id].place, self.locals.all[id].scheme.ty);
         let result = self.table.var(Class::Data);
         self.ask(Constraint::Deriv { by: x, of: body.ty, result }, span, &name);
         Core { kind: CoreKind::Deriv(Box::new(body), place), ty: result, span }
@@ -47,15 +47,15 @@ impl Checker {
     /// Warns about free variables of `e` in `deriv e x` that were computed from `x`: they are constants (algorithm 1).
     fn warn_constants(&mut self, mentioned: std::ops::Range<usize>, x: usize, span: Span) {
         let mut seen = FxHashSet::default();
-        let mut stack: Vec<usize> = self.mentions[mentioned].to_vec();
+        let mut stack: Vec<usize> = self.locals.mentions[mentioned].to_vec();
         let mut suspects = Vec::new();
         while let Some(id) = stack.pop() {
             if id == x || !seen.insert(id) {
                 continue;
             }
-            if self.locals[id].is_function {
+            if self.locals.all[id].is_function {
                 // Functions are part of the expression: they see the differentiated `x`.
-                stack.extend(&self.mentions[self.locals[id].mentions.clone()]);
+                stack.extend(&self.locals.mentions[self.locals.all[id].mentions.clone()]);
             } else {
                 suspects.push(id);
             }
@@ -68,12 +68,12 @@ impl Checker {
             while let Some(id) = stack.pop() {
                 if seen.insert(id) {
                     found |= id == x;
-                    stack.extend(&self.mentions[self.locals[id].mentions.clone()]);
+                    stack.extend(&self.locals.mentions[self.locals.all[id].mentions.clone()]);
                 }
             }
             if found {
-                let (name, at) = (self.locals[suspect].name.clone(), self.locals[suspect].span);
-                let message = messages::constant_in_deriv(&name, at, &self.locals[x].name, span);
+                let (name, at) = (self.locals.all[suspect].name.clone(), self.locals.all[suspect].span);
+                let message = messages::constant_in_deriv(&name, at, &self.locals.all[x].name, span);
                 self.diagnostics.push(message);
             }
         }

@@ -8,6 +8,8 @@
 use super::builtin::{self, Builtin, Form};
 use super::constraint::{Asked, Constraint, Failure};
 use super::core::{Core, CoreBinding, CoreFun, CoreKind, CoreParam, CorePattern, DefId, LocalRef};
+use super::locals::Locals;
+use super::messages::{Clash, Excess};
 use super::pending::{Pending, Scheme};
 use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
 use super::{Definition, messages};
@@ -17,19 +19,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of unknown names for which a similar one is searched among all names in scope.
 const MAX_SUGGESTIONS: usize = 100;
-
-/// A local variable while it is in scope.
-pub(super) struct Local {
-    pub(super) name: Name,
-    pub(super) place: LocalRef,
-    pub(super) scheme: Scheme,
-    pub(super) span: Span,
-    pub(super) used: bool,
-    /// Locals that its value mentions, as a range of [`Checker::mentions`]; empty for parameters.
-    pub(super) mentions: std::ops::Range<usize>,
-    /// Whether its value is a function literal.
-    pub(super) is_function: bool,
-}
 
 /// Reason for an expected type: a second span of the message.
 pub(crate) struct Why {
@@ -64,13 +53,7 @@ pub(super) struct Checker {
     /// Number of messages suppressed for that reason.
     pub(super) silenced: usize,
     pub(super) pending: Pending,
-    pub(super) locals: Vec<Local>,
-    pub(super) scope: FxHashMap<Name, Vec<usize>>,
-    bound: Vec<(Name, usize)>,
-    /// Number of slots of each enclosing function.
-    functions: Vec<u32>,
-    /// Locals in the order of their mentions.
-    pub(super) mentions: Vec<usize>,
+    pub(super) locals: Locals,
 }
 
 impl Checker {
@@ -88,21 +71,13 @@ impl Checker {
             incomplete: false,
             silenced: 0,
             pending: Pending::default(),
-            locals: Vec::new(),
-            scope: FxHashMap::default(),
-            bound: Vec::new(),
-            functions: Vec::new(),
-            mentions: Vec::new(),
+            locals: Locals::default(),
         }
     }
 
     /// Infers the value of a definition and generalises its type.
     pub(super) fn definition(&mut self, binding: &Binding) -> (Core, Scheme, u32) {
-        self.locals.clear();
-        self.scope.clear();
-        self.bound.clear();
-        self.mentions.clear();
-        self.functions = vec![0];
+        self.locals = Locals { functions: vec![0], ..Locals::default() };
         self.table.level = 1;
         let mark = self.pending.mark();
         let value = self.binding_value(binding, None).0;
@@ -110,7 +85,7 @@ impl Checker {
         let failures = self.pending.settle_accumulators(&mut self.table, mark);
         self.report(failures);
         let scheme = self.generalise(value.ty, mark, true, binding.pattern.span());
-        (value, scheme, self.functions.pop().unwrap_or(0))
+        (value, scheme, self.locals.functions.pop().unwrap_or(0))
     }
 
     /// Infers the value of a binding and checks its annotation.
@@ -227,8 +202,8 @@ impl Checker {
     pub(super) fn expect(&mut self, value: &Core, expected: TyId, why: &Why) {
         if let Err(mismatch) = self.unify(expected, value.ty) {
             let origin = self.origin(value);
-            let message =
-                messages::mismatch(&self.table, value.span, value.ty, expected, mismatch, why, origin.as_ref());
+            let clash = Clash { span: value.span, actual: value.ty, expected, mismatch };
+            let message = messages::mismatch(&self.table, clash, why, origin.as_ref());
             self.diagnostics.push(message);
         }
     }
@@ -237,7 +212,7 @@ impl Checker {
     fn origin(&self, value: &Core) -> Option<(Name, Span)> {
         match &value.kind {
             CoreKind::Local(place, _) => {
-                let local = self.locals.iter().rev().find(|l| l.place == *place)?;
+                let local = self.locals.all.iter().rev().find(|l| l.place == *place)?;
                 Some((local.name.clone(), local.span))
             }
             CoreKind::Global(def, _) => {
@@ -263,28 +238,14 @@ impl Checker {
 
     /// Adds a local to the current function.
     pub(super) fn bind(&mut self, name: &Name, scheme: Scheme, span: Span) -> LocalRef {
-        let level = u32::try_from(self.functions.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let slot = self.functions.last_mut().map_or(0, |n| {
-            *n += 1;
-            *n - 1
-        });
-        let place = LocalRef { level, slot };
-        let id = self.locals.len();
-        let mentions = 0..0;
-        self.locals.push(Local { name: name.clone(), place, scheme, span, used: false, mentions, is_function: false });
-        self.scope.entry(name.clone()).or_default().push(id);
-        self.bound.push((name.clone(), id));
-        place
+        self.locals.bind(name, scheme, span)
     }
 
-    /// Removes the locals bound since `bound` had `mark` elements; warns about unused `let`s.
-    fn leave(&mut self, mark: usize, lets: bool) {
-        for (name, id) in self.bound.split_off(mark).into_iter().rev() {
-            if let Some(stack) = self.scope.get_mut(&name) {
-                stack.pop();
-            }
-            let local = &self.locals[id];
-            if lets && !local.used && !self.library && !name.starts_with('_') {
+    /// Removes the `let`s bound since [`Locals::bound`] had `mark` elements; warns about unused ones.
+    fn leave_lets(&mut self, mark: usize) {
+        for (name, id) in self.locals.unbind(mark) {
+            let local = &self.locals.all[id];
+            if !local.used && !self.library && !name.starts_with('_') {
                 self.diagnostics.push(messages::unused(&name, local.span));
             }
         }
@@ -302,7 +263,8 @@ impl Checker {
                 let tuple = self.table.tuple(fields.clone(), None);
                 if let Err(mismatch) = self.unify(tuple, ty) {
                     let why = Why::new(format!("this pattern takes a tuple of {}", parts.len()), *span);
-                    let message = messages::mismatch(&self.table, *span, ty, tuple, mismatch, &why, None);
+                    let clash = Clash { span: *span, actual: ty, expected: tuple, mismatch };
+                    let message = messages::mismatch(&self.table, clash, &why, None);
                     self.diagnostics.push(message);
                 }
                 CorePattern::Tuple(parts.iter().zip(fields).map(|(p, f)| self.pattern(p, f)).collect())
@@ -373,7 +335,7 @@ impl Checker {
     }
 
     pub(super) fn local(&self, name: &Name) -> Option<usize> {
-        self.scope.get(name).and_then(|stack| stack.last()).copied()
+        self.locals.find(name)
     }
 
     /// Returns whether `name` is the built-in function.
@@ -383,8 +345,8 @@ impl Checker {
 
     fn name(&mut self, name: &Name, span: Span) -> Core {
         if let Some(id) = self.local(name) {
-            self.mentions.push(id);
-            let local = &mut self.locals[id];
+            self.locals.mentions.push(id);
+            let local = &mut self.locals.all[id];
             local.used = true;
             let (place, scheme) = (local.place, local.scheme.clone());
             return match self.instantiate(&scheme, name, span) {
@@ -442,7 +404,7 @@ impl Checker {
         }
         // Sorted, so that the suggestion is deterministic.
         let mut known: Vec<&str> = builtin::names().collect();
-        known.extend(self.bound.iter().map(|(n, _)| &**n));
+        known.extend(self.locals.bound.iter().map(|(n, _)| &**n));
         known.extend(self.globals.keys().map(|n| &**n));
         known.extend(crate::library::names().iter().flatten());
         known.sort_unstable();
@@ -510,7 +472,8 @@ impl Checker {
                     let fun = self.table.fun(param, result);
                     if let Err(mismatch) = self.unify(ty, fun) {
                         let why = Why::new("it is applied here", head.span);
-                        let message = messages::mismatch(&self.table, head.span, ty, fun, mismatch, &why, None);
+                        let clash = Clash { span: head.span, actual: ty, expected: fun, mismatch };
+                        let message = messages::mismatch(&self.table, clash, &why, None);
                         self.diagnostics.push(message);
                     }
                     params.push(param);
@@ -521,9 +484,15 @@ impl Checker {
                 }
                 _ => {
                     let at = self.origin(&function);
-                    let found = (function.ty, args.len(), k);
-                    let mut message =
-                        messages::too_many_arguments(&self.table, &callee, head.span, found, arg.span, at);
+                    let call = Excess {
+                        callee: &callee,
+                        head: head.span,
+                        ty: function.ty,
+                        n_params: k,
+                        n_args: args.len(),
+                        extra: arg.span,
+                    };
+                    let mut message = messages::too_many_arguments(&self.table, &call, at);
                     if let (0, ExprKind::Name(name)) = (k, &arg.kind)
                         && matches!(&**name, "div" | "mod")
                     {
@@ -562,8 +531,8 @@ impl Checker {
         span: Span,
         hint: Option<TyId>,
     ) -> Core {
-        let mark = self.bound.len();
-        self.functions.push(0);
+        let mark = self.locals.bound.len();
+        self.locals.functions.push(0);
         let sizes = self.declare_sizes(params, result);
         let mut types = Vec::with_capacity(params.len());
         let mut bound = Vec::with_capacity(params.len());
@@ -593,7 +562,8 @@ impl Checker {
                 let (annotated, sizes) = self.annotation(written);
                 if let Err(mismatch) = self.unify(*ty, annotated) {
                     let why = Why::new("what surrounds the function asks for that", span);
-                    let message = messages::mismatch(&self.table, written.span, annotated, *ty, mismatch, &why, None);
+                    let clash = Clash { span: written.span, actual: annotated, expected: *ty, mismatch };
+                    let message = messages::mismatch(&self.table, clash, &why, None);
                     self.diagnostics.push(message);
                 }
                 annotation = Some(sizes);
@@ -608,29 +578,29 @@ impl Checker {
             self.expect(&body, ty, &Why::new("the annotation of the result says so", at));
             result_sizes = sizes.has_size().then_some(sizes);
         }
-        self.leave(mark, false);
-        let n_slots = self.functions.pop().unwrap_or(0);
+        self.locals.unbind(mark);
+        let n_slots = self.locals.functions.pop().unwrap_or(0);
         let ty = self.table.funs(&types, body.ty);
         let fun = CoreFun { name: None, params: core_params, sizes, result: result_sizes, body, n_slots };
         Core { kind: CoreKind::Fun(Box::new(fun)), ty, span }
     }
 
     fn lets(&mut self, bindings: &[Binding], body: &Expr, span: Span, hint: Option<TyId>) -> Core {
-        let mark = self.bound.len();
+        let mark = self.locals.bound.len();
         let mut core = Vec::with_capacity(bindings.len());
         for binding in bindings {
             let polymorphic = matches!(binding.pattern, Pattern::Name(_))
                 && matches!(binding.value.kind, ExprKind::Fun { .. } | ExprKind::Integer(_));
             let waiting = self.pending.mark();
-            let start = self.mentions.len();
+            let start = self.locals.mentions.len();
             if polymorphic {
                 self.table.level += 1;
             }
             let (value, annotation) = self.binding_value(binding, None);
-            let mentions = start..self.mentions.len();
+            let mentions = start..self.locals.mentions.len();
             let is_function = matches!(value.kind, CoreKind::Fun(_));
             let mut quantified = None;
-            let first = self.locals.len();
+            let first = self.locals.all.len();
             let pattern = match &binding.pattern {
                 Pattern::Name(ident) if polymorphic => {
                     self.table.level -= 1;
@@ -643,14 +613,14 @@ impl Checker {
                 }
                 pattern => self.pattern(pattern, value.ty),
             };
-            for local in &mut self.locals[first..] {
+            for local in &mut self.locals.all[first..] {
                 local.mentions = mentions.clone();
                 local.is_function = is_function;
             }
             core.push(CoreBinding { pattern, annotation, value, quantified });
         }
         let body = self.infer(body, hint);
-        self.leave(mark, true);
+        self.leave_lets(mark);
         Core { ty: body.ty, kind: CoreKind::Let(core, Box::new(body)), span }
     }
 

@@ -317,53 +317,62 @@ fn define(checker: &mut Checker, item: &Item, binding: &Binding, exports: &mut E
     };
     let (core, scheme, n_slots) = checker.definition(binding);
     let ok = !has_errors(checker, said);
+    let checked = Checked { core, scheme, n_slots, ok };
     match &binding.pattern {
         Pattern::Name(ident) => {
-            add(checker, exports, ident, item, (core, scheme, n_slots, ok));
+            add(checker, exports, ident, item, checked);
         }
         Pattern::Wildcard(_) => {}
         Pattern::Tuple(..) => {
             // The tuple has a name that cannot be written; its parts are its components.
             let whole = Ident { name: Name::new(" tuple"), span: binding.pattern.span() };
-            let def = add(checker, exports, &whole, item, (core, scheme, n_slots, ok));
-            take_apart(checker, exports, item, &binding.pattern, (def, ok), &mut Vec::new());
+            let def = add(checker, exports, &whole, item, checked);
+            let mut whole = Whole { def, ok, path: Vec::new() };
+            add_components(checker, exports, item, &binding.pattern, &mut whole);
         }
     }
 }
 
-fn take_apart(
-    checker: &mut Checker,
-    exports: &mut Exports,
-    item: &Item,
-    pattern: &Pattern,
-    (def, ok): (DefId, bool),
-    path: &mut Vec<(usize, usize)>,
-) {
+/// Checked value of a definition.
+struct Checked {
+    core: Core,
+    scheme: Scheme,
+    n_slots: u32,
+    /// Whether there was no error.
+    ok: bool,
+}
+
+/// Tuple whose components become definitions.
+struct Whole {
+    def: DefId,
+    /// Whether there was no error in the tuple.
+    ok: bool,
+    /// Path to the component, as for [`Checker::component_of`].
+    path: Vec<(usize, usize)>,
+}
+
+/// Defines the names of `pattern` as components of `whole`.
+fn add_components(checker: &mut Checker, exports: &mut Exports, item: &Item, pattern: &Pattern, whole: &mut Whole) {
     match pattern {
         Pattern::Wildcard(_) => {}
         Pattern::Tuple(parts, _) => {
             for (k, part) in parts.iter().enumerate() {
-                path.push((k, parts.len()));
-                take_apart(checker, exports, item, part, (def, ok), path);
-                path.pop();
+                whole.path.push((k, parts.len()));
+                add_components(checker, exports, item, part, whole);
+                whole.path.pop();
             }
         }
         Pattern::Name(ident) => {
             let before = said(checker);
-            let (core, scheme) = checker.component_of(def, path, ident.span);
-            let ok = ok && !has_errors(checker, before);
-            add(checker, exports, ident, item, (core, scheme, 0, ok));
+            let (core, scheme) = checker.component_of(whole.def, &whole.path, ident.span);
+            let ok = whole.ok && !has_errors(checker, before);
+            add(checker, exports, ident, item, Checked { core, scheme, n_slots: 0, ok });
         }
     }
 }
 
-fn add(
-    checker: &mut Checker,
-    exports: &mut Exports,
-    ident: &Ident,
-    item: &Item,
-    (core, scheme, n_slots, ok): (Core, Scheme, u32, bool),
-) -> DefId {
+fn add(checker: &mut Checker, exports: &mut Exports, ident: &Ident, item: &Item, checked: Checked) -> DefId {
+    let Checked { core, scheme, n_slots, ok } = checked;
     let ty = if ok { show_scheme(&mut checker.table, &scheme) } else { "?".to_owned() };
     let (is_function, is_first_order) = (checker.table.is_function(scheme.ty), checker.table.is_first_order(scheme.ty));
     let core = if ok { core } else { Core { kind: CoreKind::Error, ty: checker.table.error, span: ident.span } };

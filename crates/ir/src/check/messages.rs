@@ -20,15 +20,18 @@ fn noun(table: &Table, ty: TyId, names: &mut TypeNames) -> String {
     }
 }
 
-pub(crate) fn mismatch(
-    table: &Table,
-    span: Span,
-    actual: TyId,
-    expected: TyId,
-    mismatch: Mismatch,
-    why: &Why,
-    origin: Option<&(Name, Span)>,
-) -> Diagnostic {
+/// Types that do not unify.
+#[derive(Clone, Copy)]
+pub(crate) struct Clash {
+    /// Position of the expression of type `actual`.
+    pub span: Span,
+    pub actual: TyId,
+    pub expected: TyId,
+    pub mismatch: Mismatch,
+}
+
+pub(crate) fn mismatch(table: &Table, clash: Clash, why: &Why, origin: Option<&(Name, Span)>) -> Diagnostic {
+    let Clash { span, actual, expected, mismatch } = clash;
     let mut names = TypeNames::default();
     let (found, wanted) = (noun(table, actual, &mut names), noun(table, expected, &mut names));
     let title = match mismatch {
@@ -111,7 +114,8 @@ pub(crate) fn failure(table: &Table, asked: &Asked, failure: &Failure) -> Diagno
                 }
                 _ => format!("`{by}` asks for it"),
             };
-            mismatch(table, asked.span, *b, *a, *why, &Why::new(reason, None), None)
+            let clash = Clash { span: asked.span, actual: *b, expected: *a, mismatch: *why };
+            mismatch(table, clash, &Why::new(reason, None), None)
         }
         Failure::NoComponent(ty, index) => Diagnostic::error(format!("no component `.{index}`"))
             .with_label(asked.span, format!("this is `{}`", show(table, *ty)))
@@ -241,23 +245,29 @@ pub(crate) fn type_too_large(span: Span, name: &Name) -> Diagnostic {
         .with_reason(format!("types may have {} parts at most", super::table::MAX_TYPE_NODES))
 }
 
-pub(crate) fn too_many_arguments(
-    table: &Table,
-    callee: &str,
-    head: Span,
-    (ty, n, k): (TyId, usize, usize),
-    extra: Span,
-    origin: Option<(Name, Span)>,
-) -> Diagnostic {
+/// Call with too many arguments.
+pub(crate) struct Excess<'a> {
+    pub callee: &'a str,
+    pub head: Span,
+    /// Type of the callee.
+    pub ty: TyId,
+    pub n_params: usize,
+    pub n_args: usize,
+    /// Position of the first argument that is too many.
+    pub extra: Span,
+}
+
+pub(crate) fn too_many_arguments(table: &Table, call: &Excess<'_>, origin: Option<(Name, Span)>) -> Diagnostic {
+    let Excess { callee, head, ty, n_params, n_args, extra } = *call;
     let shown = show(table, ty);
-    let mut message = if k == 0 {
+    let mut message = if n_params == 0 {
         Diagnostic::error(format!("{callee} is not a function"))
             .with_label(head, format!("this is `{shown}`"))
             .with_label(extra, "it is applied to this")
             .with_help("is an operator missing between the two? to multiply, write `*`")
     } else {
-        let takes = if k == 1 { "1 argument".to_owned() } else { format!("{k} arguments") };
-        Diagnostic::error(format!("{callee} takes {takes} and gets {n}"))
+        let takes = if n_params == 1 { "1 argument".to_owned() } else { format!("{n_params} arguments") };
+        Diagnostic::error(format!("{callee} takes {takes} and gets {n_args}"))
             .with_label(extra, "one too many")
             .with_label(head, format!("this is `{shown}`"))
             .with_help("are there parentheses missing around an argument?")

@@ -8,6 +8,7 @@
 //! | `load` | files and imports, in order |
 //! | `infer` | Hindley-Milner inference on the tree |
 //! | `forms` | `deriv`, `forward` |
+//! | `locals` | local names of a definition |
 //! | `table` | types, unification |
 //! | `constraint`, `pending` | constraints on types that are not known yet |
 //! | `annotation` | written types |
@@ -36,6 +37,7 @@ pub(crate) mod core;
 mod forms;
 mod infer;
 mod load;
+mod locals;
 pub(crate) mod messages;
 pub(crate) mod pending;
 pub(crate) mod table;

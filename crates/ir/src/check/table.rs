@@ -126,6 +126,14 @@ impl Default for Table {
     }
 }
 
+/// Slot of a type in a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    /// A function type is in parentheses.
+    Atom,
+    Any,
+}
+
 impl Table {
     /// Returns the number of nodes.
     #[must_use]
@@ -448,11 +456,11 @@ impl Table {
     pub fn show(&self, ty: TyId, names: &mut TypeNames) -> String {
         let mut out = String::new();
         let mut fuel = 200;
-        self.show_within(ty, names, false, &mut fuel, 0, &mut out);
+        self.show_within(ty, names, Slot::Any, &mut fuel, 0, &mut out);
         out
     }
 
-    fn show_within(&self, ty: TyId, names: &mut TypeNames, atom: bool, fuel: &mut u32, depth: u32, out: &mut String) {
+    fn show_within(&self, ty: TyId, names: &mut TypeNames, slot: Slot, fuel: &mut u32, depth: u32, out: &mut String) {
         let root = self.root(ty);
         if *fuel == 0 || depth > 60 {
             out.push_str("...");
@@ -468,7 +476,7 @@ impl Table {
             Node::Error => out.push('?'),
             Node::Array(element) => {
                 out.push_str("[]");
-                self.show_within(*element, names, true, fuel, depth + 1, out);
+                self.show_within(*element, names, Slot::Atom, fuel, depth + 1, out);
             }
             Node::Tuple(fields, field_names) => {
                 out.push_str(if field_names.is_some() { "{ " } else { "(" });
@@ -479,18 +487,18 @@ impl Table {
                     if let Some(name) = field_names.as_ref().and_then(|n| n.get(k)) {
                         let _ = write!(out, "{name} : ");
                     }
-                    self.show_within(*field, names, false, fuel, depth + 1, out);
+                    self.show_within(*field, names, Slot::Any, fuel, depth + 1, out);
                 }
                 out.push_str(if field_names.is_some() { " }" } else { ")" });
             }
             Node::Fun(param, result) => {
-                if atom {
+                if slot == Slot::Atom {
                     out.push('(');
                 }
-                self.show_within(*param, names, true, fuel, depth + 1, out);
+                self.show_within(*param, names, Slot::Atom, fuel, depth + 1, out);
                 out.push_str(" => ");
-                self.show_within(*result, names, false, fuel, depth + 1, out);
-                if atom {
+                self.show_within(*result, names, Slot::Any, fuel, depth + 1, out);
+                if slot == Slot::Atom {
                     out.push(')');
                 }
             }

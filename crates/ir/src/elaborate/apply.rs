@@ -148,10 +148,10 @@ impl<'p> Elaborator<'p> {
         count: &Size,
         body: impl FnOnce(&mut Self) -> Result<VarId, Stop>,
     ) -> Result<Block, Stop> {
-        self.loops.push(Loop { index, count: count.clone() });
+        self.context.loops.push(Loop { index, count: count.clone() });
         self.b.push_block();
         let result = body(self)?;
-        self.loops.pop();
+        self.context.loops.pop();
         Ok(self.b.pop_block(result))
     }
 

@@ -120,7 +120,7 @@ impl<'p> Elaborator<'p> {
             let var = self.b.fresh_named(Type::Int, &name);
             self.b.push_param(var);
             if matches!(self.table.node(*ty), Node::Int) {
-                self.at_entry.insert(var);
+                self.at_entry.ints.insert(var);
                 if let Some(CorePattern::Local(place, ..)) = pattern {
                     entry.sizes.insert(*place, Size::var(var));
                 }
@@ -148,8 +148,8 @@ impl<'p> Elaborator<'p> {
 
     fn size_param(&mut self, name: &str) -> VarId {
         let var = self.b.size_param(name);
-        self.natural.insert(var);
-        self.at_entry.insert(var);
+        self.at_entry.natural.insert(var);
+        self.at_entry.ints.insert(var);
         var
     }
 
@@ -192,7 +192,7 @@ impl<'p> Elaborator<'p> {
                 };
                 if let Some(var) = size.as_var() {
                     let shown = name.replacen('_', ".", usize::from(name != owner));
-                    self.owners.entry(var).or_insert((shown, word));
+                    self.descriptions.sizes.entry(var).or_insert((shown, word));
                 }
                 self.learn(size.clone());
                 let element = self.param_type(element, inner, (name, owner, dim + 1), entry)?;

@@ -17,14 +17,14 @@ const MAX_ARMS: usize = 200;
 impl<'p> Elaborator<'p> {
     /// Evaluates `core`.
     pub(super) fn eval(&mut self, core: &'p Core, env: Env) -> Result<Value<'p>, Stop> {
-        if self.depth >= MAX_DEPTH {
+        if self.context.depth >= MAX_DEPTH {
             return self.too_deep(core.span);
         }
-        self.depth += 1;
+        self.context.depth += 1;
         let outer = self.b.set_span(Some(core.span));
         let value = self.eval_kind(core, env);
         self.b.set_span(outer);
-        self.depth -= 1;
+        self.context.depth -= 1;
         value
     }
 
@@ -42,7 +42,7 @@ impl<'p> Elaborator<'p> {
     }
 
     fn too_deep<T>(&mut self, span: Span) -> Result<T, Stop> {
-        let name = self.calls.iter().rev().find_map(|(name, _)| name.clone());
+        let name = self.context.calls.iter().rev().find_map(|(name, _)| name.clone());
         let of = name.map_or(String::new(), |n| format!(" of `{n}`"));
         let message = Diagnostic::limitation(format!("calls{of} nest too deep"))
             .with_reason(format!("at most {MAX_CALLS} calls are inlined inside each other"))
@@ -170,13 +170,14 @@ impl<'p> Elaborator<'p> {
         if let Some(var) = self.constants.get(&(def, key.clone())) {
             return Ok(Value::Data(*var));
         }
-        let (loops, conditional) = (std::mem::take(&mut self.loops), std::mem::take(&mut self.conditional));
+        let (loops, conditional) =
+            (std::mem::take(&mut self.context.loops), std::mem::take(&mut self.context.conditional));
         self.b.push_block();
         let var = self.data(&definition.core, env)?;
         let block = self.b.pop_block(var);
         self.b.name(var, &definition.name);
         self.prelude.extend(block.stmts);
-        (self.loops, self.conditional) = (loops, conditional);
+        (self.context.loops, self.context.conditional) = (loops, conditional);
         self.constants.insert((def, key), var);
         Ok(Value::Data(var))
     }
@@ -294,18 +295,18 @@ impl<'p> Elaborator<'p> {
     }
 
     fn inline(&mut self, fun: &'p CoreFun, env: Env, args: Vec<Value<'p>>, span: Span) -> Result<Value<'p>, Stop> {
-        if self.calls.len() >= MAX_CALLS {
+        if self.context.calls.len() >= MAX_CALLS {
             return self.too_deep(span);
         }
         if self.b.vars.len() > MAX_VARIABLES {
-            let name = fun.name.clone().or_else(|| self.calls.iter().rev().find_map(|(name, _)| name.clone()));
+            let name = fun.name.clone().or_else(|| self.context.calls.iter().rev().find_map(|(name, _)| name.clone()));
             let of = name.map_or(String::new(), |n| format!(" while `{n}` was inlined"));
             let message = Diagnostic::limitation(format!("the program became too large{of}"))
                 .with_reason(format!("all calls are inlined, into at most {MAX_VARIABLES} operations"))
                 .with_help("loop with `ifold` or `build` instead of calling again and again");
             return self.stop(span, "this call is one of many", message);
         }
-        self.calls.push((fun.name.clone(), span));
+        self.context.calls.push((fun.name.clone(), span));
         let level = self.frames.get(env.frame).map_or(0, |f| f.level + 1);
         let frame = self.frame(env.frame, level, fun.n_slots);
         let inner = Env { frame, types: env.types };
@@ -319,7 +320,7 @@ impl<'p> Elaborator<'p> {
         if let (Some(sizes), Value::Data(var)) = (&fun.result, &result) {
             self.check_annotation(sizes, *var, inner, fun.body.span)?;
         }
-        self.calls.pop();
+        self.context.calls.pop();
         Ok(result)
     }
 
@@ -469,10 +470,10 @@ impl<'p> Elaborator<'p> {
 
     /// Makes a block that may not run.
     pub(super) fn branch(&mut self, body: impl FnOnce(&mut Self) -> Result<VarId, Stop>) -> Result<Block, Stop> {
-        self.conditional += 1;
+        self.context.conditional += 1;
         self.b.push_block();
         let result = body(self)?;
-        self.conditional -= 1;
+        self.context.conditional -= 1;
         Ok(self.b.pop_block(result))
     }
 

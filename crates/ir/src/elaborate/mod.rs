@@ -117,13 +117,7 @@ struct Elaborator<'p> {
     /// Instances of type variables, with the next frame to search.
     types: Vec<(FxHashMap<TyId, TyId>, Option<usize>)>,
     diagnostics: Diagnostics,
-    /// Enclosing loops, outermost first.
-    loops: Vec<Loop>,
-    /// Number of enclosing branches and `while`s, whose content may not run.
-    conditional: u32,
-    /// Current inlined calls, outermost first: callee and span.
-    calls: Vec<(Option<Name>, Span)>,
-    depth: usize,
+    context: Context,
     /// Number of components of all tuples so far.
     n_parts: usize,
     /// Computed constants, and their statements.
@@ -133,15 +127,40 @@ struct Elaborator<'p> {
     tuples: FxHashMap<VarId, Vec<VarId>>,
     /// Decided conditions.
     decided: FxHashMap<VarId, bool>,
-    /// Descriptions of unnamed arrays in messages.
-    described: FxHashMap<VarId, String>,
-    /// Descriptions of sizes in messages: the array, and the kind of its dimension.
-    owners: FxHashMap<VarId, (String, &'static str)>,
+    descriptions: Descriptions,
+    at_entry: AtEntry,
+}
+
+/// Constructs around the current expression.
+#[derive(Default)]
+struct Context {
+    /// Enclosing loops, outermost first.
+    loops: Vec<Loop>,
+    /// Number of enclosing branches and `while`s, whose content may not run.
+    conditional: u32,
+    /// Current inlined calls, outermost first: callee and span.
+    calls: Vec<(Option<Name>, Span)>,
+    /// Nesting of the evaluation, at most [`MAX_DEPTH`].
+    depth: usize,
+}
+
+/// Descriptions in messages.
+#[derive(Default)]
+struct Descriptions {
+    /// Unnamed arrays.
+    arrays: FxHashMap<VarId, String>,
+    /// Sizes: the array, and the kind of its dimension.
+    sizes: FxHashMap<VarId, (String, &'static str)>,
+}
+
+/// Facts about integers at entry.
+#[derive(Default)]
+struct AtEntry {
     /// Size parameters.
     natural: FxHashSet<VarId>,
     /// `Int` parameters and size parameters: variables of requirements.
-    at_entry: FxHashSet<VarId>,
-    /// Polynomials that are nonnegative at entry.
+    ints: FxHashSet<VarId>,
+    /// Polynomials that are not negative.
     known: Vec<Size>,
 }
 
@@ -154,20 +173,14 @@ impl<'p> Elaborator<'p> {
             frames: Vec::new(),
             types: Vec::new(),
             diagnostics: Diagnostics::new(),
-            loops: Vec::new(),
-            conditional: 0,
-            calls: Vec::new(),
-            depth: 0,
+            context: Context::default(),
             n_parts: 0,
             constants: FxHashMap::default(),
             prelude: Vec::new(),
             tuples: FxHashMap::default(),
             decided: FxHashMap::default(),
-            described: FxHashMap::default(),
-            owners: FxHashMap::default(),
-            natural: FxHashSet::default(),
-            at_entry: FxHashSet::default(),
-            known: Vec::new(),
+            descriptions: Descriptions::default(),
+            at_entry: AtEntry::default(),
         }
     }
 
@@ -196,7 +209,7 @@ impl<'p> Elaborator<'p> {
         let mut message = message;
         if in_library(span) {
             // The reader knows the call, not the library's text.
-            let call = self.calls.iter().rev().find(|(_, at)| !in_library(*at)).cloned();
+            let call = self.context.calls.iter().rev().find(|(_, at)| !in_library(*at)).cloned();
             if let Some((name, at)) = call {
                 let inside = name.as_ref().map_or("in this call".to_owned(), |n| format!("in this call of `{n}`"));
                 if let (Some(name), sizes::OUT_OF_RANGE) = (name, message.title.as_str()) {
@@ -214,7 +227,7 @@ impl<'p> Elaborator<'p> {
             chainrule_base::diagnostic::Label { span, text: label.to_owned() },
         );
         // The outermost call is the elaborated function.
-        let named = self.calls.iter().skip(1).rev().find_map(|(name, at)| Some((name.clone()?, *at)));
+        let named = self.context.calls.iter().skip(1).rev().find_map(|(name, at)| Some((name.clone()?, *at)));
         if let Some((name, at)) = named
             && !in_library(span)
             && at != span

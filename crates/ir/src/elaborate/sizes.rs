@@ -24,33 +24,48 @@ enum Verdict {
 /// Title of messages about an index that is certainly out of range.
 pub(super) const OUT_OF_RANGE: &str = "index out of range";
 
+/// Role of a polynomial that must not be negative.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Extent of an array, whether or not its elements are reached.
+    Extent,
+    Other,
+}
+
+/// Requirement on a polynomial.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    NotNegative,
+    Zero,
+}
+
 impl Elaborator<'_> {
     fn facts(&self) -> Facts<'_> {
-        Facts { loops: &self.loops, natural: &self.natural, known: &self.known }
+        Facts { loops: &self.context.loops, natural: &self.at_entry.natural, known: &self.at_entry.known }
     }
 
     pub(super) fn show_size(&self, size: &Size) -> String {
         named(size, &self.b.vars)
     }
 
-    /// Judges whether `size >= 0` whenever the current position is reached; `is_extent`: it is an array's extent,
-    /// whether or not its elements are reached.
-    fn judge(&self, size: &Size, is_extent: bool) -> Verdict {
+    /// Judges whether `size >= 0` whenever the current position is reached.
+    fn judge(&self, size: &Size, role: Role) -> Verdict {
         let facts = self.facts();
         if facts.holds(size) {
             return Verdict::Proved;
         }
         let one = Size::constant(1);
-        if self.conditional > 0 {
+        if self.context.conditional > 0 {
             return Verdict::Unknown;
         }
         if facts.holds(&size.neg().sub(&one)) {
             return Verdict::Refuted(size.clone());
         }
         let (least, corner) = facts.minimum(size);
-        let outside = Facts { loops: &[], natural: &self.natural, known: &self.known };
+        let outside = Facts { loops: &[], natural: &self.at_entry.natural, known: &self.at_entry.known };
         // Counts of the loops at the indices that minimise `size`.
         let counts: Vec<Size> = self
+            .context
             .loops
             .iter()
             .map(|l| {
@@ -60,12 +75,12 @@ impl Elaborator<'_> {
             })
             .collect();
         let runs = |count: &Size| outside.holds(&count.sub(&one));
-        let reached = self.loops.iter().zip(&counts).all(|(l, count)| l.count == *count || runs(count));
+        let reached = self.context.loops.iter().zip(&counts).all(|(l, count)| l.count == *count || runs(count));
         if outside.holds(&least.neg().sub(&one)) && !corner.is_empty() && reached {
             // At some index, unless a loop has no iterations.
             return Verdict::Refuted(least);
         }
-        if !least.vars().iter().all(|v| self.at_entry.contains(v)) {
+        if !least.vars().iter().all(|v| self.at_entry.ints.contains(v)) {
             return Verdict::Unknown;
         }
         // If a loop does not run, nothing is required: then the requirement must hold separately.
@@ -75,7 +90,7 @@ impl Elaborator<'_> {
             // shape, and an element that an array lacks because the loop does not run is not read.
             let is_shape = |v: VarId| {
                 let vars = least.vars();
-                is_extent || (vars.iter().all(|v| self.natural.contains(v)) && !vars.contains(&v))
+                role == Role::Extent || (vars.iter().all(|v| self.at_entry.natural.contains(v)) && !vars.contains(&v))
             };
             let shape = count.as_var().is_some_and(|v| is_shape(v) && self.compares_shapes(&least, v));
             if !harmless && !shape {
@@ -91,13 +106,13 @@ impl Elaborator<'_> {
         let mut signs = Vec::new();
         for (vars, c) in size.terms() {
             match (vars, c) {
-                ([v], 1 | -1) if self.at_entry.contains(v) => signs.push(c),
+                ([v], 1 | -1) if self.at_entry.ints.contains(v) => signs.push(c),
                 _ => return false,
             }
         }
         match signs.as_slice() {
-            [1] => self.at_entry.contains(&count),
-            [1, -1] | [-1, 1] => self.natural.contains(&count),
+            [1] => self.at_entry.ints.contains(&count),
+            [1, -1] | [-1, 1] => self.at_entry.natural.contains(&count),
             _ => false,
         }
     }
@@ -106,15 +121,16 @@ impl Elaborator<'_> {
     /// reads a thousand elements has one fact about the length.
     pub(super) fn learn(&mut self, size: Size) {
         let apart = |known: &Size| size.sub(known).as_constant();
-        if self.known.iter().any(|known| apart(known).is_some_and(|more| more >= 0)) {
+        if self.at_entry.known.iter().any(|known| apart(known).is_some_and(|more| more >= 0)) {
             return;
         }
-        self.known.retain(|known| apart(known).is_none());
-        self.known.push(size);
+        self.at_entry.known.retain(|known| apart(known).is_none());
+        self.at_entry.known.push(size);
     }
 
-    fn require(&mut self, size: Size, exactly_zero: bool, message: String, span: Span) {
+    fn require(&mut self, size: Size, bound: Bound, message: String, span: Span) {
         self.learn(size.clone());
+        let exactly_zero = bound == Bound::Zero;
         if exactly_zero {
             self.learn(size.neg());
         }
@@ -130,9 +146,9 @@ impl Elaborator<'_> {
         };
         let at = self.b.size_of(index);
         let what = self.describe(array);
-        let first = self.judge(&at, false);
+        let first = self.judge(&at, Role::Other);
         let room = size.sub(&Size::constant(1)).sub(&at);
-        let last = self.judge(&room, false);
+        let last = self.judge(&room, Role::Other);
         if let Verdict::Refuted(least) = &first {
             let message = Diagnostic::error(OUT_OF_RANGE)
                 .with_reason(format!("indices start at 0; this one reaches {}", self.show_size(least)));
@@ -156,20 +172,20 @@ impl Elaborator<'_> {
                     } else {
                         self.too_short(&what, &size, &need)
                     };
-                    self.require(need, false, words, span);
+                    self.require(need, Bound::NotNegative, words, span);
                 }
                 Verdict::Refuted(_) | Verdict::Unknown => proved = false,
             }
         }
         let var = self.b.compute(Expr::Get { array, index, proved });
         if matches!(*element, Type::Array(..)) {
-            self.described.insert(var, format!("a row of {what}"));
+            self.descriptions.arrays.insert(var, format!("a row of {what}"));
         }
         Ok(var)
     }
 
     fn describe(&self, var: VarId) -> String {
-        match (&self.b.vars[var].name, self.described.get(&var)) {
+        match (&self.b.vars[var].name, self.descriptions.arrays.get(&var)) {
             (Some(name), _) => format!("`{name}`"),
             (None, Some(words)) => words.clone(),
             (None, None) => "this array".to_owned(),
@@ -187,7 +203,7 @@ impl Elaborator<'_> {
     /// Returns a message for an array of `size` elements if `size + (something) = need >= 0` does not hold.
     fn too_short(&self, what: &str, size: &Size, need: &Size) -> String {
         let wanted = size.sub(need);
-        let owner = |size: &Size| size.as_var().and_then(|v| self.owners.get(&v));
+        let owner = |size: &Size| size.as_var().and_then(|v| self.descriptions.sizes.get(&v));
         match (owner(size), owner(&wanted)) {
             (Some((a, x)), Some((b, y))) if x == y => format!("`{a}` has fewer {x} than `{b}`"),
             (Some((a, x)), Some((b, y))) => format!("`{a}` has fewer {x} than `{b}` has {y}"),
@@ -206,7 +222,7 @@ impl Elaborator<'_> {
 
     /// Requires that an array can have `size` elements.
     pub(super) fn natural_size(&mut self, size: &Size, span: Span) {
-        match self.judge(size, true) {
+        match self.judge(size, Role::Extent) {
             Verdict::Proved | Verdict::Unknown => {}
             Verdict::Refuted(least) => {
                 let message = Diagnostic::error("an array with a negative size")
@@ -219,7 +235,7 @@ impl Elaborator<'_> {
                     Some(_) => format!("`{shown}` is the size of an array and must not be negative"),
                     None => format!("an array would have {shown} elements, less than none"),
                 };
-                self.require(need, false, words, span);
+                self.require(need, Bound::NotNegative, words, span);
             }
         }
     }
@@ -287,7 +303,7 @@ impl Elaborator<'_> {
                 .with_reason(format!("{what} is {}, {other} is {}", types.0, types.1));
             return self.stop(span, what, message);
         }
-        let certain = !difference.is_too_large() && difference.vars().iter().all(|v| self.at_entry.contains(v));
+        let certain = !difference.is_too_large() && difference.vars().iter().all(|v| self.at_entry.ints.contains(v));
         if !certain {
             let (a, b) = (self.show_size(a), self.show_size(b));
             let message = Diagnostic::limitation("cannot see whether sizes agree")
@@ -296,18 +312,18 @@ impl Elaborator<'_> {
             return self.stop(span, what, message);
         }
         let words = self.unequal(a, b, what, other);
-        self.require(difference, true, words, span);
+        self.require(difference, Bound::Zero, words, span);
         Ok(())
     }
 
     /// Returns whether two sizes with this difference are only equal if a dimension is 0: `n + m` and `n`.
     fn is_degenerate(&self, difference: &Size) -> bool {
-        let facts = Facts { loops: &self.loops, natural: &self.natural, known: &[] };
+        let facts = Facts { loops: &self.context.loops, natural: &self.at_entry.natural, known: &[] };
         facts.holds(difference) || facts.holds(&difference.neg())
     }
 
     fn unequal(&self, a: &Size, b: &Size, what: &str, other: &str) -> String {
-        let owner = |size: &Size| size.as_var().and_then(|v| self.owners.get(&v));
+        let owner = |size: &Size| size.as_var().and_then(|v| self.descriptions.sizes.get(&v));
         match (owner(a), owner(b)) {
             (Some((a, x)), Some((b, y))) if x == y => format!("`{a}` has another number of {x} than `{b}`"),
             (Some((a, x)), Some((b, y))) => format!("`{a}` has another number of {x} than `{b}` has {y}"),
@@ -345,7 +361,7 @@ impl Elaborator<'_> {
             return self.stop(span, "an array of such a size", message);
         }
         let ty = self.b.ty(result);
-        if ty.sizes().iter().flat_map(Size::vars).all(|var| self.at_entry.contains(&var)) {
+        if ty.sizes().iter().flat_map(Size::vars).all(|var| self.at_entry.ints.contains(&var)) {
             return Ok(());
         }
         let span = self.b.vars[result].span.unwrap_or(self.program.defs[def].span);
@@ -380,7 +396,7 @@ impl Elaborator<'_> {
                 && annotation.has_size()
             {
                 let ty = self.b.ty(*var).clone();
-                let call = self.calls.last().map_or(param.span, |(_, at)| *at);
+                let call = self.context.calls.last().map_or(param.span, |(_, at)| *at);
                 self.check_sizes(annotation, &ty, &ty.clone(), env, (call, "the argument"))?;
             }
         }
@@ -480,7 +496,7 @@ impl Elaborator<'_> {
                 .with_reason(format!("{what} is {}: {} is not {}", shown.2, shown.0, shown.1));
             return self.stop(span, &format!("{what} has the size {}", shown.0), message);
         }
-        let certain = difference.vars().iter().all(|v| self.at_entry.contains(v));
+        let certain = difference.vars().iter().all(|v| self.at_entry.ints.contains(v));
         if !certain {
             let message = Diagnostic::limitation("cannot see whether sizes agree")
                 .with_label(written.span, asked)
@@ -489,7 +505,7 @@ impl Elaborator<'_> {
             return self.stop(span, &format!("{what} has the size {}", shown.0), message);
         }
         let words = self.unequal(found, wanted, what, "its annotation");
-        self.require(difference, true, words, span);
+        self.require(difference, Bound::Zero, words, span);
         Ok(())
     }
 

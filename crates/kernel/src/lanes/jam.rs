@@ -16,7 +16,7 @@
 //! memory is added to in the order of the blocks.
 
 use super::Plan;
-use super::rewrite::{Copies, Cutter, Loop, reads};
+use super::rewrite::{Copies, Cutter, LaneBuffers, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::rebuild::is_nothing;
 use crate::registers::Registers;
@@ -48,14 +48,7 @@ impl Groups {
 impl Cutter<'_> {
     /// Returns the loop over groups of blocks. `spread` maps buffers to copies with an element for each lane, and for
     /// each block if they are private.
-    pub(super) fn jammed(
-        &mut self,
-        plan: &Plan,
-        the: &Loop,
-        groups: &Groups,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
-    ) -> Stmt {
+    pub(super) fn jammed(&mut self, plan: &Plan, the: &Loop, groups: &Groups, wide: LaneBuffers<'_>) -> Stmt {
         let (group, lane) = (self.int(), self.int());
         let first_block = groups.first.add(&Poly::var(group).scale(groups.of));
         let by: Vec<Poly<Reg>> =
@@ -63,7 +56,7 @@ impl Cutter<'_> {
         let mut varying: Vec<BTreeMap<Reg, Reg>> = vec![BTreeMap::new(); by.len()];
         let mut first = Vec::new();
         for (t, map) in (0..).zip(&mut varying) {
-            for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
+            for ((k, c), buffer) in (0..).zip(&the.carried).zip(wide.partial.into_iter().cycle()) {
                 let so_far = self.real();
                 map.insert(c.var, so_far);
                 first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, t, plan.blocks, lane) });
@@ -76,12 +69,14 @@ impl Cutter<'_> {
             }
         }
         let regs = &mut self.kernel.regs;
-        let mut jam = Jam::new(regs, varying, (the.index, by), Poly::var(lane), spread, plan);
+        let lane_at = Poly::var(lane);
+        let uniform = BTreeMap::new();
+        let mut jam = Jam { regs, varying, uniform, index: the.index, by, lane: lane_at, spread: wide.spread, plan };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(jam.block(&the.body));
         let mut last = Vec::new();
         for t in 0..groups.of {
-            for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
+            for ((k, c), buffer) in (0..).zip(&the.carried).zip(wide.partial.into_iter().cycle()) {
                 let value = jam.of(c.next, t as usize);
                 last.push(Instr::Store { buffer, at: partial_at(k, t, plan.blocks, lane), value });
             }
@@ -98,33 +93,22 @@ impl Cutter<'_> {
 /// Copies statements of an iteration for several blocks or iterations. Recurses on the bounded nesting of loops that
 /// are cut.
 pub(super) struct Jam<'a> {
-    regs: &'a mut Registers,
+    pub(super) regs: &'a mut Registers,
     /// New registers of each block, for old ones that differ between iterations.
-    varying: Vec<BTreeMap<Reg, Reg>>,
+    pub(super) varying: Vec<BTreeMap<Reg, Reg>>,
     /// New registers for the others.
-    uniform: BTreeMap<Reg, Reg>,
-    index: Reg,
+    pub(super) uniform: BTreeMap<Reg, Reg>,
+    /// Index of the loop.
+    pub(super) index: Reg,
     /// Index of each block.
-    by: Vec<Poly<Reg>>,
-    lane: Poly<Reg>,
-    spread: &'a BTreeMap<BufferId, BufferId>,
-    plan: &'a Plan,
+    pub(super) by: Vec<Poly<Reg>>,
+    pub(super) lane: Poly<Reg>,
+    /// Copies of buffers with an element for each lane.
+    pub(super) spread: &'a BTreeMap<BufferId, BufferId>,
+    pub(super) plan: &'a Plan,
 }
 
-impl<'a> Jam<'a> {
-    /// Returns a copier for blocks with the indices `by` and the registers `varying`, in lane `lane`. `spread` maps
-    /// buffers to copies with an element for each lane.
-    pub fn new(
-        regs: &'a mut Registers,
-        varying: Vec<BTreeMap<Reg, Reg>>,
-        (index, by): (Reg, Vec<Poly<Reg>>),
-        lane: Poly<Reg>,
-        spread: &'a BTreeMap<BufferId, BufferId>,
-        plan: &'a Plan,
-    ) -> Self {
-        Self { regs, varying, uniform: BTreeMap::new(), index, by, lane, spread, plan }
-    }
-
+impl Jam<'_> {
     /// Returns the register for `r` in block `t`.
     pub fn of(&self, r: Reg, t: usize) -> Reg {
         self.varying[t].get(&r).or_else(|| self.uniform.get(&r)).copied().unwrap_or(r)

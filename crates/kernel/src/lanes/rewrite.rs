@@ -56,6 +56,15 @@ impl Loop {
     }
 }
 
+/// Buffers of a loop with an element for each lane.
+#[derive(Clone, Copy)]
+pub(in crate::lanes) struct LaneBuffers<'a> {
+    /// Copies of private memory and accumulators, by the buffer that they replace.
+    pub spread: &'a BTreeMap<BufferId, BufferId>,
+    /// Partial results of sums, if the loop has sums.
+    pub partial: Option<BufferId>,
+}
+
 /// Builder of new statements.
 pub(crate) struct Cutter<'k> {
     pub kernel: &'k mut Kernel,
@@ -130,6 +139,7 @@ impl<'k> Cutter<'k> {
         }
         let partial = (!plan.sums.is_empty())
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
+        let wide = LaneBuffers { spread: &spread, partial };
         let apart = self.taken_apart(plan, &the, &mut taken);
         let groups = self.groups(plan, &blocks, &mut before);
         if plan.accumulators.is_empty() {
@@ -141,19 +151,19 @@ impl<'k> Cutter<'k> {
             if !before.is_empty() {
                 out.push(Stmt::Straight(before));
             }
-            let mut then = self.neutral(plan, &spread, partial);
-            then.extend(self.rounds(plan, &the, apart.as_ref(), (&blocks, &groups), &spread, partial));
+            let mut then = self.neutral(plan, wide);
+            then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, wide));
             if the.count.sub(&done).as_constant() != Some(0) {
                 let lanes = the.count.sub(&done);
                 match &apart {
                     Some(apart) => {
                         let round = Round { first: done, lanes, blocks: None };
-                        then.extend(self.in_pieces(apart, &the, &round, &spread, partial));
+                        then.extend(self.in_pieces(apart, &the, &round, wide));
                     }
-                    None => then.push(self.in_lanes(plan, &the, (done, lanes), &spread, partial)),
+                    None => then.push(self.in_lanes(plan, &the, (done, lanes), wide)),
                 }
             }
-            self.together(plan, &the, &spread, partial, &sums, &mut then);
+            self.together(plan, &the, wide, &sums, &mut then);
             let Some(condition) = holds else {
                 out.extend(then);
                 return;
@@ -165,10 +175,10 @@ impl<'k> Cutter<'k> {
             return;
         }
         // Accumulators are cleared and reduced only if there is a block.
-        let mut then = self.neutral(plan, &spread, partial);
-        then.extend(self.rounds(plan, &the, apart.as_ref(), (&blocks, &groups), &spread, partial));
+        let mut then = self.neutral(plan, wide);
+        then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, wide));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
-        self.together(plan, &the, &spread, partial, &sums, &mut then);
+        self.together(plan, &the, wide, &sums, &mut then);
         let holds = self.is_some(&blocks, &mut before);
         out.push(Stmt::Straight(before));
         let mut choices = Vec::new();
@@ -254,23 +264,23 @@ impl<'k> Cutter<'k> {
         plan: &Plan,
         the: &Loop,
         apart: Option<&Apart>,
-        (blocks, groups): (&Poly<Reg>, &[Groups]),
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
+        blocks: &Poly<Reg>,
+        groups: &[Groups],
+        wide: LaneBuffers<'_>,
     ) -> Vec<Stmt> {
         if let Some(apart) = apart {
-            return self.blocks_in_pieces(apart, the, blocks, spread, partial);
+            return self.blocks_in_pieces(apart, the, blocks, wide);
         }
         let mut out = Vec::new();
         for groups in groups.iter().filter(|groups| groups.count.as_constant() != Some(0)) {
-            out.push(self.jammed(plan, the, groups, spread, partial));
+            out.push(self.jammed(plan, the, groups, wide));
         }
         let first = Groups::end(groups);
         let left = blocks.sub(&first);
         if left.as_constant() != Some(0) {
             let block = self.int();
             let from = first.add(&Poly::var(block)).scale(LANES);
-            let body = vec![self.in_lanes(plan, the, (from, Poly::constant(LANES)), spread, partial)];
+            let body = vec![self.in_lanes(plan, the, (from, Poly::constant(LANES)), wide)];
             out.push(Stmt::For { index: block, count: left, carried: Vec::new(), order: Order::InOrder, body });
         }
         out
@@ -282,14 +292,13 @@ impl<'k> Cutter<'k> {
         plan: &Plan,
         the: &Loop,
         (first_at, count): (Poly<Reg>, Poly<Reg>),
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
+        wide: LaneBuffers<'_>,
     ) -> Stmt {
         let lane = self.int();
         let at = first_at.add(&Poly::var(lane));
         let mut map = BTreeMap::new();
         let (mut first, mut last) = (Vec::new(), Vec::new());
-        let partials = partial.into_iter().flat_map(|p| (0..).zip(std::iter::repeat(p)));
+        let partials = wide.partial.into_iter().flat_map(|p| (0..).zip(std::iter::repeat(p)));
         for ((k, buffer), c) in partials.zip(&the.carried).take(plan.sums.len()) {
             let so_far = self.real();
             map.insert(c.var, so_far);
@@ -301,7 +310,8 @@ impl<'k> Cutter<'k> {
             map.insert(the.index, index);
         }
         let regs = &mut self.kernel.regs;
-        let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane: Some(lane), buffers: spread };
+        let mut copier =
+            Copier { regs, map, index: the.index, by: at, fresh: true, lane: Some(lane), buffers: wide.spread };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(copier.block(&the.body));
         let store = |(k, buffer, next)| {
@@ -314,9 +324,9 @@ impl<'k> Cutter<'k> {
     }
 
     /// Initialises all partial results with the neutral element.
-    fn neutral(&mut self, plan: &Plan, spread: &BTreeMap<BufferId, BufferId>, partial: Option<BufferId>) -> Vec<Stmt> {
+    fn neutral(&mut self, plan: &Plan, wide: LaneBuffers<'_>) -> Vec<Stmt> {
         let mut out = Vec::new();
-        if let Some(buffer) = partial {
+        if let Some(buffer) = wide.partial {
             let lane = self.int();
             let mut code = Vec::new();
             for (k, group) in (0..).zip(&plan.sums) {
@@ -332,7 +342,7 @@ impl<'k> Cutter<'k> {
             let at = Poly::var(j).scale(LANES).add(&Poly::var(lane));
             let code = vec![
                 Instr::Const { dst: value, value: Group::Sum.neutral() },
-                Instr::Store { buffer: spread[buffer], at, value },
+                Instr::Store { buffer: wide.spread[buffer], at, value },
             ];
             let count = self.kernel.buffers[*buffer].len.clone();
             let body = vec![at_once(lane, code)];
@@ -342,16 +352,8 @@ impl<'k> Cutter<'k> {
     }
 
     /// Reduces the partial results after all lane iterations; carried values go to `sums`.
-    fn together(
-        &mut self,
-        plan: &Plan,
-        the: &Loop,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
-        sums: &[Reg],
-        out: &mut Vec<Stmt>,
-    ) {
-        if let Some(buffer) = partial.filter(|_| plan.blocks > 1) {
+    fn together(&mut self, plan: &Plan, the: &Loop, wide: LaneBuffers<'_>, sums: &[Reg], out: &mut Vec<Stmt>) {
+        if let Some(buffer) = wide.partial.filter(|_| plan.blocks > 1) {
             let lane = self.int();
             let mut code = Vec::new();
             for (k, group) in (0..).zip(&plan.sums) {
@@ -363,7 +365,7 @@ impl<'k> Cutter<'k> {
         }
         let mut code = Vec::new();
         for (((k, group), c), dst) in (0..).zip(&plan.sums).zip(&the.carried).zip(sums) {
-            let Some(buffer) = partial else { break };
+            let Some(buffer) = wide.partial else { break };
             let places = (0..LANES).map(|l| Poly::constant(k * plan.blocks * LANES + l));
             let all = self.tree(*group, buffer, places, &mut code);
             code.push(Instr::Op { dst: *dst, op: group.op(), args: [c.init, all, c.init] });
@@ -376,7 +378,7 @@ impl<'k> Cutter<'k> {
             let at = Poly::var(j);
             let mut code = Vec::new();
             let places = (0..LANES).map(|l| at.scale(LANES).add(&Poly::constant(l)));
-            let all = self.tree(Group::Sum, spread[buffer], places, &mut code);
+            let all = self.tree(Group::Sum, wide.spread[buffer], places, &mut code);
             let so_far = self.real();
             code.push(Instr::Load { dst: so_far, buffer: *buffer, at: at.clone() });
             let value = self.op(Op::Add, so_far, all, &mut code);

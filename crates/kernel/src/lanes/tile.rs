@@ -92,7 +92,16 @@ impl Cutter<'_> {
         }
         let places = BTreeMap::new();
         let regs = &mut self.kernel.regs;
-        let mut jam = Jam::new(regs, varying, (the.index, by), Poly::zero(), &places, &added);
+        let mut jam = Jam {
+            regs,
+            varying,
+            uniform: BTreeMap::new(),
+            index: the.index,
+            by,
+            lane: Poly::zero(),
+            spread: &places,
+            plan: &added,
+        };
         let inside = the.body.iter().rposition(|stmt| !matches!(stmt, Stmt::Straight(_))).map_or(0, |at| at + 1);
         let (inside, after) = the.body.split_at(inside);
         let mut body = vec![Stmt::Straight(code)];

@@ -80,7 +80,7 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>
         out.push(Stmt::Straight(before));
     }
     let part = cutter.int();
-    let body = one_part(cutter, plan, the, part, (zero, &share), &added, partial);
+    let body = one_part(cutter, plan, the, &Part { index: part, zero, share: &share }, &added, partial);
     let count = Poly::constant(PARTS);
     out.push(Stmt::For { index: part, count, carried: Vec::new(), order: Order::Parts, body });
     together(cutter, plan, &the.carried, &added, partial, out);
@@ -108,14 +108,23 @@ fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, least: i64, zero: Reg, befo
     Poly::var(share).scale(LANES)
 }
 
+/// Current part of a loop.
+struct Part<'a> {
+    /// Number of the part.
+    index: Reg,
+    /// Register that is 0.
+    zero: Reg,
+    /// Number of iterations of each part.
+    share: &'a Poly<Reg>,
+}
+
 /// Emits the iterations `start..count - left`. Both numbers are maxima with 0, so that [`ranges`](crate::ranges) can
 /// prove these in range.
 fn one_part(
     cutter: &mut Cutter<'_>,
     plan: &Plan,
     the: &Loop,
-    part: Reg,
-    (zero, share): (Reg, &Poly<Reg>),
+    &Part { index: part, zero, share }: &Part<'_>,
     added: &[Added],
     partial: Option<BufferId>,
 ) -> Vec<Stmt> {

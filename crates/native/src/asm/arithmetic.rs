@@ -224,7 +224,7 @@ impl Assembler {
             source => source,
         };
         let form = Form::new(P66, 2, 0x65).only_evex();
-        self.masked(form, shape.length(), dst.0, if_zero.0, source, mask, Masking::merging);
+        self.masked(form, shape.length(), dst.0, if_zero.0, source, Masking::merging(mask));
     }
 
     /// `vtestpd`: the zero flag is set if no lane has the sign bits of both `a` and `source` set; the carry flag if

@@ -18,6 +18,13 @@ pub(super) const fn memory_move(shape: Shape, opcode: u8) -> Form {
     }
 }
 
+/// Half of the lanes of a vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Half {
+    Lower = 0,
+    Upper = 1,
+}
+
 impl Assembler {
     /// `vmovapd`: `dst = src`, for a scalar its 16 bytes (processors do this by renaming).
     #[inline]
@@ -56,33 +63,33 @@ impl Assembler {
     /// `vmovapd` under a mask: lanes whose bit is set are those of `src`, the others stay. AVX-512.
     #[inline]
     pub(crate) fn mov_merging(&mut self, shape: Shape, dst: Xmm, mask: Mask, src: Xmm) {
-        self.masked(MOVE, shape.length(), dst.0, 0, src.into(), mask, Masking::merging);
+        self.masked(MOVE, shape.length(), dst.0, 0, src.into(), Masking::merging(mask));
     }
 
     /// `vmovapd` under a mask: lanes whose bit is set are those of `src`, the others become zero. AVX-512.
     #[inline]
     pub(crate) fn mov_zeroing(&mut self, shape: Shape, dst: Xmm, mask: Mask, src: Xmm) {
-        self.masked(MOVE, shape.length(), dst.0, 0, src.into(), mask, Masking::zeroing);
+        self.masked(MOVE, shape.length(), dst.0, 0, src.into(), Masking::zeroing(mask));
     }
 
     /// `vmovsd`, `vmovupd` under a mask: loads lanes whose bit is set; the others stay, and their memory is not
     /// accessed. AVX-512.
     #[inline]
     pub(crate) fn load_merging(&mut self, shape: Shape, dst: Xmm, mask: Mask, mem: Mem) {
-        self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), mask, Masking::merging);
+        self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), Masking::merging(mask));
     }
 
     /// `vmovsd`, `vmovupd` under a mask: loads lanes whose bit is set; the others become zero, and their memory is not
     /// accessed. AVX-512.
     #[inline]
     pub(crate) fn load_zeroing(&mut self, shape: Shape, dst: Xmm, mask: Mask, mem: Mem) {
-        self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), mask, Masking::zeroing);
+        self.masked(memory_move(shape, 0x10), shape.length(), dst.0, 0, mem.into(), Masking::zeroing(mask));
     }
 
     /// `vmovsd`, `vmovupd` under a mask: stores lanes whose bit is set; other memory is not accessed. AVX-512.
     #[inline]
     pub(crate) fn store_masked(&mut self, shape: Shape, mem: Mem, mask: Mask, src: Xmm) {
-        self.masked(memory_move(shape, 0x11), shape.length(), src.0, 0, mem.into(), mask, Masking::merging);
+        self.masked(memory_move(shape, 0x11), shape.length(), src.0, 0, mem.into(), Masking::merging(mask));
     }
 
     /// `vmaskmovpd`: loads lanes whose sign bit in `mask` is set; the others become zero, and their memory is not
@@ -195,39 +202,39 @@ impl Assembler {
     /// Extracts half of the lanes of `src`, the lower or the upper ones: of eight `vextractf64x4`, of four
     /// `vextractf128`, of a scalar's 16 bytes nothing. `shape` is that of `src`.
     #[inline]
-    pub(crate) fn half(&mut self, shape: Shape, dst: Xmm, src: Xmm, upper: bool) {
+    pub(crate) fn half(&mut self, shape: Shape, dst: Xmm, src: Xmm, which: Half) {
         let form = match shape {
             Shape::One => return self.wrong("half of one lane"),
             Shape::Four => Form::new(P66, 3, 0x19).bytes(4),
             Shape::Eight => Form::new(P66, 3, 0x1B).bytes(5),
         };
-        self.vector(form, shape.length(), src.0, 0, dst, Immediate::byte(u8::from(upper)));
+        self.vector(form, shape.length(), src.0, 0, dst, Immediate::byte(which as u8));
     }
 
     /// Returns `a` with its lower or upper half replaced by the low lanes of `source`: eight lanes `vinsertf64x4`, four
     /// `vinsertf128`.
     #[inline]
-    pub(crate) fn insert_half(&mut self, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>, upper: bool) {
+    pub(crate) fn insert_half(&mut self, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>, which: Half) {
         let form = match shape {
             Shape::One => return self.wrong("half of one lane"),
             Shape::Four => Form::new(P66, 3, 0x18).bytes(4),
             Shape::Eight => Form::new(P66, 3, 0x1A).bytes(5),
         };
-        self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(u8::from(upper)));
+        self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(which as u8));
     }
 
     /// Takes from each four lanes of `a`, then from each four of `b`, the lower two or the upper two: `vshuff64x2`; for
     /// four lanes in the first 16 registers `vperm2f128`.
     #[inline]
-    pub(crate) fn halves_of_fours(&mut self, shape: Shape, dst: Xmm, a: Xmm, b: Xmm, upper: bool) {
+    pub(crate) fn halves_of_fours(&mut self, shape: Shape, dst: Xmm, a: Xmm, b: Xmm, which: Half) {
         let shuffle = Form::new(P66, 3, 0x23).w1().only_evex();
         let (form, choice) = match shape {
             Shape::One => return self.wrong("four of one lane"),
             Shape::Four if (dst.0 | a.0 | b.0) < 16 => {
-                (Form::new(P66, 3, 0x06).only_vex(), if upper { 0x31 } else { 0x20 })
+                (Form::new(P66, 3, 0x06).only_vex(), if which == Half::Upper { 0x31 } else { 0x20 })
             }
-            Shape::Four => (shuffle, if upper { 0b11 } else { 0b00 }),
-            Shape::Eight => (shuffle, if upper { 0b11_01_11_01 } else { 0b10_00_10_00 }),
+            Shape::Four => (shuffle, if which == Half::Upper { 0b11 } else { 0b00 }),
+            Shape::Eight => (shuffle, if which == Half::Upper { 0b11_01_11_01 } else { 0b10_00_10_00 }),
         };
         self.vector(form, shape.length(), dst.0, a.0, b, Immediate::byte(choice));
     }

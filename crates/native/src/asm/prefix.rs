@@ -130,6 +130,12 @@ impl Masking {
     pub(super) const fn zeroing(mask: Mask) -> Self {
         Self(mask.0 | 0x80)
     }
+
+    /// Returns whether the mask is one of the registers k1 to k7.
+    #[inline]
+    const fn has_mask(self) -> bool {
+        matches!(self.0 & 0x7F, 1..=7)
+    }
 }
 
 /// All of an instruction except its last operand, with each field in a byte of one number, so that it is passed in a
@@ -220,6 +226,15 @@ impl Operands {
     }
 }
 
+/// Memory operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// As many doubles as the vector has.
+    Vector = 0,
+    /// One double for all lanes.
+    Broadcast = 1,
+}
+
 /// The prefixes of a [`Form`], VEX in the low half and EVEX in the high one; passed in a register like [`Operands`].
 #[derive(Clone, Copy)]
 pub(super) struct Heads(u64);
@@ -249,47 +264,27 @@ impl Assembler {
         source: impl Into<Source>,
         immediate: Immediate,
     ) {
-        self.vector_masked(form, length, reg, a, source.into(), immediate, Masking::NONE);
+        let operands = Operands::new(form, length, reg, a, immediate, Masking::NONE);
+        self.vector_from(form, operands, source.into());
     }
 
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    fn vector_masked(
-        &mut self,
-        form: Form,
-        length: u8,
-        reg: u8,
-        a: u8,
-        source: Source,
-        immediate: Immediate,
-        masking: Masking,
-    ) {
+    fn vector_from(&mut self, form: Form, operands: Operands, source: Source) {
         let heads = form.heads();
-        let operands = Operands::new(form, length, reg, a, immediate, masking);
         match source {
             Source::Reg(Xmm(rm)) => self.vector_register(heads, operands, rm),
-            Source::Mem(mem) => self.vector_memory(heads, operands, mem.into(), false),
-            Source::Broadcast(mem) => self.vector_memory(heads, operands, mem.into(), true),
+            Source::Mem(mem) => self.vector_memory(heads, operands, mem.into(), Memory::Vector),
+            Source::Broadcast(mem) => self.vector_memory(heads, operands, mem.into(), Memory::Broadcast),
         }
     }
 
     /// Writes an instruction under a mask, which may not be k0.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    pub(super) fn masked(
-        &mut self,
-        form: Form,
-        length: u8,
-        reg: u8,
-        a: u8,
-        source: Source,
-        mask: Mask,
-        masking: fn(Mask) -> Masking,
-    ) {
-        if mask.0 == 0 || mask.0 > 7 {
+    pub(super) fn masked(&mut self, form: Form, length: u8, reg: u8, a: u8, source: Source, masking: Masking) {
+        if !masking.has_mask() {
             return self.wrong("k0, or what is no mask register, as a mask");
         }
-        self.vector_masked(form, length, reg, a, source, Immediate::NONE, masking(mask));
+        self.vector_from(form, Operands::new(form, length, reg, a, Immediate::NONE, masking), source);
     }
 
     #[inline(never)]
@@ -305,7 +300,7 @@ impl Assembler {
             if self.has_no_evex(heads, highest) {
                 return;
             }
-            (evex(heads, operands, rm >> 3 & 1, rm >> 4, false), 5, rm)
+            (evex(heads, operands, rm >> 3 & 1, rm >> 4, Memory::Vector), 5, rm)
         };
         let modrm = u64::from(0xC0 | (reg & 7) << 3 | (rm & 7));
         let bytes = head | (modrm | u64::from(operands.immediate()) << 8) << (8 * len);
@@ -315,15 +310,15 @@ impl Assembler {
     /// Most instructions have a memory operand without an index and no immediate: these are assembled here, the others
     /// in [`vector_memory_any`](Self::vector_memory_any).
     #[inline(never)]
-    fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
+    fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, memory: Memory) {
         let must = operands.takes_evex() || heads.vex() == 0;
         let has_evex = self.level == Level::Avx512 && heads.evex() != 0;
-        if !operands.is_plain() || !place.is_plain() || broadcast || must && !has_evex {
-            return self.vector_memory_any(heads, operands, place, broadcast);
+        if !operands.is_plain() || !place.is_plain() || memory == Memory::Broadcast || must && !has_evex {
+            return self.vector_memory_any(heads, operands, place, memory);
         }
         let shift = operands.shift();
         let (head, head_len, shift) = if must || has_evex && place.is_shorter_scaled(shift) {
-            (evex(heads, operands, place.base() >> 3, 0, false), 5, shift)
+            (evex(heads, operands, place.base() >> 3, 0, Memory::Vector), 5, shift)
         } else {
             let (head, len) = vex(heads, operands, operands.a(), place.base() >> 3, 0);
             (head, len, 0)
@@ -342,9 +337,10 @@ impl Assembler {
     }
 
     #[inline(never)]
-    pub(super) fn vector_memory_any(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
+    pub(super) fn vector_memory_any(&mut self, heads: Heads, operands: Operands, place: Place, memory: Memory) {
         // A scalar is a broadcast to one lane.
-        let broadcast = broadcast && operands.memory() != 3;
+        let memory = if operands.memory() == 3 { Memory::Vector } else { memory };
+        let broadcast = memory == Memory::Broadcast;
         let shift = if broadcast { 3 } else { operands.shift() };
         let highest = operands.reg() | operands.a();
         let must = heads.vex() == 0 || highest > 15 || operands.length() > 1 || operands.masking() != 0 || broadcast;
@@ -357,7 +353,7 @@ impl Assembler {
                 return self.wrong("a broadcast that the instruction does not take");
             }
             let address = self.address(place, shift);
-            (address, evex(heads, operands, address.base_high, address.index_high, broadcast), 5)
+            (address, evex(heads, operands, address.base_high, address.index_high, memory), 5)
         } else {
             let address = self.address(place, 0);
             let (head, len) = vex(heads, operands, operands.a(), address.base_high, address.index_high);
@@ -399,9 +395,9 @@ pub(super) fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64
 
 /// Returns the EVEX prefix and the opcode, 5 bytes. `b` and `x` are high bits.
 #[inline(always)]
-pub(super) fn evex(heads: Heads, operands: Operands, b: u8, x: u8, broadcast: bool) -> u64 {
+pub(super) fn evex(heads: Heads, operands: Operands, b: u8, x: u8, memory: Memory) -> u64 {
     let (reg, a) = (u32::from(operands.reg()), u32::from(operands.a()));
     let high = (reg & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13 | (reg & 16) << 8 | (a & 15) << 19;
-    let last = u32::from(operands.masking() | operands.length() << 5) | u32::from(broadcast) << 4 | (!a & 16) >> 1;
+    let last = u32::from(operands.masking() | operands.length() << 5) | (memory as u32) << 4 | (!a & 16) >> 1;
     u64::from((heads.evex() & 0xFF_FFFF) ^ high | last << 24) | u64::from(heads.evex() >> 24) << 32
 }

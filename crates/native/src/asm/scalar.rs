@@ -7,7 +7,7 @@ use super::address::Place;
 use super::arithmetic::{fma_form, scalar_or_packed};
 use super::constant::Reference;
 use super::moves::memory_move;
-use super::prefix::{Form, Heads, Immediate, Masking, Operands, evex, vex};
+use super::prefix::{Form, Heads, Immediate, Masking, Memory, Operands, evex, vex};
 use super::{Arith, Assembler, Fma, FmaOrder, Gpr, Mem, Shape, Xmm};
 use crate::Level;
 
@@ -89,11 +89,11 @@ impl Assembler {
         let operands = Operands::new(SCALAR, 0, reg, a, Immediate::NONE, Masking::NONE);
         let (has_evex, must) = (self.level == Level::Avx512, (reg | a) > 15);
         if !place.is_plain() || (reg | a) > 31 || must && !has_evex {
-            return self.vector_memory_any(heads, operands, place, false);
+            return self.vector_memory_any(heads, operands, place, Memory::Vector);
         }
         let is_evex = must | (has_evex & place.is_shorter_scaled(3));
         let base_high = place.base() >> 3;
-        let long = evex(heads, operands, base_high, 0, false);
+        let long = evex(heads, operands, base_high, 0, Memory::Vector);
         let (short, short_len) = vex(heads, operands, a, base_high, 0);
         let (head, head_len, shift) = if is_evex { (long, 5, 3) } else { (short, short_len, 0) };
         let (modrm, displacement, value) = place.modrm(shift);

@@ -11,7 +11,7 @@ use super::lanes::ACTIVE;
 use super::plan::{Home, NEVER, Number, calls};
 use super::survey::{Survey, weight};
 use super::{Result, Writer};
-use crate::asm::{Arith, Shape, Xmm};
+use crate::asm::{Arith, Half, Shape, Xmm};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::at_first;
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Place, Reg};
@@ -281,9 +281,9 @@ impl Writer<'_> {
             }
         }
         let (a, b) = if tree.is_exchanged { (y, x) } else { (x, y) };
-        self.asm.half(Shape::Eight, y, x, true);
+        self.asm.half(Shape::Eight, y, x, Half::Upper);
         self.asm.arith(tree.op, Shape::Four, x, a, b);
-        self.asm.half(Shape::Four, y, x, true);
+        self.asm.half(Shape::Four, y, x, Half::Upper);
         // Two lanes as four: the upper ones are ignored.
         self.asm.arith(tree.op, Shape::Four, x, a, b);
         self.asm.permute_pairs(Shape::One, y, x, 1);

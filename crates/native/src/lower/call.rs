@@ -21,6 +21,15 @@ struct Partner {
     next: u32,
 }
 
+/// Sine or cosine that is computed together with its partner.
+#[derive(Clone, Copy)]
+struct SinCos {
+    dst: Reg,
+    op: Op,
+    argument: Reg,
+    partner: Partner,
+}
+
 /// Vector registers of globals, one bit each.
 struct Soon {
     /// Read or written registers.
@@ -168,7 +177,8 @@ impl Writer<'_> {
             && let Some(partner) = self.partner(at, op, args[0], after)
             && let Some(entry) = Function::SinCos.entry(form)
         {
-            return self.call_sin_cos((at, after), (dst, op), args[0], partner, entry as usize);
+            let pair = SinCos { dst, op, argument: args[0], partner };
+            return self.call_sin_cos(at, after, pair, entry as usize);
         }
         if let Some(entry) = op.row().elementary.and_then(|function| function.entry(form)) {
             let from = self.arguments_to_registers(args)?;
@@ -229,10 +239,9 @@ impl Writer<'_> {
     /// cosine in memory. The one needed later is kept in a slot.
     fn call_sin_cos(
         &mut self,
-        (at, after): (u32, &[Instr]),
-        (dst, op): (Reg, Op),
-        argument: Reg,
-        partner: Partner,
+        at: u32,
+        after: &[Instr],
+        SinCos { dst, op, argument, partner }: SinCos,
         entry: usize,
     ) -> Result<()> {
         let _ = self.next_use();

@@ -6,7 +6,7 @@
 
 use super::integers::holds;
 use super::plan::{Counted, Home, Kind, LoopPlan, Stretch};
-use super::{Compared, OpenLoop, Result, SCRATCH, Site, Writer, bug};
+use super::{Compared, OpenLoop, Overflow, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{Event, LANES, Move, Reg, moves};
@@ -29,7 +29,7 @@ impl<'k> Writer<'k> {
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 let is_known = matches!(plan.known_count, Some(1..));
                 if !is_known {
-                    let from = self.poly(count, 1, true)?;
+                    let from = self.poly(count, 1, Overflow::Fails)?;
                     self.set_number(plan.count, from);
                     self.asm.test_rr(from, from);
                     self.asm.jcc(Condition::LessEqual, exit);
@@ -80,7 +80,7 @@ impl<'k> Writer<'k> {
                 self.take_pointers(at);
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
                 let plan = self.loop_plan(at)?;
-                let from = self.poly(limit, 1, true)?;
+                let from = self.poly(limit, 1, Overflow::Fails)?;
                 self.set_number(plan.count, from);
                 let [rax, ..] = SCRATCH;
                 self.asm.mov_ri(rax, 0);

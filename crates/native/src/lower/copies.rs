@@ -1,7 +1,7 @@
 //! Copies: of few elements as moves, of rows as a loop of moves, of all others as a call.
 
 use super::frame::{Header, lanes};
-use super::{Result, SCRATCH, Site, Writer};
+use super::{Overflow, Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::Poly;
@@ -32,7 +32,7 @@ impl Writer<'_> {
         }
         let numbers = [&to.1, &from.1, len];
         for (i, poly) in (0..).zip(numbers) {
-            let value = self.poly(poly, 1, true)?;
+            let value = self.poly(poly, 1, Overflow::Fails)?;
             let mem = self.frame.word(Header::NUMBERS + i);
             self.asm.mov_mr(mem, value);
         }

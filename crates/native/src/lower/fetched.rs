@@ -8,7 +8,7 @@
 use super::frame::Words;
 use super::lanes::Across;
 use super::plan::Number;
-use super::{Here, Result, SCRATCH, Site, Writer, n_lanes};
+use super::{Here, Overflow, Result, SCRATCH, Site, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
@@ -100,7 +100,7 @@ impl Writer<'_> {
     pub(super) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, _] = SCRATCH;
         let is_length = self.integers.ranges.is_at_least_zero(len);
-        let _ = self.poly(len, 1, true)?;
+        let _ = self.poly(len, 1, Overflow::Fails)?;
         let label = self.site_with(Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
         for lane in 0..n_lanes(self.lanes.shape) {
             self.lanes.fetching = lane as u32;
@@ -140,7 +140,7 @@ impl Writer<'_> {
         if part.as_var().is_none() && !self.integers.fetched_parts.contains(&part) {
             for lane in 0..n {
                 self.lanes.fetching = lane;
-                let from = self.poly(&part, 1, false)?;
+                let from = self.poly(&part, 1, Overflow::Wraps)?;
                 let word = self.frame.word(first + lane);
                 self.asm.mov_mr(word, from);
             }

@@ -14,6 +14,13 @@ use chainrule_ops::Op;
 
 const SIGN: u64 = 1 << 63;
 
+/// Operand of an instruction, with its next use.
+#[derive(Clone, Copy)]
+pub(super) struct Operand {
+    pub reg: Reg,
+    pub next: u32,
+}
+
 /// Instruction of an operator.
 enum Form {
     /// An arithmetic instruction, and the order of its arguments.
@@ -238,9 +245,15 @@ impl Writer<'_> {
             return self.finish(dst, |this, d| this.asm.arith(op, this.lanes.shape, d, x, y));
         }
         if self.mode.is_plain {
-            return self.plain_arith(op, order, dst, (a, next_a), (b, next_b));
+            return self.plain_arith(
+                op,
+                order,
+                dst,
+                Operand { reg: a, next: next_a },
+                Operand { reg: b, next: next_b },
+            );
         }
-        self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
+        self.arith_elsewhere(op, order, dst, Operand { reg: a, next: next_a }, Operand { reg: b, next: next_b })
     }
 
     /// Returns whether `b` is the first operand: if the order is free, the one in a register, so that the other may be
@@ -256,22 +269,15 @@ impl Writer<'_> {
 
     /// Emits an arithmetic instruction whose operands are not all in registers.
     #[inline(never)]
-    fn arith_elsewhere(
-        &mut self,
-        op: Arith,
-        order: Order,
-        dst: Reg,
-        (a, next_a): (Reg, u32),
-        (b, next_b): (Reg, u32),
-    ) -> Result<()> {
-        let (mut first, mut second) = ((a, next_a), (b, next_b));
-        if self.is_exchanged(order, a, b) {
+    fn arith_elsewhere(&mut self, op: Arith, order: Order, dst: Reg, a: Operand, b: Operand) -> Result<()> {
+        let (mut first, mut second) = (a, b);
+        if self.is_exchanged(order, a.reg, b.reg) {
             std::mem::swap(&mut first, &mut second);
         }
-        let x = self.in_register(first.0, first.1)?;
-        let source = if a == b { Source::Reg(x) } else { self.source(second.0, second.1)? };
-        self.release(a, next_a);
-        self.release(b, next_b);
+        let x = self.in_register(first.reg, first.next)?;
+        let source = if a.reg == b.reg { Source::Reg(x) } else { self.source(second.reg, second.next)? };
+        self.release(a.reg, a.next);
+        self.release(b.reg, b.next);
         self.finish(dst, |this, d| this.asm.arith(op, this.lanes.shape, d, x, source))
     }
 

@@ -6,7 +6,7 @@
 use super::lanes::Last;
 use super::plan::{Home, Kept, KeptAt, LoopPlan, Number, Step};
 use super::spares::Part;
-use super::{Here, Result, SCRATCH, Site, Writer};
+use super::{Here, Overflow, Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shift};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
@@ -71,16 +71,15 @@ impl Writer<'_> {
         }
     }
 
-    /// Computes `scale * poly` in the first scratch register, using the second. `checked`: fails on overflow, exactly
-    /// if [`Poly::eval`] has no value.
-    pub(super) fn poly(&mut self, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<Gpr> {
+    /// Computes `scale * poly` in the first scratch register, using the second.
+    pub(super) fn poly(&mut self, poly: &Poly<Reg>, scale: i64, overflow: Overflow) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
-        self.poly_into(rax, poly, scale, checked)?;
+        self.poly_into(rax, poly, scale, overflow)?;
         Ok(rax)
     }
 
     /// As [`Self::poly`], in `dst`, which holds none of the variables.
-    fn poly_into(&mut self, dst: Gpr, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<()> {
+    fn poly_into(&mut self, dst: Gpr, poly: &Poly<Reg>, scale: i64, overflow: Overflow) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
         if let Some(value) = poly.as_constant() {
             self.asm.mov_ri(dst, value.wrapping_mul(scale));
@@ -98,30 +97,30 @@ impl Writer<'_> {
                 Ok(small) => {
                     let from = self.number(first.index(), target);
                     self.asm.imul_rri(target, from, small);
-                    self.overflow_if(checked);
+                    self.check_overflow(overflow);
                 }
                 Err(_) => {
                     self.asm.mov_ri(target, c);
                     let from = self.number(first.index(), rdx);
                     self.asm.imul_rr(target, from);
-                    self.overflow_if(checked);
+                    self.check_overflow(overflow);
                 }
             }
             for r in rest {
                 let from = self.number(r.index(), rdx);
                 self.asm.imul_rr(target, from);
-                self.overflow_if(checked);
+                self.check_overflow(overflow);
             }
             if i > 0 {
                 self.asm.alu_rr(Alu::Add, dst, rcx);
-                self.overflow_if(checked);
+                self.check_overflow(overflow);
             }
         }
         Ok(())
     }
 
-    fn overflow_if(&mut self, checked: bool) {
-        if checked {
+    fn check_overflow(&mut self, overflow: Overflow) {
+        if overflow == Overflow::Fails {
             let label = self.site(Site::Overflow(self.integers.computing), &[]);
             self.asm.jcc(Condition::Overflow, label);
         }
@@ -136,7 +135,7 @@ impl Writer<'_> {
             self.last_fits(value)?;
         }
         let to = self.target(dst, &operands);
-        self.poly_into(to, value, 1, true)?;
+        self.poly_into(to, value, 1, Overflow::Fails)?;
         self.set_number(dst.index(), to);
         Ok(())
     }
@@ -279,7 +278,7 @@ impl Writer<'_> {
         }
         let len = match len.as_var() {
             Some(len) => self.number(len.index(), rax),
-            None => self.poly(len, 1, true)?,
+            None => self.poly(len, 1, Overflow::Fails)?,
         };
         let index = self.number(index.index(), rcx);
         // The failure finds both in their current locations.
@@ -353,11 +352,11 @@ impl Writer<'_> {
         let last = if is_inside { None } else { self.last_lane(at) };
         match &last {
             Some(Last::Known(last)) if last.as_constant().is_none() => {
-                let from = self.poly(&first.add(last), 1, false)?;
+                let from = self.poly(&first.add(last), 1, Overflow::Wraps)?;
                 self.check_inside(buffer, from);
             }
             Some(Last::Counted(count, slope)) if slope.as_constant().is_none() => {
-                let from = self.poly(first, 1, false)?;
+                let from = self.poly(first, 1, Overflow::Wraps)?;
                 self.counted_last(*count, slope)?;
                 self.asm.alu_rr(Alu::Add, from, rcx);
                 self.check_inside(buffer, from);
@@ -451,7 +450,7 @@ impl Writer<'_> {
         match number {
             _ if is_there => {}
             Some(number) => self.number_into(g, number),
-            None => self.poly_into(g, rest, scale, false)?,
+            None => self.poly_into(g, rest, scale, Overflow::Wraps)?,
         }
         Ok(g)
     }
@@ -503,7 +502,7 @@ impl Writer<'_> {
                         self.asm.lea(rax, Mem::At { base: rax, disp });
                     }
                 }
-                None => from = self.poly(&base, scale, false)?,
+                None => from = self.poly(&base, scale, Overflow::Wraps)?,
             }
             if let Some(buffer) = at.within.filter(|_| within.is_none()) {
                 let base = self.pointer_now(buffer, rcx);
@@ -512,7 +511,7 @@ impl Writer<'_> {
             }
             self.set_number(at.place, from);
             if let Step::Number(number, slope) = step {
-                let from = self.poly(slope, scale * iterations * at.unit(), false)?;
+                let from = self.poly(slope, scale * iterations * at.unit(), Overflow::Wraps)?;
                 self.set_number(*number, from);
             }
         }

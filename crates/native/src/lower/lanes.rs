@@ -22,8 +22,8 @@ use super::plan::{Home, NEVER, Number, calls};
 use super::registers::Copy;
 use super::spread::{Around, Early, Uniform};
 use super::survey::{Survey, weight};
-use super::{Here, Result, SCRATCH, Writer, n_lanes};
-use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Shift, Xmm};
+use super::{Here, Overflow, Result, SCRATCH, Writer, n_lanes};
+use crate::asm::{Alu, Condition, Gpr, Half, Label, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, slope, split_constant};
@@ -100,54 +100,153 @@ fn active(level: Level, count: &Poly<Reg>) -> Option<Active> {
     }
 }
 
-/// Plans the lane loops whose bodies can run in vectors, by their opening events, and the broadcasts of the loops
-/// directly around them.
-pub(super) fn plan_lanes(
-    kernel: &Kernel,
-    level: Level,
-    events: &[Event<'_>],
-    lives: &Liveness,
-    survey: &Survey,
-    homes: &mut Homes<'_>,
-    words: &mut Words,
-) -> (BTreeMap<u32, LanePlan>, Early) {
-    let (mut plans, mut early) = (BTreeMap::new(), Early::new());
-    let mut lanes = Lanes::new(kernel.regs.len());
-    let mut last_end = 0;
-    let mut around: Vec<Around> = Vec::new();
-    // Branches on data are if-converted where possible.
-    let none = BTreeSet::new();
-    for (at, event) in (1u32..).zip(events) {
-        // The loops inside a lane loop are run as they are.
-        if at < last_end {
-            continue;
-        }
-        around.retain(|outer| at < outer.end);
-        let (index, count) = match event {
-            Event::For { index, count, order: Order::Lanes, .. } => (index, count),
-            Event::For { .. } => {
-                around.push(Around { begin: at, end: lives.end_of_loop[at as usize] });
+/// Planner of lane loops.
+pub(super) struct Planner<'a, 'h> {
+    pub kernel: &'a Kernel,
+    pub lives: &'a Liveness,
+    pub survey: &'a Survey,
+    /// Receives requests for locations.
+    pub homes: &'a mut Homes<'h>,
+    /// Receives requests for constants in memory.
+    pub words: &'a mut Words,
+}
+
+impl Planner<'_, '_> {
+    /// Plans the lane loops whose bodies can run in vectors, by their opening events, and the broadcasts of the loops
+    /// directly around them.
+    pub(super) fn plan_all(&mut self, level: Level, events: &[Event<'_>]) -> (BTreeMap<u32, LanePlan>, Early) {
+        let (kernel, lives) = (self.kernel, self.lives);
+        let (mut plans, mut early) = (BTreeMap::new(), Early::new());
+        let mut lanes = Lanes::new(kernel.regs.len());
+        let mut last_end = 0;
+        let mut around: Vec<Around> = Vec::new();
+        // Branches on data are if-converted where possible.
+        let none = BTreeSet::new();
+        for (at, event) in (1u32..).zip(events) {
+            // The loops inside a lane loop are run as they are.
+            if at < last_end {
                 continue;
             }
-            _ => continue,
-        };
-        let end = lives.end_of_loop[at as usize];
-        let body = &events[at as usize..end as usize - 1];
-        if let Some(active) = active(level, count)
-            && lanes.fits(kernel, *index, body, &none)
-            && let Some(mut plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
-        {
-            // A call outside lanes preserves only one of them.
-            if let Some(outer) = around.last()
-                && homes.call_nowhere_but(outer.begin, outer.end, at, end)
+            around.retain(|outer| at < outer.end);
+            let (index, count) = match event {
+                Event::For { index, count, order: Order::Lanes, .. } => (index, count),
+                Event::For { .. } => {
+                    around.push(Around { begin: at, end: lives.end_of_loop[at as usize] });
+                    continue;
+                }
+                _ => continue,
+            };
+            let end = lives.end_of_loop[at as usize];
+            let body = &events[at as usize..end as usize - 1];
+            if let Some(active) = active(level, count)
+                && lanes.fits(kernel, *index, body, &none)
+                && let Some(mut plan) = self.plan(&lanes, body, (at, end, *index), active)
             {
-                plan.spread_early(*outer, lives, homes, early.entry(outer.begin).or_default());
+                // A call outside lanes preserves only one of them.
+                if let Some(outer) = around.last()
+                    && self.homes.call_nowhere_but(outer.begin, outer.end, at, end)
+                {
+                    plan.spread_early(*outer, lives, self.homes, early.entry(outer.begin).or_default());
+                }
+                plans.insert(at, plan);
+                last_end = end;
             }
-            plans.insert(at, plan);
-            last_end = end;
         }
+        (plans, early)
     }
-    (plans, early)
+
+    fn plan(
+        &mut self,
+        lanes: &Lanes,
+        body: &[Event<'_>],
+        (begin, end, index): (u32, u32, Reg),
+        active: Active,
+    ) -> Option<LanePlan> {
+        let Self { kernel, lives, survey, ref mut homes, ref mut words } = *self;
+        let is_outside = |r: &Reg| lives.def[r.index()] < begin;
+        let mut steps = BTreeMap::from([(index, 1)]);
+        let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
+        let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
+        let mut work = Work::default();
+        let mut fetched = Fetched::default();
+        for (at, event) in (begin as usize + 1..).zip(body) {
+            let heft = weight(survey.depth[at]);
+            let mut used = |r: Reg| {
+                if is_outside(&r) && (kernel.regs[r] == Class::Real || survey.is_truth(r)) {
+                    *weights.entry(r).or_insert(0) += heft;
+                }
+            };
+            match event {
+                Event::Instr(instr) => {
+                    instr.for_each_use(&mut used);
+                    match instr {
+                        Instr::Op { .. } if calls(instr) => work.calls += 1,
+                        Instr::Op { .. } | Instr::MulAdd { .. } => work.operators += 1,
+                        _ => {}
+                    }
+                    // Inactive lanes have no arguments to call with.
+                    if matches!(instr, Instr::External { .. }) && active != Active::All {
+                        return None;
+                    }
+                    if let Instr::Int { dst, .. } = instr
+                        && let Some(Kept::Step(step)) = lanes.of(*dst)
+                    {
+                        steps.insert(*dst, step);
+                    }
+                    if let Instr::Load { dst, .. } = instr
+                        && lanes.of(*dst) == Some(Kept::Fetched)
+                    {
+                        fetched.integer(*dst, words);
+                    }
+                    if let Instr::Load { at, .. } = instr
+                        && lanes.is_fetched(at)
+                    {
+                        work.far += 1;
+                        let (part, offset) = split_constant(at);
+                        offset.checked_mul(8)?;
+                        fetched.part(part, words);
+                        continue;
+                    }
+                    if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
+                        && (kernel.buffers[*buffer].class == Class::Real || at.vars().contains(&index))
+                    {
+                        let slope = lanes.slope(at)?;
+                        match slope.as_constant() {
+                            // All lanes would write one element.
+                            Some(0) if matches!(instr, Instr::Store { .. }) => return None,
+                            Some(0 | 1) => work.near += 1,
+                            Some(step) => {
+                                i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
+                                work.far += 1;
+                            }
+                            None if slope.vars().iter().all(is_outside) => {
+                                *apart.entry(slope).or_insert(0) += heft;
+                                work.far += 1;
+                            }
+                            None => return None,
+                        }
+                    }
+                }
+                Event::Copy { .. } => return None,
+                Event::For { carried, .. } => carried.iter().for_each(|c| used(c.init)),
+                Event::EndFor { carried, .. } => carried.iter().for_each(|c| used(c.next)),
+                Event::Else { choices } => choices.iter().for_each(|c| used(c.then)),
+                Event::EndIf { choices } => choices.iter().for_each(|c| used(c.otherwise)),
+                _ => {}
+            }
+        }
+        if matches!(active, Active::Counted(_)) && !work.pays_under_a_mask() {
+            return None;
+        }
+        fetched.integers().for_each(|r| homes.forget(r));
+        let uniform = weights
+            .into_iter()
+            .map(|(r, weight)| (r, Uniform { place: homes.copy_for(r, begin, end, weight), early: false }));
+        let uniform = uniform.collect();
+        let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
+        let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
+        Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
+    }
 }
 
 impl LanePlan {
@@ -184,109 +283,12 @@ impl Work {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "what is known of the kernel comes in parts")]
-fn plan(
-    kernel: &Kernel,
-    body: &[Event<'_>],
-    (begin, end, index): (u32, u32, Reg),
-    active: Active,
-    lanes: &Lanes,
-    lives: &Liveness,
-    survey: &Survey,
-    homes: &mut Homes<'_>,
-    words: &mut Words,
-) -> Option<LanePlan> {
-    let is_outside = |r: &Reg| lives.def[r.index()] < begin;
-    let mut steps = BTreeMap::from([(index, 1)]);
-    let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
-    let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
-    let mut work = Work::default();
-    let mut fetched = Fetched::default();
-    for (at, event) in (begin as usize + 1..).zip(body) {
-        let heft = weight(survey.depth[at]);
-        let mut used = |r: Reg| {
-            if is_outside(&r) && (kernel.regs[r] == Class::Real || survey.is_truth(r)) {
-                *weights.entry(r).or_insert(0) += heft;
-            }
-        };
-        match event {
-            Event::Instr(instr) => {
-                instr.for_each_use(&mut used);
-                match instr {
-                    Instr::Op { .. } if calls(instr) => work.calls += 1,
-                    Instr::Op { .. } | Instr::MulAdd { .. } => work.operators += 1,
-                    _ => {}
-                }
-                // Inactive lanes have no arguments to call with.
-                if matches!(instr, Instr::External { .. }) && active != Active::All {
-                    return None;
-                }
-                if let Instr::Int { dst, .. } = instr
-                    && let Some(Kept::Step(step)) = lanes.of(*dst)
-                {
-                    steps.insert(*dst, step);
-                }
-                if let Instr::Load { dst, .. } = instr
-                    && lanes.of(*dst) == Some(Kept::Fetched)
-                {
-                    fetched.integer(*dst, words);
-                }
-                if let Instr::Load { at, .. } = instr
-                    && lanes.is_fetched(at)
-                {
-                    work.far += 1;
-                    let (part, offset) = split_constant(at);
-                    offset.checked_mul(8)?;
-                    fetched.part(part, words);
-                    continue;
-                }
-                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
-                    && (kernel.buffers[*buffer].class == Class::Real || at.vars().contains(&index))
-                {
-                    let slope = lanes.slope(at)?;
-                    match slope.as_constant() {
-                        // All lanes would write one element.
-                        Some(0) if matches!(instr, Instr::Store { .. }) => return None,
-                        Some(0 | 1) => work.near += 1,
-                        Some(step) => {
-                            i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
-                            work.far += 1;
-                        }
-                        None if slope.vars().iter().all(is_outside) => {
-                            *apart.entry(slope).or_insert(0) += heft;
-                            work.far += 1;
-                        }
-                        None => return None,
-                    }
-                }
-            }
-            Event::Copy { .. } => return None,
-            Event::For { carried, .. } => carried.iter().for_each(|c| used(c.init)),
-            Event::EndFor { carried, .. } => carried.iter().for_each(|c| used(c.next)),
-            Event::Else { choices } => choices.iter().for_each(|c| used(c.then)),
-            Event::EndIf { choices } => choices.iter().for_each(|c| used(c.otherwise)),
-            _ => {}
-        }
-    }
-    if matches!(active, Active::Counted(_)) && !work.pays_under_a_mask() {
-        return None;
-    }
-    fetched.integers().for_each(|r| homes.forget(r));
-    let uniform = weights
-        .into_iter()
-        .map(|(r, weight)| (r, Uniform { place: homes.copy_for(r, begin, end, weight), early: false }));
-    let uniform = uniform.collect();
-    let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
-    let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
-    Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
-}
-
 impl<'k> Writer<'k> {
     /// Begins a loop; returns the number of iterations of a round.
     pub(super) fn enter_lanes(&mut self, lanes: Option<&'k LanePlan>) -> Result<i64> {
         let Some(lanes) = lanes else { return Ok(1) };
         for (slope, number) in &lanes.apart {
-            let from = self.poly(slope, 8, false)?;
+            let from = self.poly(slope, 8, Overflow::Wraps)?;
             self.set_number(*number, from);
         }
         self.lanes.shape = shape(self.mode.level);
@@ -405,7 +407,7 @@ impl<'k> Writer<'k> {
         }
         self.set_number(last, rax);
         self.integers.instead = Some((index.index(), last));
-        let _ = self.poly(value, 1, true)?;
+        let _ = self.poly(value, 1, Overflow::Fails)?;
         self.integers.instead = None;
         Ok(())
     }
@@ -506,7 +508,7 @@ impl<'k> Writer<'k> {
                 Err(_) => bit == 1,
             };
             if !is_last {
-                self.asm.half(if bit == 4 { Shape::Eight } else { Shape::Four }, t, from, true);
+                self.asm.half(if bit == 4 { Shape::Eight } else { Shape::Four }, t, from, Half::Upper);
                 self.asm.alu_ri(Alu::Add, rdx, 8 * bit as i32);
                 from = t;
             }
@@ -550,7 +552,7 @@ impl<'k> Writer<'k> {
         let [rax, rcx, rdx] = SCRATCH;
         let last = self.n_active() as i32 - 1;
         let counted = self.counted();
-        let _ = self.poly(len, 1, true)?;
+        let _ = self.poly(len, 1, Overflow::Fails)?;
         self.number_into(rcx, index.index());
         let label = self.site_with(super::Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
         self.asm.test_rr(rcx, rcx);
@@ -633,12 +635,13 @@ impl<'k> Writer<'k> {
         for lane in 0..self.n_active() {
             if lane % 4 == 0 {
                 if self.lanes.shape == Shape::Eight {
-                    self.asm.half(Shape::Eight, v, x, lane == 4);
+                    let half = if lane == 4 { Half::Upper } else { Half::Lower };
+                    self.asm.half(Shape::Eight, v, x, half);
                     from = v;
                 }
                 pair = from;
             } else if lane % 4 == 2 {
-                self.asm.half(Shape::Four, t, from, true);
+                self.asm.half(Shape::Four, t, from, Half::Upper);
                 pair = t;
             }
             let mem = places.next_active(self, done);
@@ -667,12 +670,12 @@ impl<'k> Writer<'k> {
             element(this, t);
             element(this, u);
             this.asm.unpack_low(Shape::One, t, t, u);
-            this.asm.insert_half(Shape::Four, d, d, t, true);
+            this.asm.insert_half(Shape::Four, d, d, t, Half::Upper);
         };
         four(self, d);
         if self.lanes.shape == Shape::Eight {
             four(self, v);
-            self.asm.insert_half(Shape::Eight, d, d, v, true);
+            self.asm.insert_half(Shape::Eight, d, d, v, Half::Upper);
         }
         for x in [t, u, v] {
             self.registers.give_back(x);

@@ -74,7 +74,7 @@ use crate::program::Options;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Reg};
 use chainrule_ops::Op;
-use chainrule_runtime::{InRange, Site};
+use chainrule_runtime::{InRange, Overflow, Site};
 use lanes::Across;
 use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
@@ -132,7 +132,8 @@ pub(crate) fn lower(
     let plan = Plan::new(kernel, shared, level, shape, options.piece_len)?;
     let widest = if plan.has_lanes() { lanes::shape(level) } else { shape };
     let frame = FrameLayout::new(widest, &plan.words, plan.has_calls());
-    let write = |piece| write(kernel, &plan, (level, shape), frame, options.in_range, piece).map_err(|why| *why);
+    let chunks = Chunks { kernel, plan: &plan, level, shape, frame, in_range: options.in_range };
+    let write = |piece| chunks.write(piece).map_err(|why| *why);
     let Written { asm, n_slots, sites } = match plan.pieces.len() {
         0 => write(0)?,
         n => match Written::of_pieces(pieces::write_all(n, options.writers, write))? {
@@ -177,63 +178,70 @@ impl Written {
     }
 }
 
-/// Writes a chunk by its number; a single chunk is the whole kernel.
-fn write<'k>(
+/// Chunks of a kernel to write.
+struct Chunks<'k> {
     kernel: &'k Kernel,
     plan: &'k Plan<'k>,
-    (level, shape): (Level, Shape),
+    level: Level,
+    /// Number of points.
+    shape: Shape,
     frame: FrameLayout,
     in_range: Option<InRange>,
-    piece: usize,
-) -> Result<Written> {
-    let n_registers = if level == Level::Avx512 { 32 } else { 16 };
-    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.taken_slots());
-    let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
-    let of_piece = plan.pieces.get(piece);
-    // Later chunks only have their own instructions.
-    let n_events = of_piece.filter(|_| piece > 0).map_or(plan.n_events, |piece| piece.instrs.len());
-    let n_constants = plan.facts.n_constants;
-    let asm = Assembler::with_room(level, CODE_BYTES * n_events + 512, n_constants);
-    let is_plain = shape == Shape::One && !plan.has_globals();
-    let is_line = is_plain && plan.is_straight;
-    let mut writer = Writer {
-        kernel,
-        plan,
-        mode: Mode { level, points: shape, in_range, saved, is_plain, is_line },
-        frame,
-        asm,
-        uses: NextUses { next: &plan.next, left: of_piece.map_or(plan.next.len(), |piece| piece.left) },
-        registers,
-        copies: Sources { literals: Vec::with_capacity(n_constants), origins: Vec::with_capacity(FEW) },
-        addresses: Addresses {
-            pointers: Pointers::new(kernel.buffers.len()),
-            spares: Spares::default(),
-            spares_since: None,
-        },
-        integers: Integers::new(kernel),
-        truths: Truths::default(),
-        lanes: Lanes { shape, plan: None, rows: Rows::default(), fetching: 0 },
-        control: Control::default(),
-        calls: Calls::default(),
-        failures: Failures::default(),
-    };
-    if piece == 0 {
-        writer.entry();
-        writer.zeros()?;
-    } else {
-        writer.resume(piece)?;
+}
+
+impl Chunks<'_> {
+    /// Writes a chunk by its number; a single chunk is the whole kernel.
+    fn write(&self, piece: usize) -> Result<Written> {
+        let Self { kernel, plan, level, shape, frame, in_range } = *self;
+        let n_registers = if level == Level::Avx512 { 32 } else { 16 };
+        let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.taken_slots());
+        let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
+        let of_piece = plan.pieces.get(piece);
+        // Later chunks only have their own instructions.
+        let n_events = of_piece.filter(|_| piece > 0).map_or(plan.n_events, |piece| piece.instrs.len());
+        let n_constants = plan.facts.n_constants;
+        let asm = Assembler::with_room(level, CODE_BYTES * n_events + 512, n_constants);
+        let is_plain = shape == Shape::One && !plan.has_globals();
+        let is_line = is_plain && plan.is_straight;
+        let mut writer = Writer {
+            kernel,
+            plan,
+            mode: Mode { level, points: shape, in_range, saved, is_plain, is_line },
+            frame,
+            asm,
+            uses: NextUses { next: &plan.next, left: of_piece.map_or(plan.next.len(), |piece| piece.left) },
+            registers,
+            copies: Sources { literals: Vec::with_capacity(n_constants), origins: Vec::with_capacity(FEW) },
+            addresses: Addresses {
+                pointers: Pointers::new(kernel.buffers.len()),
+                spares: Spares::default(),
+                spares_since: None,
+            },
+            integers: Integers::new(kernel),
+            truths: Truths::default(),
+            lanes: Lanes { shape, plan: None, rows: Rows::default(), fetching: 0 },
+            control: Control::default(),
+            calls: Calls::default(),
+            failures: Failures::default(),
+        };
+        if piece == 0 {
+            writer.entry();
+            writer.zeros()?;
+        } else {
+            writer.resume(piece)?;
+        }
+        match of_piece {
+            Some(piece) => writer.block(piece.first, piece.instrs)?,
+            None => writer.body()?,
+        }
+        if piece + 1 == plan.pieces.len().max(1) {
+            writer.exit();
+        }
+        if let Some(fault) = writer.failures.fault {
+            return Err(bug(fault));
+        }
+        Ok(Written { asm: writer.asm, n_slots: writer.registers.n_slots(), sites: writer.failures.sites })
     }
-    match of_piece {
-        Some(piece) => writer.block(piece.first, piece.instrs)?,
-        None => writer.body()?,
-    }
-    if piece + 1 == plan.pieces.len().max(1) {
-        writer.exit();
-    }
-    if let Some(fault) = writer.failures.fault {
-        return Err(bug(fault));
-    }
-    Ok(Written { asm: writer.asm, n_slots: writer.registers.n_slots(), sites: writer.failures.sites })
 }
 
 struct OpenLoop<'k> {

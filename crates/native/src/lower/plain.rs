@@ -5,7 +5,7 @@
 //! one number ([`Scalar`]), and the roles of a fused product's operands come from a table. Rare cases use the general
 //! form.
 
-use super::inline::Order;
+use super::inline::{Operand, Order};
 use super::plan::NEVER;
 use super::registers::Copy;
 use super::{NOWHERE, Origin, Result, Writer};
@@ -205,21 +205,12 @@ impl Writer<'_> {
 
     /// Emits `dst = a op b` whose operands are not both in registers.
     #[inline(never)]
-    pub(super) fn plain_arith(
-        &mut self,
-        op: Arith,
-        order: Order,
-        dst: Reg,
-        (a, next_a): (Reg, u32),
-        (b, next_b): (Reg, u32),
-    ) -> Result<()> {
-        let exchange = self.is_exchanged(order, a, b);
-        let (first, second) = if exchange { (b, a) } else { (a, b) };
-        let (next_first, next_second) = if exchange { (next_b, next_a) } else { (next_a, next_b) };
-        let x = self.plain_register(first, next_first)?;
-        let source = if a == b { x.into() } else { self.plain_source(second, next_second)? };
-        self.plain_release(a, next_a);
-        self.plain_release(b, next_b);
+    pub(super) fn plain_arith(&mut self, op: Arith, order: Order, dst: Reg, a: Operand, b: Operand) -> Result<()> {
+        let (first, second) = if self.is_exchanged(order, a.reg, b.reg) { (b, a) } else { (a, b) };
+        let x = self.plain_register(first.reg, first.next)?;
+        let source = if a.reg == b.reg { x.into() } else { self.plain_source(second.reg, second.next)? };
+        self.plain_release(a.reg, a.next);
+        self.plain_release(b.reg, b.next);
         let next = self.next_use();
         let d = self.take(dst, next)?;
         self.asm.arith_scalar(op, d, x, source);

@@ -16,7 +16,7 @@ use super::assign::{Assigned, assign_pointers};
 use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
-use super::lanes::{self, LanePlan, plan_lanes};
+use super::lanes::{self, LanePlan, Planner};
 use super::pieces::{self, Crossing, Piece};
 use super::straight::{Straight, has_only_numbers};
 use super::survey::Survey;
@@ -475,7 +475,10 @@ impl<'k> Plan<'k> {
             fused = survey.fuse(&events, shape);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
             let (lanes, early) = match shape {
-                Shape::One => plan_lanes(kernel, level, &events, &lives, &survey, &mut homes, &mut words),
+                Shape::One => {
+                    let (lives, survey) = (&lives, &survey);
+                    Planner { kernel, lives, survey, homes: &mut homes, words: &mut words }.plan_all(level, &events)
+                }
                 _ => Default::default(),
             };
             let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;

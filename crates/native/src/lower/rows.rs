@@ -10,7 +10,7 @@ use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::Copy;
 use super::{Origin, Result, SCRATCH, Writer};
-use crate::asm::{Mem, Shape, Xmm};
+use crate::asm::{Half, Mem, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
@@ -213,7 +213,7 @@ impl<'k> Writer<'k> {
             if width == FIELDS {
                 match upper {
                     false => this.asm.load(Shape::Four, to, mem),
-                    true => this.asm.insert_half(Shape::Eight, to, to, mem, true),
+                    true => this.asm.insert_half(Shape::Eight, to, to, mem, Half::Upper),
                 }
                 return Ok(());
             }
@@ -224,11 +224,11 @@ impl<'k> Writer<'k> {
                 this.asm.load_pair(x, mem);
                 if width == 3 {
                     this.asm.load(Shape::One, third, third_of(mem)?);
-                    this.asm.insert_half(Shape::Four, x, x, third, true);
+                    this.asm.insert_half(Shape::Four, x, x, third, Half::Upper);
                 }
             }
             if upper {
-                this.asm.insert_half(Shape::Eight, to, to, part, true);
+                this.asm.insert_half(Shape::Eight, to, to, part, Half::Upper);
             }
             Ok(())
         };
@@ -263,15 +263,20 @@ impl<'k> Writer<'k> {
             self.asm.unpack_high(shape, c, c, d);
         }
         // In this order each register is written after its last read.
-        let columns = [(0, d, low, b, false), (2, low, low, b, true), (1, b, a, c, false), (3, a, a, c, true)];
+        let columns = [
+            (0, d, low, b, Half::Lower),
+            (2, low, low, b, Half::Upper),
+            (1, b, a, c, Half::Lower),
+            (3, a, a, c, Half::Upper),
+        ];
         let mut found = None;
         let mut free = vec![c, part, third];
-        for (column, to, from, other, upper) in columns {
+        for (column, to, from, other, half) in columns {
             let Some(field) = wanted(column) else {
                 free.push(to);
                 continue;
             };
-            self.asm.halves_of_fours(shape, to, from, other, upper);
+            self.asm.halves_of_fours(shape, to, from, other, half);
             self.registers.name(to, field.dst, field.next);
             self.registers.set_copy(field.dst, Copy::None);
             if field.dst == asked {
@@ -321,24 +326,28 @@ impl<'k> Writer<'k> {
         let done = self.asm.new_label();
         for lane in 0..self.n_active() {
             if lane == 4 {
-                turned.iter().take(if n > 2 { 4 } else { 2 }).for_each(|x| self.asm.half(Shape::Eight, *x, *x, true));
+                turned
+                    .iter()
+                    .take(if n > 2 { 4 } else { 2 })
+                    .for_each(|x| self.asm.half(Shape::Eight, *x, *x, Half::Upper));
             }
             let (low, high, upper) = (turned[lane % 2], turned[2 + lane % 2], lane % 4 >= 2);
             let mem = places.next_active(self, done);
             if n == 2 {
                 let from = if upper { row } else { low };
                 if upper {
-                    self.asm.half(Shape::Four, row, low, true);
+                    self.asm.half(Shape::Four, row, low, Half::Upper);
                 }
                 self.asm.store_pair(mem, from);
                 continue;
             }
-            self.asm.halves_of_fours(Shape::Four, row, low, high, upper);
+            let half = if upper { Half::Upper } else { Half::Lower };
+            self.asm.halves_of_fours(Shape::Four, row, low, high, half);
             if n == FIELDS {
                 self.asm.store(Shape::Four, mem, row);
             } else {
                 self.asm.store_pair(mem, row);
-                self.asm.half(Shape::Four, row, row, true);
+                self.asm.half(Shape::Four, row, row, Half::Upper);
                 self.asm.store(Shape::One, third_of(mem)?, row);
             }
         }

@@ -108,6 +108,14 @@ fn at_point(data: Slice<'_>, point: usize, n: usize) -> Slice<'_> {
     }
 }
 
+/// Arguments of all points: data, stride of points (0 for data that all points share) and extents of one point.
+#[derive(Clone, Copy)]
+struct Points<'a> {
+    inputs: &'a [Slice<'a>],
+    strides: &'a [usize],
+    extents: &'a [&'a [usize]],
+}
+
 impl Program {
     pub(super) fn new(compiled: Arc<chainrule::Compiled>) -> Self {
         let ranks = |leaves: Vec<(String, &str, usize)>| leaves.iter().map(|leaf| leaf.2).collect();
@@ -160,7 +168,8 @@ impl Program {
         let slices: Vec<Slice<'_>> = data.iter().map(Numbers::slice).collect();
         let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
         let shapes: Vec<&[i64]> = results.iter().map(|array| array.extents.get(n_axes..).unwrap_or(&[])).collect();
-        self.evaluate(n_points, (&slices, &strides, &extents), &mut outputs, &shapes)?;
+        let points = Points { inputs: &slices, strides: &strides, extents: &extents };
+        self.evaluate(n_points, points, &mut outputs, &shapes)?;
         drop(outputs);
         results.iter().zip(&copies).for_each(|(array, copy)| copy.write(array));
         Ok(())
@@ -170,10 +179,11 @@ impl Program {
     fn evaluate(
         &self,
         n_points: usize,
-        (inputs, strides, extents): (&[Slice<'_>], &[usize], &[&[usize]]),
+        points: Points<'_>,
         outputs: &mut [SliceMut<'_>],
         shapes: &[&[i64]],
     ) -> Result<(), String> {
+        let Points { inputs, strides, extents } = points;
         let point = |k: usize| -> Vec<Slice<'_>> {
             let each = inputs.iter().zip(strides).zip(extents);
             each.map(|((data, stride), extents)| {
@@ -187,18 +197,19 @@ impl Program {
         if varies && (1..n_points).any(|k| sizes(k) != sizes(0)) {
             for k in 0..n_points {
                 let mut parts: Vec<SliceMut<'_>> = outputs.iter_mut().map(|output| part(output, k, n_points)).collect();
-                self.at_once(1, &point(k), (&point(k), &vec![0; strides.len()], extents), &mut parts, shapes)?;
+                let one = Points { inputs: &point(k), strides: &vec![0; strides.len()], extents };
+                self.at_once(1, &point(k), one, &mut parts, shapes)?;
             }
             return Ok(());
         }
-        self.at_once(n_points, &point(0), (inputs, strides, extents), outputs, shapes)
+        self.at_once(n_points, &point(0), points, outputs, shapes)
     }
 
     fn at_once(
         &self,
         n_points: usize,
         first: &[Slice<'_>],
-        (inputs, strides, extents): (&[Slice<'_>], &[usize], &[&[usize]]),
+        Points { inputs, strides, extents }: Points<'_>,
         outputs: &mut [SliceMut<'_>],
         shapes: &[&[i64]],
     ) -> Result<(), String> {

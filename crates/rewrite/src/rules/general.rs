@@ -2,7 +2,7 @@
 
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
+use chainrule_ir::{Block, Expr, StateLoop, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -35,22 +35,21 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Loop(StateLoop { count, index, state, init, body }), Type::Tuple(types, _)) = (expr, ty) else {
-        return None;
-    };
+    let (Expr::Loop(steps), Type::Tuple(types, _)) = (expr, ty) else { return None };
+    let StateLoop { count, index, state, init, body } = steps;
     let [next, element, term] = parts_of_step(rb, body)?;
     let fields: &[Type] = match &types[0] {
         Type::Tuple(fields, _) => fields,
         _ => &[],
     };
-    let same = next == *state || stays(rb, count, body, (*index, *state), (*init, next), *init);
+    let same = next == *state || stays(rb, steps, *init, next, *init);
     // The fields that change, and their next values.
     let mut changing: Vec<(usize, VarId)> = Vec::new();
     if !same {
         let Some(Expr::Tuple(next)) = rb.bound_in(body, next) else { return None };
         for (k, var) in next.iter().copied().enumerate() {
             let passed_on = rb.bound_in(body, var) == Some(&Expr::Component(*state, k));
-            if !passed_on && !field_stays(rb, expr, k, var) {
+            if !passed_on && !field_stays(rb, steps, k, var) {
                 changing.push((k, var));
             }
         }
@@ -87,26 +86,20 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.tuple(vec![last, array, sum], ty))
 }
 
-/// Returns whether an iteration maps the literal `init` to itself: then the state is constant. `full` is the state
-/// before that iteration.
-fn stays(
-    rb: &mut Rebuild<'_>,
-    count: &Size,
-    body: &Block,
-    (index, state): (VarId, VarId),
-    (init, next): (VarId, VarId),
-    full: VarId,
-) -> bool {
+/// Returns whether an iteration of `steps` from the state `full` maps the literal `init` to itself in `next`: then this
+/// part of the state is constant.
+fn stays(rb: &mut Rebuild<'_>, steps: &StateLoop, init: VarId, next: VarId, full: VarId) -> bool {
+    let StateLoop { count, index, state, body, .. } = steps;
     if rb.real_of(init).is_none() || rb.bound_in(body, next).is_none() {
         return false;
     }
-    let (_, step) = rb.loop_(count, |rb, i| rb.inline(body, next, &mut Env::copying(&[(state, full), (index, i)])));
+    let (_, step) = rb.loop_(count, |rb, i| rb.inline(body, next, &mut Env::copying(&[(*state, full), (*index, i)])));
     step.result == init
 }
 
 /// As [`stays`], for field `k` of a state with next value `next`, whatever the others are.
-fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool {
-    let Expr::Loop(StateLoop { count, index, state, init, body }) = expr else { return false };
+fn field_stays(rb: &mut Rebuild<'_>, steps: &StateLoop, k: usize, next: VarId) -> bool {
+    let StateLoop { state, init, body, .. } = steps;
     let field = rb.compute(Expr::Component(*init, k));
     if rb.real_of(field).is_none() {
         return false;
@@ -116,7 +109,7 @@ fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool
         let other = matches!(stmt.expr, Expr::Component(of, other) if of == *state && other != k);
         other && rb.slice_mentions(body, &[next], stmt.var)
     });
-    !looks && stays(rb, count, body, (*index, *state), (field, next), *init)
+    !looks && stays(rb, steps, field, next, *init)
 }
 
 /// Returns the parts of an iteration's result: the next state, the element, the term.

@@ -147,6 +147,14 @@ fn fold_of_builds(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId>
     })
 }
 
+/// Scalars of a state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scalars {
+    /// Those that all directions share.
+    Shared,
+    Unshared,
+}
+
 /// Common part of all directions.
 struct Plan {
     /// Whether each scalar of the state is shared.
@@ -278,9 +286,10 @@ impl Nest<'_> {
         zipped(rb, &self.ty, &parts)
     }
 
-    /// Returns the shared, or the unshared, scalars of `state`.
-    fn parts(&self, rb: &mut Rebuild<'_>, plan: &Plan, state: VarId, shared: bool) -> Vec<VarId> {
-        let wanted = self.leaves.iter().zip(&plan.shared).filter(|(_, is_shared)| **is_shared == shared);
+    /// Returns the scalars of `state` of this kind.
+    fn parts(&self, rb: &mut Rebuild<'_>, plan: &Plan, state: VarId, kind: Scalars) -> Vec<VarId> {
+        let wanted = self.leaves.iter().zip(&plan.shared);
+        let wanted = wanted.filter(|(_, is_shared)| **is_shared == (kind == Scalars::Shared));
         wanted.map(|(leaf, _)| apart(rb, state, &self.ty, &leaf.path)).collect()
     }
 
@@ -294,7 +303,7 @@ impl Nest<'_> {
         let mut n = 0;
         let rows = rb.build(self.size.clone(), |rb, d| {
             let state = state(rb, d);
-            let parts = self.parts(rb, plan, state, false);
+            let parts = self.parts(rb, plan, state, Scalars::Unshared);
             n = parts.len();
             if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
         });
@@ -319,7 +328,7 @@ impl Nest<'_> {
         rb.inline_kept(&plan.calm, &kept, &mut env);
         let alike: Vec<VarId> = wanted.iter().map(|var| env.get(*var)).collect();
         let start = env.get(self.init);
-        let mut first = self.parts(rb, plan, start, true);
+        let mut first = self.parts(rb, plan, start, Scalars::Shared);
         let n_shared = first.len();
         let inline = |rb: &mut Rebuild<'_>, d: VarId, wanted: VarId| {
             rb.inline(self.body, wanted, &mut Env::copying(&[(self.direction, d)]))
@@ -351,7 +360,7 @@ impl Nest<'_> {
                 .collect();
             let state = self.state(rb, plan, shared, &anything);
             let next = step(rb, &plan.step, zero, state, &alike);
-            let mut parts = self.parts(rb, plan, next, true);
+            let mut parts = self.parts(rb, plan, next, Scalars::Shared);
             parts.extend(self.for_each(rb, plan, |rb, d| {
                 let rows: Vec<VarId> = own.iter().map(|all| rb.get(*all, d)).collect();
                 let state = self.state(rb, plan, shared, &rows);

@@ -101,6 +101,13 @@ impl Random {
     }
 }
 
+/// Change of a cube in its slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Appears,
+    Disappears,
+}
+
 impl Extraction {
     /// Runs trials with each sum in turn, until a number of consecutive turns reduce nothing, or the budget, in nodes,
     /// is spent; or until `goes_on`, which takes the remaining budget and the saving of the trials so far before each
@@ -189,18 +196,19 @@ impl Extraction {
         self.trials.touch(literal);
     }
 
-    fn count(&mut self, slot: u32, more: bool) {
+    /// Counts the uses of literals in a cube that appears or disappears.
+    fn count(&mut self, slot: u32, change: Change) {
         for (used, _) in &self.slots[slot as usize].cube.powers {
             let n = self.trials.touch(*used);
-            *n = if more { *n + 1 } else { *n - 1 };
+            *n = if change == Change::Appears { *n + 1 } else { *n - 1 };
         }
     }
 
     /// Does the same for an undo, which touches nothing.
-    fn count_back(&mut self, slot: u32, more: bool) {
+    fn count_back(&mut self, slot: u32, change: Change) {
         for (used, _) in &self.slots[slot as usize].cube.powers {
             let (n, _) = &mut self.trials.uses[used.index()];
-            *n = if more { *n + 1 } else { *n - 1 };
+            *n = if change == Change::Appears { *n + 1 } else { *n - 1 };
         }
     }
 
@@ -211,10 +219,10 @@ impl Extraction {
             return;
         }
         self.touch(self.slots[slot as usize].owner);
-        self.count(slot, false);
+        self.count(slot, Change::Disappears);
         let old = std::mem::replace(&mut self.slots[slot as usize].cube, cube);
         self.trials.log.push(Undo::Cube(slot, old));
-        self.count(slot, true);
+        self.count(slot, Change::Appears);
     }
 
     /// Removes a slot from its sum.
@@ -227,7 +235,7 @@ impl Extraction {
         if self.trials.active {
             self.touch(owner);
             self.trials.log.push(Undo::Removed(slot, place as u32));
-            self.count(slot, false);
+            self.count(slot, Change::Disappears);
         }
         self.slots[slot as usize].alive = false;
     }
@@ -245,7 +253,7 @@ impl Extraction {
         self.members[owner.index()].push(slot);
         self.slots.push(Slot { owner, cube, alive: true });
         if self.trials.active {
-            self.count(slot, true);
+            self.count(slot, Change::Appears);
         }
         slot
     }
@@ -314,18 +322,18 @@ impl Extraction {
         while let Some(entry) = self.trials.log.pop() {
             match entry {
                 Undo::Cube(slot, old) => {
-                    self.count_back(slot, false);
+                    self.count_back(slot, Change::Disappears);
                     self.slots[slot as usize].cube = old;
-                    self.count_back(slot, true);
+                    self.count_back(slot, Change::Appears);
                 }
                 Undo::Removed(slot, place) => {
                     let Slot { owner, ref mut alive, .. } = self.slots[slot as usize];
                     *alive = true;
                     self.members[owner.index()].insert(place as usize, slot);
-                    self.count_back(slot, true);
+                    self.count_back(slot, Change::Appears);
                 }
                 Undo::NewSlot => {
-                    self.count_back(self.slots.len() as u32 - 1, false);
+                    self.count_back(self.slots.len() as u32 - 1, Change::Disappears);
                     if let Some(Slot { owner, .. }) = self.slots.pop() {
                         self.members[owner.index()].pop();
                     }

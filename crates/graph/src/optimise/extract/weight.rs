@@ -12,30 +12,53 @@ use chainrule_base::Id;
 use chainrule_ops::Op;
 use smallvec::SmallVec;
 
+/// Lists for the weight of a network.
+#[derive(Default)]
+pub(super) struct Weighing {
+    /// Whether the roots need each literal.
+    live: Vec<bool>,
+    /// Number of cubes that divide by each literal.
+    n_divided: Vec<u32>,
+    /// Literals to visit.
+    stack: Vec<Literal>,
+    /// Slots of cubes that divide.
+    dividing: Vec<u32>,
+}
+
+impl Weighing {
+    /// Prepares the lists for `n_literals`.
+    fn clear(&mut self, n_literals: usize) {
+        self.live.clear();
+        self.live.resize(n_literals, false);
+        self.n_divided.clear();
+        self.n_divided.resize(n_literals, 0);
+        self.stack.clear();
+        self.dividing.clear();
+    }
+
+    /// Marks a literal as needed; it is visited once.
+    fn see(&mut self, literal: Literal) {
+        if !std::mem::replace(&mut self.live[literal.index()], true) {
+            self.stack.push(literal);
+        }
+    }
+}
+
 impl Extraction {
     /// Returns the final weight of the roots; `source` is the graph of the opaque operations. Linear.
     pub(in crate::optimise) fn weight(&mut self, source: &Graph) -> u64 {
         let mul = u64::from(Op::Mul.row().weight);
         let div = u64::from(Op::Div.row().weight);
         let forms = self.network.forms.as_slice();
-        self.live.clear();
-        self.live.resize(forms.len(), false);
-        self.n_divided.clear();
-        self.n_divided.resize(forms.len(), 0);
-        self.stack.clear();
-        self.dividing.clear();
+        let lists = &mut self.weighing;
+        lists.clear(forms.len());
         let mut weight = 0;
         let scaled = |term: &Term| u64::from(!is_unit(term.coef) && term.literal.is_some());
-        let see = |live: &mut Vec<bool>, stack: &mut Vec<Literal>, literal: Literal| {
-            if !std::mem::replace(&mut live[literal.index()], true) {
-                stack.push(literal);
-            }
-        };
         for root in &self.network.roots {
             weight += mul * scaled(root);
-            root.literal.into_iter().for_each(|literal| see(&mut self.live, &mut self.stack, literal));
+            root.literal.into_iter().for_each(|literal| lists.see(literal));
         }
-        while let Some(literal) = self.stack.pop() {
+        while let Some(literal) = lists.stack.pop() {
             match &forms[literal.index()] {
                 Form::Leaf(_) => {}
                 Form::Opaque(id, args) => {
@@ -45,7 +68,7 @@ impl Extraction {
                     };
                     for arg in args {
                         weight += mul * scaled(arg);
-                        arg.literal.into_iter().for_each(|literal| see(&mut self.live, &mut self.stack, literal));
+                        arg.literal.into_iter().for_each(|literal| lists.see(literal));
                     }
                 }
                 Form::Sum(_) => {
@@ -62,12 +85,12 @@ impl Extraction {
                         for (used, e) in &cube.powers {
                             let n = e.unsigned_abs();
                             weight += mul * u64::from(n.ilog2() + n.count_ones() - 1);
-                            self.n_divided[used.index()] += u32::from(*e < 0);
-                            see(&mut self.live, &mut self.stack, *used);
+                            lists.n_divided[used.index()] += u32::from(*e < 0);
+                            lists.see(*used);
                         }
                         weight += mul * (cube.powers.len() as u64).saturating_sub(1);
                         if cube.powers.iter().any(|(_, e)| *e < 0) {
-                            self.dividing.push(*slot);
+                            lists.dividing.push(*slot);
                         }
                     }
                 }
@@ -75,9 +98,9 @@ impl Extraction {
         }
         // A divisor of only one cube is a division instead of a multiplication; other divisors are inverted once.
         let mut inverted: SmallVec<[Literal; 8]> = SmallVec::new();
-        for slot in &self.dividing {
+        for slot in &lists.dividing {
             let powers = &self.slots[*slot as usize].cube.powers;
-            let divides = |(used, e): &&(Literal, i32)| *e == -1 && self.n_divided[used.index()] == 1;
+            let divides = |(used, e): &&(Literal, i32)| *e == -1 && lists.n_divided[used.index()] == 1;
             let n_below = powers.iter().filter(divides).count();
             if n_below > 0 {
                 weight += if n_below < powers.len() { div - mul } else { div };

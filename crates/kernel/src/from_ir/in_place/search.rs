@@ -258,7 +258,7 @@ impl<'f> Search<'f> {
                 }
                 _ => {
                     makers.insert(idx);
-                    return first.min(self.maker(block, (idx, &block.stmts[idx]), leaf, at, makers, depth));
+                    return first.min(self.maker(block, idx, leaf, at, makers, depth));
                 }
             }
         }
@@ -300,12 +300,13 @@ impl<'f> Search<'f> {
     fn maker(
         &mut self,
         block: &'f Block,
-        (idx, stmt): (usize, &'f Stmt),
+        idx: usize,
         leaf: usize,
         at: &[Size],
         makers: &mut BTreeSet<usize>,
         depth: u32,
     ) -> usize {
+        let stmt = &block.stmts[idx];
         let row = |index: Size| at.iter().cloned().chain([index]).collect::<Path>();
         match &stmt.expr {
             Expr::Build { index, body, .. } => {

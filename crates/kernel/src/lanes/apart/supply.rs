@@ -19,6 +19,15 @@ pub(super) struct Supply {
     runs: usize,
 }
 
+/// Values that a piece needs from other pieces.
+#[derive(Default)]
+pub(super) struct Needs {
+    /// Instructions to recompute, by their indices in [`Supply::again`].
+    pub(super) again: BTreeSet<usize>,
+    /// Numbers to save.
+    pub(super) kept: BTreeSet<Reg>,
+}
+
 impl Supply {
     /// Records the definitions of the pieces. `stays` returns whether a buffer is not written in the loop.
     pub(super) fn define(&mut self, pieces: &[Piece], real: &impl Fn(Reg) -> bool, stays: &impl Fn(BufferId) -> bool) {
@@ -56,28 +65,27 @@ impl Supply {
         }
     }
 
-    /// Returns the instructions to recompute, in order, and the numbers to save for `wanted`. `has` returns whether a
-    /// register is available.
-    pub(super) fn needs(&self, wanted: Vec<Reg>, has: impl Fn(Reg) -> bool) -> (BTreeSet<usize>, BTreeSet<Reg>) {
-        let (mut again, mut kept, mut todo) = (BTreeSet::new(), BTreeSet::new(), wanted);
+    /// Returns the needs of code that reads `wanted`. `has` returns whether a register is available.
+    pub(super) fn needs(&self, wanted: Vec<Reg>, has: impl Fn(Reg) -> bool) -> Needs {
+        let (mut needs, mut todo) = (Needs::default(), wanted);
         while let Some(r) = todo.pop() {
             if has(r) {
                 continue;
             }
             match self.made.get(&r) {
                 Some(at) => {
-                    if again.insert(*at) {
+                    if needs.again.insert(*at) {
                         self.again[*at].for_each_use(|r| todo.push(r));
                     }
                 }
                 None => {
                     if self.home.contains_key(&r) {
-                        kept.insert(r);
+                        needs.kept.insert(r);
                     }
                 }
             }
         }
-        (again, kept)
+        needs
     }
 
     /// Returns whether a loop around pieces carries `r`.
@@ -86,14 +94,14 @@ impl Supply {
     }
 
     /// Returns the needs of a run.
-    pub(super) fn of_run(&self, run: usize, body: &[Stmt]) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+    pub(super) fn of_run(&self, run: usize, body: &[Stmt]) -> Needs {
         let mut wanted = Vec::new();
         uses(body, &mut |r| wanted.push(r));
         self.needs(wanted, |r| self.home.get(&r) == Some(&Some(run)))
     }
 
     /// Returns the needs of an update of a common element.
-    pub(super) fn of_total(&self, addition: &Addition) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+    pub(super) fn of_total(&self, addition: &Addition) -> Needs {
         let mut wanted = Vec::new();
         addition.code.iter().for_each(|instr| instr.for_each_use(|r| wanted.push(r)));
         self.needs(wanted, |_| false)
@@ -105,17 +113,17 @@ impl Supply {
         for piece in pieces {
             match piece {
                 Piece::Run { body, .. } => {
-                    kept.extend(self.of_run(*run, body).1);
+                    kept.extend(self.of_run(*run, body).kept);
                     *run += 1;
                 }
                 Piece::Around { carried, body, .. } => {
                     let moved: Vec<Reg> = carried.iter().flat_map(|c| [c.init, c.next]).collect();
-                    kept.extend(self.needs(moved, |_| false).1);
+                    kept.extend(self.needs(moved, |_| false).kept);
                     kept.extend(carried.iter().map(|c| c.var));
                     self.place(body, run);
                 }
                 Piece::Sums => {}
-                Piece::Total(addition) => kept.extend(self.of_total(addition).1),
+                Piece::Total(addition) => kept.extend(self.of_total(addition).kept),
             }
         }
         for r in kept {

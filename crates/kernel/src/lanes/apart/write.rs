@@ -1,12 +1,12 @@
 //! Emission of pieces as loops over the iterations of a round.
 
-use super::supply::Supply;
+use super::supply::{Needs, Supply};
 use super::{Addition, Piece, Splitter, defined, uses, writes};
 use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::lanes::Plan;
 use crate::lanes::independence::Group;
 use crate::lanes::jam::partial_at;
-use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, at_once, reads};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, LaneBuffers, Loop, at_once, reads};
 use crate::rebuild::is_nothing;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -49,9 +49,7 @@ struct Block<'a> {
     the: &'a Loop,
     apart: &'a Apart,
     round: &'a Round,
-    spread: &'a BTreeMap<BufferId, BufferId>,
-    /// Buffer of the partial sums.
-    partial: Option<BufferId>,
+    wide: LaneBuffers<'a>,
     /// Indices of loops around pieces.
     around: BTreeMap<Reg, Reg>,
     run: usize,
@@ -94,8 +92,7 @@ impl Cutter<'_> {
         apart: &Apart,
         the: &Loop,
         blocks: &Poly<Reg>,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
+        wide: LaneBuffers<'_>,
     ) -> Vec<Stmt> {
         if blocks.as_constant() == Some(0) {
             return Vec::new();
@@ -114,13 +111,7 @@ impl Cutter<'_> {
             Poly::var(count)
         });
         let first = done.scale(LANES);
-        body.extend(self.in_pieces(
-            apart,
-            the,
-            &Round { first, lanes: Poly::constant(LANES), blocks },
-            spread,
-            partial,
-        ));
+        body.extend(self.in_pieces(apart, the, &Round { first, lanes: Poly::constant(LANES), blocks }, wide));
         let rounds = Stmt::For { index: round, count: rounds, carried: Vec::new(), order: Order::InOrder, body };
         [Stmt::Straight(before), rounds].into_iter().filter(|stmt| !is_nothing(stmt)).collect()
     }
@@ -133,10 +124,9 @@ impl Cutter<'_> {
         apart: &Apart,
         the: &Loop,
         round: &Round,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
+        wide: LaneBuffers<'_>,
     ) -> Vec<Stmt> {
-        let mut block = Block { the, apart, round, spread, partial, around: BTreeMap::new(), run: 0 };
+        let mut block = Block { the, apart, round, wide, around: BTreeMap::new(), run: 0 };
         let then = self.pieces(&mut block, &apart.pieces);
         if round.lanes.as_constant().is_some() {
             return then;
@@ -192,7 +182,7 @@ impl Cutter<'_> {
 
     /// Returns a polynomial over uniform integers, valid outside of the lanes; code that computes these goes to `out`.
     fn same_for_all(&mut self, block: &Block<'_>, poly: &Poly<Reg>, out: &mut Vec<Stmt>) -> Poly<Reg> {
-        let (again, _) = block.apart.supply.needs(poly.vars().into_vec(), |_| false);
+        let Needs { again, .. } = block.apart.supply.needs(poly.vars().into_vec(), |_| false);
         let code = Stmt::Straight(again.iter().map(|at| block.apart.supply.again[*at].clone()).collect());
         let mut copier = block.copier(self, block.round.first.clone(), None);
         out.extend(copier.block(&[code]).into_iter().filter(|stmt| !is_nothing(stmt)));
@@ -204,11 +194,11 @@ impl Cutter<'_> {
         &mut self,
         block: &Block<'_>,
         body: &[Stmt],
-        needs: (BTreeSet<usize>, BTreeSet<Reg>),
+        needs: Needs,
         mut moves: Vec<(Reg, Target)>,
         at_once: bool,
     ) -> Stmt {
-        let Block { the, partial, round, .. } = block;
+        let Block { the, wide: LaneBuffers { partial, .. }, round, .. } = block;
         let Apart { supply, sums, places, .. } = block.apart;
         let here = self.here(block);
         let mut first = Vec::new();
@@ -321,7 +311,7 @@ impl Cutter<'_> {
         block: &Block<'_>,
         here: &Here,
         body: &[Stmt],
-        (again, kept): (BTreeSet<usize>, BTreeSet<Reg>),
+        Needs { again, kept }: Needs,
         mut first: Vec<Instr>,
         mut map: BTreeMap<Reg, Reg>,
     ) -> (Vec<Stmt>, BTreeMap<Reg, Reg>) {
@@ -374,6 +364,6 @@ impl Block<'_> {
     /// Returns the copier of statements for the lane, with index `by`, or for code outside of the lanes.
     fn copier<'c>(&'c self, cutter: &'c mut Cutter<'_>, by: Poly<Reg>, lane: Option<Reg>) -> Copier<'c> {
         let (regs, map) = (&mut cutter.kernel.regs, self.around.clone());
-        Copier { regs, map, index: self.the.index, by, fresh: true, lane, buffers: self.spread }
+        Copier { regs, map, index: self.the.index, by, fresh: true, lane, buffers: self.wide.spread }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::oracle::{Case, Expected, Operand, bytes, gpr, gpr8, gpr32, mask, packed, scalar, source, vector, xmm};
 use crate::asm::{
-    Alu, Arith, Condition, Fma, FmaOrder, Gpr, Integer, IntegerPredicate, LaneShift, Logic, MaskLogic, Mem, Predicate,
-    Rounding, Shape, Shift, Source, Xmm,
+    Alu, Arith, Condition, Fma, FmaOrder, Gpr, Half, Integer, IntegerPredicate, LaneShift, Logic, MaskLogic, Mem,
+    Predicate, Rounding, Shape, Shift, Source, Xmm,
 };
 use iced_x86::{Mnemonic, Register};
 
@@ -20,6 +20,11 @@ const fn row(method: &'static str, call: fn(&mut Case) -> Expected) -> Row {
 
 const fn row512(method: &'static str, call: fn(&mut Case) -> Expected) -> Row {
     Row { method, avx512: true, call }
+}
+
+/// Returns the upper or the lower half.
+fn half(upper: bool) -> Half {
+    if upper { Half::Upper } else { Half::Lower }
 }
 
 fn by_shape(shape: Shape, one: Mnemonic, packed: Mnemonic) -> Mnemonic {
@@ -282,7 +287,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row("half", |c| {
         let (s, d, a, upper) = (c.wide_shape(), c.xmm(), c.xmm(), c.flip());
-        c.asm.half(s, d, a, upper);
+        c.asm.half(s, d, a, half(upper));
         let evex = is_evex(c, s, &[d, a], Source::Reg(a));
         let (name, to) = match (s, evex) {
             (Shape::Eight, _) => (Mnemonic::Vextractf64x4, vector(Shape::Four, d)),
@@ -294,7 +299,7 @@ pub(super) const ROWS: &[Row] = &[
     row("insert_half", |c| {
         let (s, d, a, upper) = (c.wide_shape(), c.xmm(), c.xmm(), c.flip());
         let b = if c.flip() { Source::Reg(c.xmm()) } else { Source::Mem(c.mem()) };
-        c.asm.insert_half(s, d, a, b, upper);
+        c.asm.insert_half(s, d, a, b, half(upper));
         // Its memory operand is half as long, and so is the unit of its scaled displacement.
         let part = if s == Shape::Eight { Shape::Four } else { Shape::One };
         let evex = is_evex_of(c, s, &[d, a], b, bytes(part));
@@ -307,7 +312,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row("halves_of_fours", |c| {
         let (s, d, a, b, upper) = (c.wide_shape(), c.xmm(), c.xmm(), c.xmm(), c.flip());
-        c.asm.halves_of_fours(s, d, a, b, upper);
+        c.asm.halves_of_fours(s, d, a, b, half(upper));
         let is_high = [d, a, b].iter().any(|x| x.0 > 15);
         let (name, choice) = match (s, is_high, upper) {
             (Shape::Eight, _, false) => (Mnemonic::Vshuff64x2, 0b10_00_10_00),

@@ -5,8 +5,8 @@
 
 use crate::Level;
 use crate::asm::{
-    Arith, Assembler, Fma, FmaOrder, Gpr, Integer, IntegerPredicate, LaneShift, Logic, Mask, MaskLogic, Mem, Predicate,
-    Rounding, Shape, Xmm,
+    Arith, Assembler, Fma, FmaOrder, Gpr, Half, Integer, IntegerPredicate, LaneShift, Logic, Mask, MaskLogic, Mem,
+    Predicate, Rounding, Shape, Xmm,
 };
 use crate::executable::{Executable, Policy};
 
@@ -270,16 +270,16 @@ fn lanes_move() {
         assert_eq!(reversed, wanted(&|i| a[i / 4 * 4 + 3 - i % 4]));
         let first = moved(level, shape, &|asm| asm.broadcast(shape, RESULT, B));
         assert_eq!(first, wanted(&|_| b[0]));
-        for upper in [false, true] {
-            let halves = moved(level, shape, &|asm| asm.halves_of_fours(shape, RESULT, A, B, upper));
+        for (which, upper) in [(Half::Lower, false), (Half::Upper, true)] {
+            let halves = moved(level, shape, &|asm| asm.halves_of_fours(shape, RESULT, A, B, which));
             // As many fours of `a` as fit into half of the result, then as many of `b`.
             let lane = |i: usize| i % (n / 2) / 2 * 4 + i % 2 + if upper { 2 } else { 0 };
             assert_eq!(halves, wanted(&|i| if i < n / 2 { a[lane(i)] } else { b[lane(i)] }));
             let from = if upper { n / 2 } else { 0 };
             // The upper lanes of the result of `half` are zero.
-            let half = moved(level, shape, &|asm| asm.half(shape, RESULT, A, upper));
+            let half = moved(level, shape, &|asm| asm.half(shape, RESULT, A, which));
             assert_eq!(half, wanted(&|i| if i < n / 2 { a[i + from] } else { 0.0 }));
-            let inserted = moved(level, shape, &|asm| asm.insert_half(shape, RESULT, A, B, upper));
+            let inserted = moved(level, shape, &|asm| asm.insert_half(shape, RESULT, A, B, which));
             assert_eq!(inserted, wanted(&|i| if (from..from + n / 2).contains(&i) { b[i - from] } else { a[i] }));
         }
     }

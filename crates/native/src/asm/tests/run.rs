@@ -2,8 +2,8 @@
 
 use crate::Level;
 use crate::asm::{
-    Alu, Arith, Assembler, Condition, Fma, FmaOrder, Gpr, Integer, LaneShift, Logic, Mask, MaskLogic, Mem, Predicate,
-    Rounding, Shape, Source, Xmm,
+    Alu, Arith, Assembler, Condition, Fma, FmaOrder, Gpr, Half, Integer, LaneShift, Logic, Mask, MaskLogic, Mem,
+    Predicate, Rounding, Shape, Source, Xmm,
 };
 use crate::executable::{Executable, Policy};
 
@@ -107,7 +107,7 @@ fn a_reduction_ends_in_one_lane() {
             asm.load(shape, sum, at(INPUT, 0));
             let mut narrower = shape;
             while narrower != Shape::One {
-                asm.half(narrower, Xmm(3), sum, true);
+                asm.half(narrower, Xmm(3), sum, Half::Upper);
                 let half = if narrower == Shape::Eight { Shape::Four } else { Shape::One };
                 if half == Shape::One {
                     // Two lanes remain: as a scalar, once for each.
