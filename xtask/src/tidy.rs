@@ -1,7 +1,8 @@
-//! Checks of the structure: dependencies among crates, length of files.
+//! Checks of the structure: dependencies among crates, in the manifests and in `ARCHITECTURE.md`; length of files.
 
 use crate::walk::files;
 use cargo_metadata::{DependencyKind, MetadataCommand};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Crates from the bottom up, each with the crates of the workspace that it may use. The same table
@@ -137,7 +138,32 @@ pub fn check() -> Result<Vec<String>, Box<dyn std::error::Error>> {
             faults.push(format!("{layer} stands in the table of layers but not in the workspace"));
         }
     }
+    let page = metadata.workspace_root.join("ARCHITECTURE.md");
+    faults.extend(table_faults(&std::fs::read_to_string(page)?));
     Ok(faults)
+}
+
+/// Returns the differences between [`LAYERS`] and the table of crates in `ARCHITECTURE.md`. A row "all above" stands
+/// for any crates.
+fn table_faults(page: &str) -> Vec<String> {
+    let short = |name: &str| name.strip_prefix("chainrule-").unwrap_or(name).to_owned();
+    let layers = LAYERS.iter().filter(|(layer, _)| *layer != "chainrule-fuzz");
+    let fault = |(layer, uses): &(&str, &[&str])| {
+        let name = short(layer);
+        let start = format!("| `{name}` |");
+        let Some(row) = page.lines().find(|line| line.starts_with(&start)) else {
+            return Some(format!("ARCHITECTURE.md has no row for the crate `{name}`"));
+        };
+        let cell = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default().trim();
+        let written: BTreeSet<String> = match row.trim_end().ends_with("| |") {
+            true => BTreeSet::new(),
+            false => cell.split(", ").map(str::to_owned).collect(),
+        };
+        let right: BTreeSet<String> = uses.iter().map(|name| short(name)).collect();
+        let is_right = cell == "all above" || written == right;
+        (!is_right).then(|| format!("ARCHITECTURE.md: the row of `{name}` does not list the crates that it may use"))
+    };
+    layers.filter_map(fault).collect()
 }
 
 fn long_files(folder: &Path, faults: &mut Vec<String>) -> std::io::Result<()> {
@@ -156,5 +182,14 @@ mod tests {
     #[test]
     fn the_house_is_in_order() {
         assert_eq!(super::check().expect("the workspace can be read"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rows_of_crates_are_compared() {
+        let faults =
+            super::table_faults("| `base` | ids | |\n| `syntax` | parser | base |\n| `graph` | nodes | base |\n");
+        assert!(!faults.iter().any(|fault| fault.contains("`base`") || fault.contains("`syntax`")), "{faults:?}");
+        assert!(faults.contains(&"ARCHITECTURE.md has no row for the crate `ir`".to_owned()));
+        assert!(faults.iter().any(|fault| fault.contains("the row of `graph`")));
     }
 }
