@@ -4,6 +4,7 @@
 //! the pattern and a report.
 
 use crate::post_optimisation::check;
+use crate::report::Steps;
 use crate::strategy::{Report, Strategy};
 use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
 use chainrule_base::Diagnostic;
@@ -19,6 +20,8 @@ pub struct Options {
     pub budget: Budget,
     /// Whether the function and its derivatives are optimised.
     pub optimise: Optimise,
+    /// Whether the report has listings of the steps.
+    pub lists_steps: bool,
 }
 
 impl Options {
@@ -32,7 +35,12 @@ impl Options {
 /// The strategy `auto`.
 impl Default for Options {
     fn default() -> Self {
-        Self { strategy: &crate::STRATEGIES[0], budget: Budget::default(), optimise: Optimise::default() }
+        Self {
+            strategy: &crate::STRATEGIES[0],
+            budget: Budget::default(),
+            optimise: Optimise::default(),
+            lists_steps: false,
+        }
     }
 }
 
@@ -191,9 +199,12 @@ fn accumulate_from(
     };
     let effort = options.budget.effort.min(options.optimise.effort(linear.n_edges()));
     let budget = Budget { effort, ..options.budget };
-    let (program, report) = options.strategy.run_by(&linear, &budget, cost)?;
+    let (program, mut report) = options.strategy.run_by(&linear, &budget, cost)?;
+    if options.lists_steps {
+        report.steps = Some(Steps { linearised: linear.listing(graph), program: program.to_string() });
+    }
     let nodes = program.replay(&linear, graph)?;
-    check("accumulate", graph, &nodes);
+    check("replay", graph, &nodes);
     let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
         Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,
         Some(_) => nodes,

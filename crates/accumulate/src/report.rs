@@ -59,11 +59,22 @@ pub struct Report {
     pub chosen: usize,
     /// Numbers of vertices and edges of the linearised graph.
     pub size: (usize, usize),
+    /// Listings of the steps, if requested by [`crate::derive::Options::lists_steps`].
+    pub steps: Option<Steps>,
+}
+
+/// Listings of the steps of an accumulation.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// Linearised graph.
+    pub linearised: String,
+    /// Accumulation program that was chosen.
+    pub program: String,
 }
 
 impl Report {
     pub(crate) fn new(linear: &LinearGraph) -> Self {
-        Self { attempts: Vec::new(), chosen: 0, size: (linear.n_vertices(), linear.n_edges()) }
+        Self { attempts: Vec::new(), chosen: 0, size: (linear.n_vertices(), linear.n_edges()), steps: None }
     }
 
     /// Returns the attempt whose program was chosen.

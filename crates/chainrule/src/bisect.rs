@@ -85,7 +85,7 @@ impl Bisection<'_> {
         let mut wrong: Option<Wrong> = None;
         let mut before = (String::new(), PassLevel::Array);
         let watch = &mut |snapshot: &Snapshot<'_>| {
-            if wrong.is_some() {
+            if wrong.is_some() || !snapshot.has_results() {
                 return;
             }
             let found = snapshot.call(self.args).map(|values| flatten(&values));

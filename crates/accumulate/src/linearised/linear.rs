@@ -223,6 +223,44 @@ impl LinearGraph {
         (linear, kept)
     }
 
+    /// Checks the invariants of the module.
+    ///
+    /// # Errors
+    /// Returns the first invariant that does not hold.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        let mut from_source: Vec<bool> = (0..self.n_vertices).map(|v| v < self.n_sources).collect();
+        let mut to_sink: Vec<bool> = (0..self.n_vertices).map(|v| v >= self.n_vertices - self.n_sinks).collect();
+        for (id, edge) in self.edges() {
+            let Edge { source, target, .. } = *edge;
+            if source >= target || self.is_sink(source) || self.is_source(target) {
+                return Err(format!("{id} leads from {source} to {target}"));
+            }
+            let in_edges = self.in_starts[target.index()]..self.in_starts[target.index() + 1];
+            if !in_edges.contains(&id.index()) || self.out_edges(source).binary_search(&id).is_err() {
+                return Err(format!("{id} is not an edge of its vertices"));
+            }
+            if !from_source[source.index()] {
+                return Err(format!("{id} is on no path from a source"));
+            }
+            from_source[target.index()] = true;
+        }
+        for (id, edge) in self.edges().rev() {
+            if !to_sink[edge.target.index()] {
+                return Err(format!("{id} is on no path to a sink"));
+            }
+            to_sink[edge.source.index()] = true;
+        }
+        let is_connected = |v: &VertexId| from_source[v.index()] && to_sink[v.index()];
+        if let Some(v) = self.intermediates().find(|v| !is_connected(v)) {
+            return Err(format!("{v} is on no path from a source to a sink"));
+        }
+        match (self.rows.iter().find(|v| !self.is_sink(**v)), self.columns.iter().find(|v| !self.is_source(**v))) {
+            (Some(v), _) => Err(format!("a row is {v}, which is no sink")),
+            (_, Some(v)) => Err(format!("a column is {v}, which is no source")),
+            (None, None) => Ok(()),
+        }
+    }
+
     /// Restricts the requested pairs to these (row, column) pairs; nothing is computed for others.
     ///
     /// # Errors
@@ -388,6 +426,23 @@ mod tests {
         assert_eq!((g.n_vertices(), g.n_edges()), (4, 2));
         assert_eq!(g.intermediates().collect::<Vec<_>>(), [VertexId::new(2)]);
         assert!(g.out_edges(VertexId::new(1)).is_empty());
+        assert_eq!(g.verify(), Ok(()));
+    }
+
+    #[test]
+    fn verification_finds_broken_invariants() {
+        let v = Label::Var;
+        let g = LinearGraph::from_edges(1, 2, 1, &[(0, 1, v), (0, 2, v), (1, 3, v), (2, 3, v)]).unwrap();
+        assert_eq!(g.verify(), Ok(()));
+        let broken = |change: fn(&mut LinearGraph)| {
+            let mut g = g.clone();
+            change(&mut g);
+            g.verify().unwrap_err()
+        };
+        assert_eq!(broken(|g| g.edges[EdgeId::new(1)].source = VertexId::new(2)), "e1 leads from v2 to v2");
+        assert_eq!(broken(|g| g.out_edges.swap(0, 2)), "e0 is not an edge of its vertices");
+        assert_eq!(broken(|g| g.rows[0] = VertexId::new(1)), "a row is v1, which is no sink");
+        assert_eq!(broken(|g| g.columns[0] = VertexId::new(1)), "a column is v1, which is no source");
     }
 
     #[test]

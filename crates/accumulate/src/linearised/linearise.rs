@@ -97,6 +97,7 @@ impl LinearGraph {
         let ends = Ends::new(graph, rows, columns, &active, &arcs);
         let mut linear = ends.assemble(graph, &active, &arcs, &masked);
         linear.n_nodes = graph.len();
+        debug_assert_eq!(linear.verify(), Ok(()), "linearisation made a wrong graph:\n{}", linear.listing(graph));
         Ok(linear)
     }
 }

@@ -132,6 +132,8 @@ pub struct Derivation {
     pub(crate) checkpoints: Option<u32>,
     /// Passes over the scalar graph of the results.
     graph_passes: GraphPasses,
+    /// Whether reports have listings of the steps of accumulations.
+    lists_steps: bool,
 }
 
 /// Source lines of operations.
@@ -190,6 +192,7 @@ impl Derivation {
             triangle,
             checkpoints,
             graph_passes,
+            lists_steps: false,
         }
     }
 
@@ -357,6 +360,11 @@ impl Derivation {
     /// Selects the passes over the scalar graph of the results.
     pub(crate) fn graph_passes(self, graph_passes: GraphPasses) -> Self {
         Self { graph_passes, ..self }
+    }
+
+    /// Adds listings of the steps of accumulations to the reports.
+    pub(crate) fn list_steps(self) -> Self {
+        Self { lists_steps: true, ..self }
     }
 
     /// Returns the derived function, which can be differentiated again.

@@ -49,6 +49,7 @@ impl Derivation {
             request: self,
             options: Options {
                 optimise: self.optimise,
+                lists_steps: self.lists_steps,
                 ..Options::new(chainrule_search::strategy(&self.strategy).map_err(Error::lone)?)
             },
             graph: body.graph.clone(),

@@ -1,6 +1,7 @@
 //! The program after each pass, as text and executable: for finding the pass that breaks a program.
 
 use super::Passes;
+use super::graph::Step;
 use crate::compiled::Compiled;
 use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
@@ -32,6 +33,10 @@ pub enum PassLevel {
     Array,
     /// Scalar graph: straight-line code.
     Graph,
+    /// Linearised graph.
+    Linear,
+    /// Accumulation program.
+    Accumulation,
     /// Kernel.
     Kernel,
 }
@@ -41,6 +46,8 @@ pub enum PassLevel {
 pub(crate) enum Program<'p> {
     Array(&'p ir::Function),
     Graph(&'p ScalarBody),
+    Linear(&'p str),
+    Accumulation(&'p str),
     Kernel(&'p Kernel),
 }
 
@@ -73,16 +80,26 @@ impl Snapshot<'_> {
         match self.program {
             Program::Array(_) => PassLevel::Array,
             Program::Graph(_) => PassLevel::Graph,
+            Program::Linear(_) => PassLevel::Linear,
+            Program::Accumulation(_) => PassLevel::Accumulation,
             Program::Kernel(_) => PassLevel::Kernel,
         }
     }
 
-    /// Returns the program as text: F~, or the listing of the graph or the kernel.
+    /// Returns whether the program computes the results of the function. A linearised graph and an accumulation program
+    /// only compute derivatives from partial derivatives.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        !matches!(self.program, Program::Linear(_) | Program::Accumulation(_))
+    }
+
+    /// Returns the program as text: F~, or the listing of the graph, the accumulation program or the kernel.
     #[must_use]
     pub fn listing(&self) -> String {
         match self.program {
             Program::Array(function) => ir::print(function),
             Program::Graph(body) => body.graph.listing(&body.roots()),
+            Program::Linear(listing) | Program::Accumulation(listing) => listing.to_owned(),
             Program::Kernel(kernel) => kernel.to_string(),
         }
     }
@@ -91,7 +108,7 @@ impl Snapshot<'_> {
     /// the results, one for each of the function.
     ///
     /// # Errors
-    /// Fails if the arguments do not match, or if the program fails.
+    /// Fails if the arguments do not match, if the program fails, or if it has no results ([`Self::has_results`]).
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
         guard(|| match self.program {
             Program::Array(function) => {
@@ -103,6 +120,9 @@ impl Snapshot<'_> {
                 })
             }
             Program::Graph(body) => self.interpret(super::lower_scalar("f", body, false)?, args),
+            Program::Linear(_) | Program::Accumulation(_) => {
+                Err(Error::request("this program has no results", "call the program after another pass"))
+            }
             Program::Kernel(kernel) => self.interpret(kernel.clone(), args),
         })
     }
@@ -198,8 +218,14 @@ impl Function {
                 }
             };
             for (pass, stage) in passes.stages(self, &form)? {
-                if let Body::Scalar(body) = &stage.body {
-                    see(pass, Program::Graph(body));
+                match &stage {
+                    Step::Linear(listing) => see(pass, Program::Linear(listing)),
+                    Step::Accumulation(listing) => see(pass, Program::Accumulation(listing)),
+                    Step::Graph(function) => {
+                        if let Body::Scalar(body) = &function.body {
+                            see(pass, Program::Graph(body));
+                        }
+                    }
                 }
             }
             passes.run(&form, &mut Watch(Some(&mut see))).map(drop)

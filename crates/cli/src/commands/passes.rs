@@ -65,7 +65,7 @@ struct Row {
     level: PassLevel,
     took: Duration,
     listing: String,
-    /// Results, or the reason why there are none; `None` without arguments.
+    /// Results, or the reason why there are none; `None` without arguments, and for programs that have no results.
     results: Option<Result<Vec<f64>, String>>,
 }
 
@@ -123,7 +123,7 @@ pub fn run(options: &Options) -> Outcome {
 }
 
 fn row(snapshot: &Snapshot<'_>, took: Duration, args: Option<&[Value<f64>]>) -> Row {
-    let results = args.map(|args| {
+    let results = args.filter(|_| snapshot.has_results()).map(|args| {
         let values = snapshot.call(args).map_err(|error| explain(&error))?;
         Ok(flatten(&values))
     });
@@ -135,6 +135,8 @@ fn level(level: PassLevel) -> &'static str {
     match level {
         PassLevel::Array => "array program",
         PassLevel::Graph => "scalar graph",
+        PassLevel::Linear => "linearised",
+        PassLevel::Accumulation => "accumulation",
         PassLevel::Kernel => "kernel",
     }
 }
@@ -162,6 +164,11 @@ fn difference(expected: &Row, found: &Row) -> Result<f64, String> {
     }
 }
 
+/// Returns the first row with results, with which the others are compared.
+fn first_with_results(rows: &[Row]) -> Option<&Row> {
+    rows.iter().find(|row| row.results.is_some())
+}
+
 fn table(rows: &[Row], tolerance: f64) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -169,7 +176,7 @@ fn table(rows: &[Row], tolerance: f64) -> String {
     for row in rows {
         let lines = row.listing.lines().count();
         let changed = if before.is_empty() || row.listing == before { "" } else { "changed" };
-        let results = match (&row.results, rows.first()) {
+        let results = match (&row.results, first_with_results(rows)) {
             (Some(_), Some(first)) => match difference(first, row) {
                 Ok(0.0) => "  same results".to_owned(),
                 Ok(d) if d <= tolerance => format!("  results differ by {d:.1e}"),
@@ -188,12 +195,12 @@ fn table(rows: &[Row], tolerance: f64) -> String {
 
 /// Fails if a pass changes the results.
 fn verdict(rows: &[Row], tolerance: f64) -> Outcome {
-    let Some(first) = rows.first().filter(|row| row.results.is_some()) else { return Ok(()) };
+    let Some(first) = first_with_results(rows) else { return Ok(()) };
     if let Some(Err(why)) = &first.results {
         return Err(format!("error: the function has no value there\n  reason: {why}\n  help: give other arguments"));
     }
-    let is_wrong = |row: &Row| difference(first, row).is_ok_and(|d| d <= tolerance);
-    match rows.iter().position(|row| !is_wrong(row)) {
+    let is_right = |row: &Row| difference(first, row).is_ok_and(|d| d <= tolerance);
+    match rows.iter().position(|row| row.results.is_some() && !is_right(row)) {
         None => Ok(()),
         Some(at) => {
             let (name, before) = (&rows[at].name, &rows[at.saturating_sub(1)].name);
