@@ -86,10 +86,12 @@ pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings
     if let Cow::Owned(selected) = derivation.with_selected_results()? {
         return compare(selected.differentiated(), &selected, settings);
     }
-    if let Body::Array(body) = &function.decided()?.body {
+    let derived = derivation.function()?;
+    if let Body::Array(body) = &function.body
+        && (derived.keeps_loops() || matches!(function.to_differentiate()?.body, Body::Array(_)))
+    {
         return loops::compare(function, body, derivation, settings);
     }
-    let derived = derivation.function()?;
     let body = scalar(function)?;
     let lengths: Vec<usize> = body.inputs.iter().map(|port| port.nodes.len()).collect();
     let mut noise = Noise(settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
@@ -138,7 +140,7 @@ pub fn results_in<A: Algebra>(
 }
 
 fn scalar(function: &Function) -> Result<&ScalarBody> {
-    match &function.decided()?.body {
+    match &function.to_differentiate()?.body {
         Body::Scalar(body) => Ok(body),
         Body::Array(_) => Err(Error::request(
             format!("`{}` keeps its loops", function.name()),

@@ -151,7 +151,7 @@ impl Derivation {
             let is_hessian = request.matrix_is_hessian()?;
             request.check()?;
             let triangle = request.triangle();
-            if !request.differentiated().decided()?.keeps_loops() {
+            if !request.differentiated().to_differentiate()?.keeps_loops() {
                 let derived = request.function()?;
                 let pattern = derived.outputs().first().and_then(|output| derived.pattern(&output.name)).cloned();
                 let Some(pattern) = pattern else { return Err(Error::Bug("a sparse matrix without a pattern".into())) };
@@ -186,7 +186,7 @@ impl Derivation {
             let request = self.clone().sparse();
             let request = request.with_selected_results()?;
             request.check()?;
-            if !request.differentiated().decided()?.keeps_loops() {
+            if !request.differentiated().to_differentiate()?.keeps_loops() {
                 return Ok(None);
             }
             let (by, parts) = request.whole_arguments()?;

@@ -571,7 +571,7 @@ mod tests {
     fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
         let mut regions = Regions::new(function.clone(), Stage::Asked);
         regions.is_forced = true;
-        regions.run(true)
+        regions.run()
     }
 
     #[test]

@@ -2,23 +2,25 @@
 //!
 //! In: a function that is an array program. Out: the same function with arguments and results of the same names and
 //! types, each element of which is a node of a scalar graph. [`Unroll`] selects which of the two is derived and
-//! compiled: by default, the estimates of [`pays`] decide. `docs/decisions/0049` contains the reasons.
+//! compiled: by default, the estimates of [`pays`] decide, and where loops may run in lanes, the estimated times of both
+//! kernels, for each request. `docs/decisions/0049` and 0076 contain the reasons.
 
 use crate::derive::{Chosen, Selected, record, selected};
 use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};
 use crate::guard::guard;
 use crate::interface::Signature;
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
+use crate::passes::Passes;
 use crate::unroll::pays::{self, Estimate};
 use crate::unroll::{UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
-use crate::{Error, Function, Result};
+use crate::{CompileOptions, Error, Function, Result};
 use chainrule_autodiff::parts::{self, PartOf};
 use chainrule_base::{Diagnostic, Kind, Name};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Whether the loops of an array program are unrolled: a function is then straight-line code, and its derivatives are
 /// computed by accumulation on its graph.
@@ -36,10 +38,72 @@ pub enum Unroll {
 /// Decision on an array program under its [`Unroll`].
 #[derive(Clone, Debug)]
 pub(crate) struct Decided {
-    /// Straight-line code, if selected.
-    function: Option<Function>,
-    /// Reason, in one line.
+    /// Straight-line code, if derivatives may be accumulated on it.
+    straight: Option<Function>,
+    /// Whether the function itself takes less time with its loops.
+    has_fast_loops: bool,
+    /// Form of first derivatives.
+    first: First,
+    /// Reason for the form of the function itself, in one line.
     why: String,
+}
+
+/// Form of the first derivatives of a function that has straight-line code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum First {
+    /// Straight-line code: no loop is long enough for lanes.
+    Straight,
+    /// The form of the faster kernel.
+    Faster,
+    /// Loops, which are much faster in the function itself.
+    Loops,
+}
+
+impl Decided {
+    /// Returns the decision for a function that keeps its loops for this reason.
+    fn loops(why: &str) -> Self {
+        Self { straight: None, has_fast_loops: true, first: First::Loops, why: format!("loops are kept: {why}") }
+    }
+
+    /// Returns the decision for a function whose loops take less time, although derivatives may be accumulated on
+    /// `straight`.
+    fn fast_loops(straight: Function, first: First, why: &str) -> Self {
+        Self { straight: Some(straight), first, ..Self::loops(why) }
+    }
+}
+
+/// Estimated times of two kernels of one function.
+pub(crate) struct Times {
+    loops: f64,
+    straight: f64,
+}
+
+impl Times {
+    /// Maximum time of loops that are taken, as a fraction of the time of straight-line code: estimates of the same
+    /// code in two forms differ by about a tenth.
+    const FAST: f64 = 0.9;
+
+    /// The same for a function whose first derivatives are not compared.
+    const MUCH_FASTER: f64 = 0.5;
+
+    /// Returns the times of `loops` and `straight`; `None` if one of them cannot be lowered.
+    pub(crate) fn of(loops: &Function, straight: &Function) -> Option<Self> {
+        let passes = Passes::from(&CompileOptions::default());
+        let time = |function: &Function| passes.kernel(function).map(|kernel| chainrule_kernel::time(&kernel)).ok();
+        Some(Self { loops: time(loops)?, straight: time(straight)? })
+    }
+
+    /// Returns why loops are kept, if their time is clearly less.
+    pub(crate) fn why_loops(&self) -> Option<String> {
+        let [loops, straight] = [self.loops, self.straight].map(rounded);
+        let why = || format!("their time is estimated at {loops}, and {straight} unrolled");
+        (self.loops < Self::FAST * self.straight).then(why)
+    }
+
+    /// Returns the form of first derivatives.
+    fn first(&self) -> First {
+        if self.loops < Self::MUCH_FASTER * self.straight { First::Loops } else { First::Faster }
+    }
 }
 
 /// Returns the number of operations for messages: an estimate may exceed any integer.
@@ -153,13 +217,12 @@ impl Function {
         )
     }
 
-    /// Returns the function that is derived and compiled: straight-line code, if [`Unroll`] selects it. Computed once.
+    /// Returns the form of the function that is compiled: straight-line code, if [`Unroll`] selects it. Computed once.
     pub(crate) fn decided(&self) -> Result<&Self> {
-        let Body::Array(body) = &self.body else { return Ok(self) };
-        match body.decided.get_or_init(|| guard(|| self.decide(body))) {
-            Ok(decided) => Ok(decided.function.as_ref().unwrap_or(self)),
-            Err(error) => Err(error.clone()),
-        }
+        Ok(match self.decision()? {
+            Some(Decided { straight: Some(straight), has_fast_loops: false, .. }) => straight,
+            _ => self,
+        })
     }
 
     /// Does the same, without the reason why it cannot be unrolled.
@@ -167,22 +230,50 @@ impl Function {
         self.decided().unwrap_or(self)
     }
 
+    /// Returns the form of the function that is differentiated: straight-line code also where the loops of the function
+    /// itself take less time in lanes, because accumulation saves most operations of derivatives.
+    pub(crate) fn to_differentiate(&self) -> Result<&Self> {
+        Ok(self.decision()?.and_then(|decided| decided.straight.as_ref()).unwrap_or(self))
+    }
+
+    /// Returns the form of the first derivatives of an array program that has straight-line code.
+    pub(crate) fn form_of_first_derivatives(&self) -> First {
+        self.decision().ok().flatten().map_or(First::Straight, |decided| decided.first)
+    }
+
+    fn decision(&self) -> Result<Option<&Decided>> {
+        let Body::Array(body) = &self.body else { return Ok(None) };
+        match body.decided.get_or_init(|| guard(|| self.decide(body))) {
+            Ok(decided) => Ok(Some(decided)),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Returns this array program, which keeps its loops for the reason `why`; `straight` is the same function as
+    /// straight-line code, on which derivatives are accumulated.
+    pub(crate) fn with_fast_loops(self, straight: Self, why: &str) -> Self {
+        let Body::Array(body) = &self.body else { return self };
+        let decided = Arc::new(OnceLock::from(Ok(Decided::fast_loops(straight, First::Faster, why))));
+        Self::of_array(ArrayBody { decided, ..ArrayBody::clone(body) })
+    }
+
     /// Returns why the function is straight-line code or keeps its loops, in one line; `None` for a function that was
     /// never an array program.
     #[must_use]
     pub fn unrolling(&self) -> Option<String> {
-        let Body::Array(body) = &self.body else { return None };
-        self.decided().ok()?;
-        body.decided.get()?.as_ref().ok().map(|decided| decided.why.clone())
+        self.decision().ok()?.map(|decided| decided.why.clone())
     }
 
     fn decide(&self, body: &ArrayBody) -> Result<Decided> {
-        let keep = |why: &str| Ok(Decided { function: None, why: format!("loops are kept: {why}") });
+        let keep = |why: &str| Ok(Decided::loops(why));
+        let unroll = |straight: Self, first: First, why: String| {
+            Ok(Decided { straight: Some(straight), has_fast_loops: false, first, why })
+        };
         match body.unroll {
             Unroll::Never => return keep("as requested"),
             Unroll::Always => {
-                let function = Some(self.unroll_within(UNROLL_BUDGET)?);
-                return Ok(Decided { function, why: "loops are unrolled, as requested".to_owned() });
+                let straight = self.unroll_within(UNROLL_BUDGET)?;
+                return unroll(straight, First::Straight, "loops are unrolled, as requested".to_owned());
             }
             Unroll::Auto => {}
         }
@@ -202,7 +293,7 @@ impl Function {
         {
             return keep(&format!("an argument or a result has more than {} elements", pays::MAX_ELEMENTS));
         }
-        let Estimate { operations, loops } = Estimate::of(f);
+        let Estimate { operations, loops, lanes, .. } = Estimate::of(f);
         let counted = rounded(operations);
         let most = if body.has_given_sizes { pays::MAX_OPERATIONS_OF_GIVEN_SIZES } else { pays::MAX_OPERATIONS };
         if operations > most {
@@ -212,14 +303,19 @@ impl Function {
             Ok(function) => {
                 let counts = function.counts().unwrap_or_default();
                 let weight = counts.weight as f64;
-                if weight > loops {
+                let is_near = weight <= pays::LANE_SPEEDUP * loops && operations <= pays::MAX_OPERATIONS_NEAR_LOOPS;
+                if weight > loops && !is_near {
                     let (loops, weight) = (rounded(loops), rounded(weight));
                     return keep(&format!("their cost is estimated at {loops}, and {weight} unrolled"));
                 }
-                Ok(Decided {
-                    function: Some(function),
-                    why: format!("loops are unrolled: all sizes are known, {counts}"),
-                })
+                let factored = || function.value().quick().function().ok();
+                let times = if lanes { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
+                if let Some(why) = times.as_ref().and_then(Times::why_loops) {
+                    let first = times.map_or(First::Straight, |times| times.first());
+                    return Ok(Decided::fast_loops(function, first, &why));
+                }
+                let first = if lanes { First::Faster } else { First::Straight };
+                unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}"))
             }
             // A failure in straight-line code may be in a branch that is never taken.
             Err(error) if !error.is_bug() => keep(&first_line(&error)),

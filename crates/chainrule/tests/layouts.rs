@@ -247,7 +247,7 @@ fn loops_are_kept_where_they_cost_less_or_are_needed() {
         few.gradient().compile().unwrap().eval(&[&[1.0, 0.5, 2.0, 1.5]]).unwrap()[0].len()
     );
     // A Hessian of 4,900 numbers, most of them zeros, is written by loops.
-    let wide = function("let f = fun (x : [70]Double) -> ifold (fun s i -> s + x[i] ** 3) 0.0 70");
+    let wide = function("let f = fun (x : [70]Double) -> ifold (fun s i -> 0.5 * s + x[i] ** 3) 0.0 70");
     assert!(!wide.gradient().function().unwrap().keeps_loops(), "{:?}", wide.unrolling());
     assert!(wide.hessian().function().unwrap().keeps_loops());
     assert!(!wide.hessian().sparse().function().unwrap().keeps_loops());
@@ -337,4 +337,60 @@ fn emitted_sparse_results_have_their_pattern_beside_them() {
     let rust = jacobian.emit_rust().unwrap().text;
     assert!(rust.contains("pub const F_JAC_NNZ: usize = 6;"), "{rust}");
     assert!(rust.contains("pub static F_JAC_ROWS: [usize; 6] = [\n    0, 0, 1, 1, 2, 2,\n];"), "{rust}");
+}
+
+/// Number of loops in a listing of a kernel.
+fn n_loops(f: &Function) -> usize {
+    f.compile().unwrap().listing().lines().filter(|line| line.trim_start().starts_with("for ")).count()
+}
+
+#[test]
+fn the_form_is_chosen_for_each_request() {
+    // The sines and cosines of the Jacobian run in lanes, those of the function do not.
+    let arm = "let f = fun (q : [6]Double) ->
+      let (x, y, _) = ifold (fun (x, y, a) i -> (x + cos (a + q[i]), y + sin (a + q[i]), a + q[i])) (0, 0, 0) 6
+      [x, y]";
+    let arm = function(arm);
+    assert!(!arm.keeps_loops() && n_loops(&arm) == 0, "{:?}", arm.unrolling());
+    let jacobian = arm.jacobian().explain().unwrap();
+    assert!(jacobian.function.keeps_loops() && n_loops(&jacobian.function) > 0);
+    assert!(jacobian.form.unwrap().contains("their time is estimated at"));
+    // A sum over neighbours runs in lanes, its derivatives are straight-line code.
+    let chain = function("let f = fun (x : [24]Double) -> sum 23 (fun i -> (x[i + 1] - x[i]) ** 4)");
+    assert!(chain.keeps_loops() && n_loops(&chain) > 0, "{:?}", chain.unrolling());
+    let gradient = chain.gradient().explain().unwrap();
+    assert!(!gradient.function.keeps_loops() && gradient.form.is_some());
+    assert!(!chain.hessian().function().unwrap().keeps_loops());
+    assert!(chain.value().function().unwrap().keeps_loops());
+    // First derivatives of costly independent terms keep loops, without a comparison; a Hessian does not.
+    let waves = function("let f = fun (x : [64]Double) -> sum 64 (fun i -> sin x[i] * x[i])");
+    assert!(waves.keeps_loops() && waves.gradient().function().unwrap().keeps_loops());
+    assert!(!waves.hessian().function().unwrap().keeps_loops());
+    // Short loops are not compared.
+    let short = function("let f = fun (x : [3]Double) -> sum 3 (fun i -> sin x[i])");
+    assert!(!short.keeps_loops() && !short.gradient().function().unwrap().keeps_loops());
+}
+
+#[test]
+fn derivatives_of_either_form_agree() {
+    for text in [
+        "let f = fun (q : [6]Double) -> fst (ifold (fun (s, a) i -> (s + cos (a + q[i]), a + q[i])) (0, 0) 6)",
+        "let f = fun (x : [24]Double) -> sum 23 (fun i -> (x[i + 1] - x[i]) ** 4)",
+        "let f = fun (x : [20]Double) -> sum 20 (fun i -> exp (-x[i]) * x[19 - i])",
+    ] {
+        let auto = function(text);
+        let never = auto.clone().unroll(Unroll::Never);
+        let requests: [fn(&Function) -> Derivation; 7] = [
+            Function::value,
+            Function::gradient,
+            |f| f.gradient().with_value(),
+            Function::hessian,
+            Function::jvp,
+            Function::hvp,
+            |f| f.gradient().function().unwrap().jacobian(),
+        ];
+        for request in requests {
+            agree(text, &request(&never).function().unwrap(), &request(&auto).function().unwrap());
+        }
+    }
 }

@@ -5,8 +5,10 @@ use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
 use crate::regions::accumulate_by;
+use crate::straight::{First, Times};
 use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
+use chainrule_accumulate::{GraphPasses, Optimise};
 use chainrule_autodiff::orders::derive_orders;
 use chainrule_autodiff::{
     Mode, Part, Request, by_rows_where, check_request, derive_told, parts, without_products_of_roots,
@@ -61,12 +63,15 @@ impl Shifted<'_> {
 const MAX_ORDER: usize = 30;
 
 impl Derivation {
-    /// Returns whether loops are kept for this request, regardless of the decision on the function: they have
-    /// checkpoints, or straight-line code would write too many elements one by one.
-    pub(super) fn keeps_loops(&self) -> bool {
-        let Body::Array(body) = &self.function.body else { return false };
+    /// Returns why loops are kept for this request, regardless of the decision on the function: they have checkpoints,
+    /// or straight-line code would write too many elements one by one.
+    pub(super) fn why_loops_are_kept(&self) -> Option<&'static str> {
+        let Body::Array(body) = &self.function.body else { return None };
         if body.unroll != Unroll::Auto || self.sparse {
-            return false;
+            return None;
+        }
+        if self.checkpoints.is_some() {
+            return Some("they have checkpoints");
         }
         let signature = self.function.signature();
         let columns = || {
@@ -82,7 +87,49 @@ impl Derivation {
             let (n, n_leaves) = (rows.0 * columns().0, rows.1 * columns().1);
             if n < MIN_ELEMENTS_OF_LEAVES * n_leaves { 0.0 } else { n }
         };
-        self.checkpoints.is_some() || self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64
+        (self.what.iter().map(elements).sum::<f64>() > MAX_ELEMENTS as f64)
+            .then_some("the derivative has too many elements to write each by itself")
+    }
+
+    /// Returns whether loops of the request may take less time than straight-line code. Hessians and higher derivatives
+    /// in loops compute the zeros of their blocks too.
+    fn may_have_fast_loops(&self) -> bool {
+        let is_first = |what: &What| {
+            matches!(what, What::Value | What::Jacobian | What::Gradient | What::Jvp | What::Vjp | What::Hvp)
+        };
+        self.what.iter().all(is_first)
+            && self.strategy == "auto"
+            && !self.sparse
+            && self.optimise != Optimise::Off
+            && self.graph_passes == GraphPasses::default()
+    }
+
+    /// Returns the form to differentiate for this request.
+    pub(super) fn form(&self) -> Result<&Function> {
+        let function = &self.function;
+        // The decision on the function itself was made for its value.
+        if !self.differentiates() {
+            return function.decided();
+        }
+        let straight = function.to_differentiate()?;
+        let is_loops = self.may_have_fast_loops() && function.form_of_first_derivatives() == First::Loops;
+        Ok(if is_loops { function } else { straight })
+    }
+
+    /// Returns the same request with its loops, if they take clearly less time than `straight`, by the estimated times
+    /// of both kernels.
+    pub(super) fn with_faster_loops(&self, straight: &Function) -> Option<Derived> {
+        let Body::Array(body) = &self.function.body else { return None };
+        let is_compared = self.differentiates()
+            && self.may_have_fast_loops()
+            && self.function.form_of_first_derivatives() == First::Faster;
+        if !is_compared {
+            return None;
+        }
+        // Straight-line code works without loops, whatever is the reason why these cannot be derived.
+        let derived = self.derive_array(body).ok()?;
+        let why = Times::of(&derived.function, straight)?.why_loops()?;
+        Some(Derived { function: derived.function.with_fast_loops(straight.clone(), &why), ..derived })
     }
 
     /// Returns the program to differentiate: `program` itself, or with shifts if parts of arguments are requested.
@@ -170,7 +217,8 @@ impl Derivation {
                 other => other,
             }
         })?;
-        Self { function, ..self.clone() }.explain()
+        let derived = Self { function, ..self.clone() }.explain()?;
+        Ok(Derived { form: Some("loops are unrolled: the sparse derivative is one function".into()), ..derived })
     }
 
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {

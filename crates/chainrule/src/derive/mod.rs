@@ -158,6 +158,9 @@ pub struct Derived {
     pub improvement: Option<Improvement>,
     /// For an array program that has a Jacobian both by rows and by columns, the condition for rows: `2*m < n`.
     pub by_rows_where: Option<String>,
+    /// Why the derivative has another form than the function, in one line: loops where that is straight-line code, or
+    /// the reverse.
+    pub form: Option<String>,
 }
 
 impl Derived {
@@ -172,7 +175,8 @@ impl Derived {
             },
             Body::Array(_) => Vec::new(),
         };
-        Self { function: function.clone(), reports: Vec::new(), paths, improvement: None, by_rows_where: None }
+        let function = function.clone();
+        Self { function, reports: Vec::new(), paths, improvement: None, by_rows_where: None, form: None }
     }
 }
 
@@ -392,11 +396,25 @@ impl Derivation {
                 return selected.derive(lines);
             }
             self.check()?;
-            let function = if self.keeps_loops() { &self.function } else { self.function.decided()? };
-            match &function.body {
-                Body::Scalar(body) => Self { function: function.clone(), ..self.clone() }.derive_scalar(body, lines),
-                Body::Array(body) => self.derive_array(body),
+            let why = self.why_loops_are_kept();
+            let function = if why.is_some() { &self.function } else { self.form()? };
+            let body = match &function.body {
+                Body::Scalar(body) => body,
+                Body::Array(body) => {
+                    let derived = self.derive_array(body)?;
+                    // A function that keeps its loops anyway has its own reason.
+                    let differs = lines == Lines::Tracked && !self.function.keeps_loops();
+                    let form = why.filter(|_| differs).map(|why| format!("loops are kept: {why}"));
+                    return Ok(Derived { form: form.or(derived.form), ..derived });
+                }
+            };
+            let straight = Self { function: function.clone(), ..self.clone() }.derive_scalar(body, lines)?;
+            if let Some(loops) = self.with_faster_loops(&straight.function) {
+                return Ok(Derived { form: loops.function.unrolling(), ..loops });
             }
+            let is_unrolled = self.differentiates() && self.function.keeps_loops();
+            let form = is_unrolled.then(|| "loops are unrolled: straight-line code saves most in derivatives".into());
+            Ok(Derived { form, ..straight })
         })
     }
 

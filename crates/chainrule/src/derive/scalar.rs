@@ -117,6 +117,7 @@ impl Derivation {
             paths: work.paths,
             improvement: Some(improvement),
             by_rows_where: None,
+            form: None,
         })
     }
 }

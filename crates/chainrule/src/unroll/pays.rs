@@ -14,6 +14,7 @@
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
+use chainrule_ops::{CostClass, Op};
 
 /// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so
 /// many takes some tens of milliseconds for a gradient.
@@ -21,6 +22,10 @@ pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
 
 /// The same for a function with given sizes, which express a preference for straight-line code.
 pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
+
+/// The same for a function whose loops are estimated to take less time, up to [`LANE_SPEEDUP`] times: its derivatives may
+/// still take less time as straight-line code.
+pub(crate) const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
 
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
 pub(crate) const NODES_PER_OPERATION: usize = 5;
@@ -40,8 +45,13 @@ const STEP: f64 = 1.0;
 /// Minimum trip count of loops that are estimated as lane loops: two rounds of eight.
 const LANE_TRIPS: f64 = 16.0;
 
+/// Minimum trip counts of loops that may take less time in lanes than straight-line code: a round and a half of eight
+/// lanes; and with calls, which dominate the time, half a round.
+const WIDE_TRIPS: f64 = 12.0;
+const CALL_TRIPS: f64 = 4.0;
+
 /// Speedup of a lane loop, on a processor with lanes of four numbers.
-const LANE_SPEEDUP: f64 = 4.0;
+pub(crate) const LANE_SPEEDUP: f64 = 4.0;
 
 /// Assumed trip count of a loop whose count is unknown here, but may be known when it is unrolled.
 const UNKNOWN_TRIPS: f64 = 8.0;
@@ -65,18 +75,28 @@ pub(crate) struct Estimate {
     pub(crate) operations: f64,
     /// Cost of loops.
     pub(crate) loops: f64,
+    /// Whether there are calls of functions.
+    calls: bool,
+    /// Whether a loop may pay in lanes: it has at least [`WIDE_TRIPS`] iterations, or [`CALL_TRIPS`] with calls.
+    pub(crate) lanes: bool,
 }
 
 impl Estimate {
     /// Estimates `function`.
     pub(crate) fn of(function: &Function) -> Self {
         let n = function.vars.len();
-        let mut walk = Walk { function, bounds: Arena::filled(n, None), is_constant: Arena::filled(n, false) };
+        let none = || Arena::filled(n, false);
+        let mut walk = Walk { function, bounds: Arena::filled(n, None), is_constant: none(), is_whole: none() };
         walk.block(&function.body, 1.0)
     }
 
     fn plus(self, other: Self) -> Self {
-        Self { operations: self.operations + other.operations, loops: self.loops + other.loops }
+        Self {
+            operations: self.operations + other.operations,
+            loops: self.loops + other.loops,
+            calls: self.calls || other.calls,
+            lanes: self.lanes || other.lanes,
+        }
     }
 }
 
@@ -86,6 +106,8 @@ struct Walk<'a> {
     bounds: Arena<VarId, Option<f64>>,
     /// Whether each double is constant in straight-line code: literals, integers, and values computed from them alone.
     is_constant: Arena<VarId, bool>,
+    /// Whether each double is a whole number, a power to which is a few products.
+    is_whole: Arena<VarId, bool>,
 }
 
 impl Walk<'_> {
@@ -119,6 +141,7 @@ impl Walk<'_> {
         match expr {
             Expr::Real(_) | Expr::ToReal(_) => {
                 self.is_constant[var] = true;
+                self.is_whole[var] = !matches!(expr, Expr::Real(x) if x.fract() != 0.0);
                 Estimate::default()
             }
             Expr::Op(op, args) if args.iter().any(is_double) => {
@@ -129,7 +152,9 @@ impl Walk<'_> {
                     self.is_constant[var] = true;
                     return Estimate { loops, ..Estimate::default() };
                 }
-                Estimate { operations: 1.0, loops }
+                let is_power = *op == Op::Pow && args.last().is_some_and(|exponent| self.is_whole[*exponent]);
+                let calls = op.row().cost == CostClass::Call && !is_power;
+                Estimate { operations: 1.0, loops, calls, lanes: false }
             }
             Expr::Get { .. } if is_double(&var) => access,
             Expr::Build { size: count, index, body } | Expr::Sum { count, index, body } => {
@@ -162,5 +187,11 @@ impl Walk<'_> {
 }
 
 fn times(one: Estimate, trips: f64, step: f64) -> Estimate {
-    Estimate { operations: one.operations * trips, loops: (one.loops + step) * trips + ENTRY }
+    let may_pay = trips >= WIDE_TRIPS || trips >= CALL_TRIPS && one.calls;
+    Estimate {
+        operations: one.operations * trips,
+        loops: (one.loops + step) * trips + ENTRY,
+        lanes: one.lanes || may_pay,
+        ..one
+    }
 }

@@ -147,13 +147,8 @@ fn show_sparse(options: &Options, sparse: &SparsePrograms, mut text: String) -> 
 
 /// Explains the derivation, and the distribution of the operations.
 fn explanation(function: &Function, derived: &Derived) -> Result<String, String> {
-    let mut text = match (function.keeps_loops(), derived.function.keeps_loops()) {
-        (true, false) => "loops are unrolled, for a request that needs straight-line code\n".to_owned(),
-        (false, true) => {
-            "loops are kept, for the number of elements of the derivative, or for checkpoints\n".to_owned()
-        }
-        _ => function.unrolling().map_or_else(String::new, |why| format!("{why}\n")),
-    };
+    let form = derived.form.clone().or_else(|| function.unrolling());
+    let mut text = form.map_or_else(String::new, |why| format!("{why}\n"));
     text.extend(derived.reports.iter().map(ToString::to_string));
     text.extend(derived.by_rows_where.iter().map(|condition| {
         format!("the Jacobian: by rows, in reverse mode, where {condition}; by columns, in forward mode, otherwise\n")

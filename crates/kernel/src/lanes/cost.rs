@@ -21,7 +21,7 @@ pub(crate) const TRIPS: f64 = 16.0;
 const WINDOW: f64 = 5.0;
 
 /// Cost of each execution of a lane loop.
-const BEGIN: f64 = 6.0;
+pub(super) const BEGIN: f64 = 6.0;
 
 /// Cost of each execution for each carried register and each accumulator buffer.
 const CARRIED: f64 = 12.0;
@@ -82,7 +82,7 @@ struct Estimate {
 /// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
 /// [`TRIPS`].
 #[derive(Default)]
-struct Trips {
+pub(super) struct Trips {
     windows: BTreeSet<Reg>,
     constants: BTreeMap<Reg, i64>,
     /// Comparisons of integers with constants: `a < limit`, by result.
@@ -99,7 +99,7 @@ pub(super) fn windows_of(count: &Poly<Reg>, is_extent: impl Fn(&Reg) -> bool) ->
 
 impl Trips {
     /// Returns the state before `events`.
-    fn new(events: &[Event<'_>]) -> Self {
+    pub(super) fn new(events: &[Event<'_>]) -> Self {
         let mut windows = BTreeSet::new();
         let mut defined = BTreeSet::new();
         for event in events {
@@ -111,7 +111,7 @@ impl Trips {
         Self { windows, ..Self::default() }
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    pub(super) fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Instr(Instr::Int { dst, value }) => {
                 self.constants.extend(value.as_constant().map(|c| (*dst, c)));
@@ -133,7 +133,7 @@ impl Trips {
         }
     }
 
-    fn of(&self, count: &Poly<Reg>) -> f64 {
+    pub(super) fn of(&self, count: &Poly<Reg>) -> f64 {
         let assumed =
             |r: Reg| self.open.iter().rev().flatten().find(|(extent, _)| *extent == r).map(|(_, trips)| *trips);
         match count.as_constant() {
@@ -306,7 +306,7 @@ pub(crate) fn plain_time(classes: &Arena<Reg, Class>, body: &[Event<'_>]) -> f64
 }
 
 /// Returns the cost of one iteration, or of one block of iterations over `index` in lanes.
-fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>, assumed: &Trips) -> f64 {
+pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>, assumed: &Trips) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
     // The loop at hand, if it is unrolled along rows.
     let mut along = None;

@@ -61,6 +61,7 @@ mod panel;
 pub(crate) mod rewrite;
 mod stage;
 mod tile;
+mod time;
 mod unroll;
 mod version;
 
@@ -73,6 +74,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use distribute::distribute;
 pub(crate) use fission::fission;
+pub use time::time;
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
 
