@@ -33,6 +33,9 @@ const WHILE_STEPS: f64 = 100.0;
 /// time.
 const ADDED: f64 = 8.0;
 
+/// Cost of a number of a row of a scattered sum: it is accumulated in place, and its neighbours lie in other rows.
+const SCATTERED: f64 = 3.0 * ADDED;
+
 /// Unit of costs.
 trait Amount: Sized {
     fn number(number: f64) -> Self;
@@ -320,6 +323,8 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
             // A row that is only passed on costs a copy, but not if it is made or changed in place.
             let stored = if made_in(body) {
                 one()
+            } else if place == Place::Summed && has_sparse_result(body) {
+                A::number(SCATTERED)
             } else if is_changed() {
                 none()
             } else {
@@ -379,6 +384,11 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
         }
         _ => words(ty(var)),
     }
+}
+
+// Whether the result of `block` is a one-hot array.
+fn has_sparse_result(block: &Block) -> bool {
+    block.bound(block.result).is_some_and(|expr| matches!(expr, Expr::OneHot { .. }))
 }
 
 // Whether the result of `block` is an array made by one of its statements.
