@@ -239,13 +239,18 @@ impl Regions {
     }
 
     /// Returns the function with its regions unrolled.
-    fn run(mut self) -> (Function, Vec<Accumulated>) {
+    fn run(self) -> (Function, Vec<Accumulated>) {
+        self.process(false)
+    }
+
+    /// As [`Self::run`]; `is_repeated` states whether all of the function is in a loop.
+    fn process(mut self, is_repeated: bool) -> (Function, Vec<Accumulated>) {
         let empty = Block { stmts: Vec::new(), result: self.function.body.result };
         let body = std::mem::replace(&mut self.function.body, empty);
         for param in self.function.params.clone() {
             self.see(param);
         }
-        self.function.body = self.block(body, false, 0);
+        self.function.body = self.block(body, is_repeated, 0);
         (self.function, self.accumulated)
     }
 
@@ -571,7 +576,7 @@ mod tests {
     fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
         let mut regions = Regions::new(function.clone(), Stage::Asked);
         regions.is_forced = true;
-        regions.run()
+        regions.process(true)
     }
 
     #[test]

@@ -193,6 +193,7 @@ fn check_class(what: &str, name: &str, slice: Slice<'_>, class: Class) -> Result
 }
 
 /// Numbers of elements and points of a batch, and the strides between them.
+#[derive(Clone, Copy)]
 struct Shape {
     len: usize,
     n_points: usize,
