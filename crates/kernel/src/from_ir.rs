@@ -1,40 +1,37 @@
-//! Lowering a function of the array IR: loops over buffers, with scalars in registers.
+//! Lowering of a function of the array IR: loops over buffers, with scalars in registers.
 //!
-//! In: a function whose derivatives have been worked out (no `Jvp`). Out: a kernel with one port for
-//! each scalar leaf of a parameter or of the result; arrays of tuples become one array a leaf. Only
-//! what the result needs is lowered.
+//! In: a function without derivatives (no `Jvp`, no `Vjp`). Out: a kernel with one port for each scalar leaf of a
+//! parameter or of the result; an array of tuples becomes one array for each leaf. Only statements that the result
+//! needs are lowered.
 //!
-//! **Values.** A scalar is a register, an integer a polynomial over registers, an array a view: part of
-//! a buffer, with extents. Tuples, components, rows and variables are views of the same memory; nothing
-//! is copied for them. This is right because memory that a variable in scope can see is not written
-//! (`builder`): arrays are written when they are made, and the state of a loop when all that saw
-//! its old value is out of scope.
+//! **Values.** A scalar is a register, an integer a polynomial over registers, an array a view: part of a buffer, with
+//! extents. Tuples, components, rows and variables are views of the same memory; nothing is copied for them. Views stay
+//! valid because memory that a variable in scope can see is not overwritten (`builder`): an array is written when it is
+//! made, and the state of a loop when no view of its old value is in scope.
 //!
-//! **Destinations.** What consumes an array offers the place where it wants it: the result's port, the
-//! row of the array that is built around it, the next state. A build, fold or branch whose result is
-//! offered a place writes there at once; any other value is copied there. An offered place belongs to
-//! the offer alone until it is taken or filled, so writing early hurts nobody. A sum offers its accumulator to
-//! what makes its terms, which is then added to in place.
+//! **Destinations** (destination passing). The consumer of an array offers memory for it: the port of the result, the
+//! row of the array that is built around it, the next state. A build, fold or branch with a destination writes there
+//! directly; any other value is copied there. Until the destination is filled, no other code reads or writes it, so
+//! that it may be written early. A sum passes its accumulator to the code of its terms, which adds to it in place.
 //!
-//! **States.** A fold or while keeps the scalars of its state in carried registers, and each array in
-//! a buffer, where the next one is made in place (`in_place` says when that is right), or in two, the current
-//! and the next: then the body reads the one and writes the other, and at the end of the iteration the next is copied
-//! over the current.
+//! **States.** A fold or while has the scalars of its state in carried registers. An array of the state has one buffer
+//! if the next state can be made in place (`in_place` decides), and two otherwise: the body reads the current state and
+//! writes the next one, which is copied over the current one at the end of the iteration.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `layout` | leaves of types, views, values |
-//! | `live` | what is needed, and until when |
-//! | `in_place` | which states of loops are overwritten while the next ones are made |
+//! | `live` | statements that the result needs, and their last uses |
+//! | `in_place` | states of loops that are overwritten while the next ones are made |
 //! | `builder` | registers, code, lives of buffers |
-//! | `offers` | where values are wanted |
+//! | `offers` | destinations of values |
 //! | `blocks` | blocks, statements without loops |
 //! | `linear` | zeros, one-hot arrays, sums of two |
 //! | `hot` | one-hot arrays made where they are added |
 //! | `terms` | order of the terms of sums of arrays |
 //! | `distinct` | sums of arrays that differ from zero in distinct elements, for strict code |
 //! | `loops` | build, fold, sum, loop, while, if |
-//! | `deep` | room for blocks that nest very deep |
+//! | `deep` | stack for deeply nested blocks |
 
 mod blocks;
 mod builder;
