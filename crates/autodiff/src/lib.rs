@@ -13,9 +13,9 @@
 //! Private modules: `activity` (activity analysis), `canonical` and `congruent` (equal leaves of tuples, arrays and
 //! states), `dual` (dual numbers in code), `cotangent` (cotangents in code), `custom` (functions that state their own
 //! derivative), `asked` (requests as `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `bounds` (integers
-//! that are bounded at entry), `chain` (the chain rule for one operator), `powers` (products of roots of one number, before
-//! differentiation), `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a tangent),
-//! `useful` (leaves whose tangents are used).
+//! that are bounded at entry), `chain` (the chain rule for one operator), `powers` (products of roots of one number,
+//! before differentiation), `emit` (emission of statements), `lift` (arrays that are dual numbers before they have a
+//! tangent), `useful` (leaves whose tangents are used).
 
 mod activity;
 mod asked;

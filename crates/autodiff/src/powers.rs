@@ -1,8 +1,8 @@
 //! Products of roots of one number, before differentiation.
 //!
-//! In: a function whose doubles may be treated as real numbers. Out: the function with at most one root of a number in a
-//! product. The product has derivatives where its factors have none, and the chain rule would meet infinities that zeros
-//! hide or that do not cancel.
+//! In: a function whose doubles may be treated as real numbers. Out: the function with at most one root of a number in
+//! a product. The product has derivatives where its factors have none, and the chain rule would meet infinities that
+//! zeros hide or that do not cancel.
 //!
 //! | product | becomes |
 //! | --- | --- |

@@ -2,8 +2,8 @@
 //!
 //! In: a function that is an array program. Out: the same function with arguments and results of the same names and
 //! types, each element of which is a node of a scalar graph. [`Unroll`] selects which of the two is derived and
-//! compiled: by default, the estimates of [`pays`] decide, and where loops may run in lanes, the estimated times of both
-//! kernels, for each request. `docs/decisions/0049` and 0076 contain the reasons.
+//! compiled: by default, the estimates of [`pays`] decide, and where loops may run in lanes, the estimated times of
+//! both kernels, for each request. `docs/decisions/0049` and 0076 contain the reasons.
 
 use crate::derive::{Chosen, Selected, record, selected};
 use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};

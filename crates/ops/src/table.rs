@@ -87,8 +87,8 @@ pub struct Row {
     pub weight: u32,
     /// C99, on doubles. Comparisons and connectives return an `int` that is 0 or 1.
     pub c: Spelling,
-    /// C99, on `int64_t`, if the row has an integer value. Arithmetic is on `uint64_t`, because compilers warn about overflow
-    /// of constants even behind a test for it.
+    /// C99, on `int64_t`, if the row has an integer value. Arithmetic is on `uint64_t`, because compilers warn about
+    /// overflow of constants even behind a test for it.
     pub c_int: Option<Spelling>,
     /// Rust, on `f64`. Comparisons and connectives return a `bool`. Methods are those of the standard library; missing
     /// functions are called in the crate `libm`, whose functions have the names of `math.h`.

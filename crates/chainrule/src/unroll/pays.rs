@@ -23,8 +23,8 @@ pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
 /// The same for a function with given sizes, which express a preference for straight-line code.
 pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
 
-/// The same for a function whose loops are estimated to take less time, up to [`LANE_SPEEDUP`] times: its derivatives may
-/// still take less time as straight-line code.
+/// The same for a function whose loops are estimated to take less time, up to [`LANE_SPEEDUP`] times: its derivatives
+/// may still take less time as straight-line code.
 pub(crate) const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
 
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.

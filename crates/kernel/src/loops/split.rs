@@ -159,7 +159,8 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
 
 /// Returns the loops that a comparison splits.
 fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
-    // Bounded integers (loop indices, checked array indices, extents, and what is computed from them), with the event from which on they are bounded.
+    // Bounded integers (loop indices, checked array indices, extents, and results computed from them), with the event
+    // from which on they are bounded.
     let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
     let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
     // Integers that are bounded in each open loop and branch.
@@ -311,8 +312,8 @@ fn is_bounded_at(bounded: &BTreeMap<Reg, usize>, begin: usize, at: &Poly<Reg>) -
     at.as_var().is_some() || at.vars().iter().all(is_bounded)
 }
 
-/// Returns whether `op` of `args`, a minimum, a maximum or a quotient by a constant, is neither negative nor far above a
-/// bounded integer.
+/// Returns whether `op` of `args`, a minimum, a maximum or a quotient by a constant, is neither negative nor far above
+/// a bounded integer.
 fn is_bounded_result(values: &Values, op: Op, args: [Reg; 3], is_bounded: impl Fn(Reg) -> bool) -> bool {
     let sides = [args[0], args[1]].map(|r| values.value(&Poly::var(r)));
     let is_limited = |p: &Poly<Reg>| {
