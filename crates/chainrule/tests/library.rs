@@ -67,6 +67,47 @@ fn products_with_the_jacobian_agree_with_the_jacobian() {
     }
 }
 
+/// Compares derivatives by Taylor arithmetic, which are those above order 9, with derivatives of lower ones.
+#[test]
+fn derivatives_of_high_order_are_derivatives_of_lower_ones() {
+    let bodies = [
+        "sin (x * x)",
+        "1 / (1 + x * x)",
+        "x * log (x + 3) - x / (x - 4)",
+        "exp (sin x)",
+        "sqrt (x + 2) * tanh x",
+        "x ** 2.5 + cbrt (x + 5)",
+        "atan x * cosh x",
+        "if x > 0.5 then exp (x * x) else sin x",
+        "atan2 x 2 - hypot x 1",
+        "erf x + lgamma (x + 2)",
+        "x ** x",
+        "x ** 4",
+        "3.5",
+        "max x 0.1 * x",
+        "sinh x * [x, x * x][1]",
+    ];
+    for (k, body) in bodies.into_iter().enumerate() {
+        let text = format!("let f = fun (x : Double) -> {body}\nlet g = fun (x : Double) -> [{body}, x * ({body})]");
+        let module = Module::from_text("f.ft", &text).unwrap();
+        let f = module.function(if k % 2 == 0 { "f" } else { "g" }).unwrap().unrolled(&[]).unwrap();
+        let of = |function: &Function, x: f64| function.compile().unwrap().eval(&[&[x]]).unwrap().concat();
+        // Repeated differentiation is slow: three times for short functions only.
+        let (below, above) = if k < 3 { (7, 3) } else { (10, 1) };
+        let high = f.derivatives(below + above).function().unwrap();
+        let low = f.derivatives(below).function().unwrap().derivatives(above).function().unwrap();
+        for x in [0.3, 0.9] {
+            for (high, low) in of(&high, x).into_iter().zip(of(&low, x)) {
+                assert!((high - low).abs() <= 1e-7 * (1.0 + low.abs()), "{body} at {x}: {high} and {low}");
+            }
+        }
+    }
+    let module = Module::from_text("f.ft", "let f = fun (x : Double) -> exp (2 * x) + sin x").unwrap();
+    let all = module.function("f").unwrap().derivatives(30).compile().unwrap().eval(&[&[0.5]]).unwrap().concat();
+    let exact = 2f64.powi(30) * 1f64.exp() - 0.5f64.sin();
+    assert!((all[0] / exact - 1.0).abs() < 1e-13, "{all:?}");
+}
+
 #[test]
 fn hessians_are_symmetric_and_agree_with_products_and_third_derivatives() {
     let x = vars("x", 3);

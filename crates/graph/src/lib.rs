@@ -47,6 +47,7 @@ mod origin;
 mod partials;
 mod print;
 mod simplify;
+mod taylor;
 mod traverse;
 mod verify;
 
@@ -57,5 +58,6 @@ pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
 pub use number::{NumberReport, Numbered, Numbering, number};
 pub use origin::{Origin, OriginId};
 pub use partials::partial;
+pub use taylor::derivatives_of_order;
 pub use traverse::NodeSet;
 pub use verify::verify;

@@ -11,11 +11,15 @@ use chainrule_accumulate::derive::{Options, jacobian, jacobian_vector, vector_ja
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Effort, Pattern};
 use chainrule_base::Name;
-use chainrule_graph::{Graph, NodeId};
+use chainrule_graph::{Graph, NodeId, derivatives_of_order};
 use chainrule_ir::Type;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Maximum order for which derivatives by one variable are taken one by one. The code of each round is optimised, but
+/// grows by a factor.
+const MAX_REPEATED: usize = 9;
 
 /// Derivation in progress.
 struct Work<'a> {
@@ -491,7 +495,7 @@ impl Work<'_> {
     }
 
     /// Returns the derivatives of an order of the elements of `f`, row-major. Each round differentiates by variables up
-    /// to the last one only; the others are permutations.
+    /// to the last one only; the others are permutations. High orders by one variable are computed by Taylor arithmetic.
     fn elements_of_order(&mut self, f: &Selected, order: usize) -> Result<Vec<NodeId>> {
         let columns = nodes(&self.by);
         let n = columns.len();
@@ -502,6 +506,9 @@ impl Work<'_> {
                 "choose fewer variables with `by`, or a lower order",
             ));
         };
+        if let ([by], true) = (&columns[..], order > MAX_REPEATED) {
+            return derivatives_of_order(&mut self.graph, &f.nodes, *by, order).map_err(Error::lone);
+        }
         let mut known: Vec<(Vec<usize>, NodeId)> =
             f.nodes.iter().enumerate().map(|(i, node)| (vec![i], *node)).collect();
         for _ in 0..order {
