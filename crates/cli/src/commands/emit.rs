@@ -226,6 +226,8 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
         Some(out) => out
             .file_name()
             .and_then(|name| name.to_str())
+            // `dir/` and `dir/.` have the file name `dir`.
+            .filter(|name| out.as_os_str().as_encoded_bytes().ends_with(name.as_bytes()))
             .map(str::to_string)
             .ok_or("error: --out names no file\n  help: give a name without extension, such as --out model")?,
         None => derived.first().map_or_else(|| function.name().to_string(), |f| f.name().to_string()),

@@ -80,6 +80,11 @@ pub const FILES: &[Case] = &[
         args: &["emit", "c", "m.ft", "--what", "gradient", "--out", ".."],
     },
     Case {
+        name: "C into a folder",
+        files: &[MODEL, ("results", Folder)],
+        args: &["emit", "c", "m.ft", "--what", "gradient", "--out", "results/"],
+    },
+    Case {
         name: "a compiled function without its end",
         files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0"))],
         args: &["run", "f.chainrule", "--arg", "x=[1]"],
