@@ -1,6 +1,6 @@
 """Arguments of calls: from Python objects to arrays that running code takes, and the key of the compiled function.
 
-The key has ranks, dtypes and which extents are 1, never sizes.
+The key has ranks, dtypes and extents of 0 and 1, never other sizes.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def spec_of(value, name, leaves, depth=0):
         found = kind_of_array(value, name)
         array = np.asarray(value)
         leaves.append(ready(array, found, name))
-        return ("num", found, tuple([n == 1 for n in array.shape]))
+        # Arrays of extent 1 are broadcast, and those without elements have no first one: programs of their own.
+        return ("num", found, tuple([n if n < 2 else None for n in array.shape]))
     if is_object(value):
         return ("known", Static(value))
     array = like_array(value, name)

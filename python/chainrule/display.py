@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import html
 import inspect
-import pathlib
 import re
 import textwrap
 
 import numpy as np
 
+from . import _core
 from .errors import Error
 
 #: Number of operations up to which a graph is drawn.
@@ -29,7 +29,7 @@ class Picture:
         return self.svg
 
     def save(self, path):
-        pathlib.Path(path).write_text(self.svg, encoding="utf-8")
+        _core.replace(path, self.svg.encode())
 
 
 def pattern_picture(starts, columns, shape):
@@ -99,7 +99,7 @@ def kinds(function):
 def kind(spec):
     if spec[0] == "num":
         word = {"f": "float64", "i": "int64", "b": "bool"}[spec[1]]
-        return f"{word}[{', '.join('1' if one else ':' for one in spec[2])}]" if spec[2] else word
+        return f"{word}[{', '.join(':' if extent is None else str(extent) for extent in spec[2])}]" if spec[2] else word
     if spec[0] == "row":
         return f"({', '.join(kind(part) for part in spec[1])})"
     return repr(spec[1].value) if spec[0] == "known" else str(spec[0])
@@ -198,7 +198,8 @@ def report(evaluator, path, args, kwargs):
     if dot is not None and dot.count("->") < MAX_NODES:
         body += f"<h2>Graph</h2>{graph_picture(dot).svg}"
     title = html.escape(evaluator.__name__)
-    pathlib.Path(path).write_text(
+    text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>body{{font-family:sans-serif;max-width:70em;margin:2em auto}}'
         f"pre{{background:#f4f4f4;padding:1em;overflow:auto}}summary{{font-weight:bold}}</style><h1>{title}</h1>{table(evaluator)}"
-        f"<p>{html.escape(', '.join(f'{name} = {n}' for name, n in sizes))}</p>{body}</html>", encoding="utf-8")
+        f"<p>{html.escape(', '.join(f'{name} = {n}' for name, n in sizes))}</p>{body}</html>")
+    _core.replace(path, text.encode())

@@ -93,7 +93,7 @@ class SavedFunction(Function):
 
     def _capture(self, key, leaves, values):
         raise Error(f"`{self.__name__}` was saved for other kinds of arguments",
-                    remedy="call it with such arguments before it is saved: ranks, dtypes and extents of 1 count")
+                    remedy="call it with such arguments before it is saved: ranks, dtypes and extents of 0 and 1 count")
 
 
 def dumps(function):
@@ -134,7 +134,7 @@ def loads(data):
 
 def save(function, path):
     """Writes a function to a file."""
-    pathlib.Path(path).write_bytes(dumps(function))
+    _core.replace(path, dumps(function))
 
 
 def load(path):
@@ -181,6 +181,9 @@ def specs(key):
         return key
     if key and key[0] == "known":
         return ("known", Static(key[1]))
+    if key and key[0] == "num":
+        # Earlier files say of each extent whether it is 1.
+        return (*key[:2], tuple([{True: 1, False: None}[extent] if isinstance(extent, bool) else extent for extent in key[2]]))
     return tuple([specs(part) for part in key])
 
 

@@ -255,3 +255,68 @@ def test_integers_that_overflow_are_errors():
     assert f(3_000_000_000) == 9_000_000_000_000_000_000
     with pytest.raises(cr.Error):
         f(4_000_000_000)
+
+
+NAN, INF = math.nan, math.inf
+#: Numbers and NaNs, each of which is the first, one in the middle, the last.
+NANS = [np.array(a, float) for a in ([NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [NAN, NAN, NAN], [-INF, INF, 3], [*range(20), NAN, *range(20)], [2, 3, 1])]
+
+
+def extremes_of_numbers(a):
+    return (np.max(a), a.min(), np.maximum.reduce(a), np.ptp(a), np.argmax(a), a.argmin(), np.linalg.norm(a, np.inf), np.clip(a, 1.2, 1.6),
+            np.maximum(a, 1.5), np.maximum(1.5, a), np.minimum(a, a[::-1]), np.maximum(a[::-1], a), np.fmax(a, a[::-1]), np.fmin(a[::-1], a), np.fmax(1.5, a))
+
+
+@pytest.mark.parametrize("a", NANS)
+def test_a_nan_wins_or_loses_as_in_numpy(a):
+    same(cr.function(extremes_of_numbers)(a), extremes_of_numbers(a))
+    # Python's own decide by comparisons.
+    same(cr.function(lambda a: (max(a), min(a)))(a), (max(a), min(a)))
+
+
+def test_extremes_along_axes_have_the_nans_of_their_rows():
+    f = lambda m: (np.max(m, axis=0), np.min(m, axis=1), m.max(axis=1, keepdims=True), np.argmax(m, axis=0), np.argmin(m, axis=1))
+    for m in (np.array([[1.0, NAN, 3.0], [4.0, 5.0, 6.0]]), M):
+        same(cr.function(f)(m), f(m))
+    slope = cr.gradient(lambda v: np.max(v) * 2 + np.maximum(v, 0.5)[0])
+    same(slope(np.array([1.0, 4.0, 2.0])), np.array([1.0, 2.0, 0.0]))
+
+
+def test_remainders_by_nothing_and_by_infinity():
+    x = np.array([5.0, -5.0, 0.0, INF, NAN])
+    for y in (0.0, -0.0, INF, -INF, NAN, 3.0, -3.0):
+        for f in (lambda a, b: a % b, lambda a, b: np.fmod(a, b)):
+            with np.errstate(all="ignore"):
+                expected = f(x, y)
+                by_constant = cr.function((lambda a: a % y) if f(5.0, -3.0) < 0 else (lambda a: np.fmod(a, y)))
+            same(cr.function(f)(x, y), expected)
+            same(by_constant(x), expected)
+    same(cr.function(lambda a: (a // INF, a // -INF))(x[:3]), (x[:3] // INF, x[:3] // -INF))
+
+
+def writes_first(a):
+    a = a.copy()
+    a[0] = 1.0
+    return a
+
+
+@pytest.mark.parametrize("shape, f", [
+    ((3, 0), lambda m: np.argmax(m, axis=1)), ((0, 3), lambda m: np.argmin(m, axis=0)), ((0, 0), lambda m: np.argmax(m, axis=1)), ((0,), lambda m: np.argmax(m)),
+    ((3, 0), lambda m: np.max(m, axis=1)), ((0, 0), lambda m: m.min(axis=1)), ((0,), lambda m: np.max(m)), ((0,), writes_first),
+    ((0, 2), writes_first), ((0,), lambda m: m[0]),
+])
+def test_arrays_without_elements_have_no_first_one(shape, f):
+    with pytest.raises((ValueError, IndexError)):
+        f(np.zeros(shape))
+    with pytest.raises(cr.Error):
+        cr.function(f)(np.zeros(shape))
+
+
+def test_a_captured_function_runs_for_arrays_with_and_without_elements():
+    f = cr.function(lambda a: (a[1:], np.diff(a), np.sum(a), 2.0 if len(a) > 1 else 3.0))
+    for n in (3, 0, 1, 2, 0, 4):
+        a = np.arange(float(n))
+        same(f(a), f.__wrapped_python__(a))
+    rows = cr.function(lambda m: np.argmax(m, axis=1))
+    assert rows(np.zeros((0, 3))).shape == (0,)
+    same(rows(M), np.argmax(M, axis=1))

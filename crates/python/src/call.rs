@@ -32,8 +32,8 @@ const SHORT: Duration = Duration::from_micros(20);
 enum Pattern {
     /// A number, also as an array without dimensions; the flag allows integers for doubles.
     Number(Class, bool),
-    /// An array, with a flag for each axis: whether its extent is 1.
-    Array(Class, Vec<bool>),
+    /// An array, with the extent of each axis that has at most one element.
+    Array(Class, Vec<Option<isize>>),
     Tuple(Vec<Self>),
     /// This object.
     Known(Py<PyAny>),
@@ -50,9 +50,9 @@ impl Pattern {
                     'i' => Class::Int,
                     _ => return Ok(None),
                 };
-                let ones: Vec<bool> = key.get_item(2)?.extract()?;
+                let small: Vec<Option<isize>> = key.get_item(2)?.extract()?;
                 let number = Self::Number(class, takes_ints);
-                Some(if ones.is_empty() { number } else { Self::Array(class, ones) })
+                Some(if small.is_empty() { number } else { Self::Array(class, small) })
             }
             "row" if key.len() == 3 && !key.get_item(2)?.is_truthy()? => {
                 let parts = key.get_item(1)?.cast_into::<PyTuple>()?;
@@ -81,10 +81,11 @@ impl Pattern {
                 leaves.push(leaf);
             }
             Self::Number(Class::Int, _) => leaves.push(Leaf::Int(Numpy::int(value)?)),
-            Self::Array(class, ones) => {
+            Self::Array(class, small) => {
                 let array = numpy.view(value)?;
-                let fits = array.class == *class && array.extents.len() == ones.len();
-                if !fits || !array.extents.iter().zip(ones).all(|(extent, one)| (*extent == 1) == *one) {
+                let fits = array.class == *class && array.extents.len() == small.len();
+                let agrees = |(extent, small): (&isize, &Option<isize>)| (*extent < 2).then_some(*extent) == *small;
+                if !fits || !array.extents.iter().zip(small).all(agrees) {
                     return None;
                 }
                 leaves.push(Leaf::Array(array));

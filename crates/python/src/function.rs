@@ -293,6 +293,12 @@ impl Workspace {
     }
 }
 
+/// Replaces the content of a file, which an interrupt leaves old or new.
+#[pyfunction]
+pub(crate) fn replace(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    Ok(py.detach(|| chainrule::files::replace(path, content))?)
+}
+
 /// Returns the functions of an F~ file, by name.
 #[pyfunction]
 pub(crate) fn module(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Function)>> {

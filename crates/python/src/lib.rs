@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::call::Caller;
     #[pymodule_export]
-    use crate::function::{Compiled, Function, Workspace, module};
+    use crate::function::{Compiled, Function, Workspace, module, replace};
     #[pymodule_export]
     use crate::program::{Lambda, Program, Suspended, Term};
     #[pymodule_export]

@@ -39,26 +39,25 @@ from .writer import Writer
 class ArrayWriter(Writer):
     """A writer that makes arguments."""
 
-    def argument(self, name, kind, ones, constant=None):
-        """An argument of a kind; `ones` says of each axis whether its extent is 1, or is the extent."""
-        sizes = [f"n_{name}{k}" if len(ones) > 1 else f"n_{name}" for k in range(len(ones))]
+    def argument(self, name, kind, extents, constant=None):
+        """An argument of a kind; extents that are `None` are not known, but above 1."""
+        sizes = [f"n_{name}{k}" if len(extents) > 1 else f"n_{name}" for k in range(len(extents))]
         type_ = {"f": "Double", "i": "Int", "b": "Bool"}[kind]
-        ones = [None if one is False else int(one) for one in ones]
-        extents = "".join(f"[{size}]" if one is None else f"[{one}]" for one, size in zip(ones, sizes))
-        term = self.program.argument(name, extents + type_)
+        written = "".join(f"[{size}]" if extent is None else f"[{extent}]" for extent, size in zip(extents, sizes))
+        term = self.program.argument(name, written + type_)
         dims = []
-        for one, size in zip(ones, sizes):
-            if one is not None:
-                dims.append(Dim(one))
+        for extent, size in zip(extents, sizes):
+            if extent is not None:
+                dims.append(Dim(int(extent)))
                 continue
             self.at_entry(size, self.program.size(size), least=2)
             dims.append(Dim(0, {size: 1}))
-        storage = Storage(constant=constant) if ones else None
+        storage = Storage(constant=constant) if extents else None
         return Num(term, kind, dims, storage=storage)
 
     def array_argument(self, name, array):
         from ..arguments import kind_of_array
-        return self.argument(name, kind_of_array(array, name), tuple(n == 1 for n in array.shape), name)
+        return self.argument(name, kind_of_array(array, name), tuple(n if n < 2 else None for n in array.shape), name)
 
 
 class Capture(Expressions, Statements):

@@ -174,6 +174,8 @@ def diff(w, a, n=Known(1), axis=Known(-1)):
     if n.value < 0:
         w.fail(f"`np.diff`: order must be non-negative but got {n.value}")
     for _ in range(n.value):
+        if a.dims[k].known == 0:
+            return a
         dims = tuple(dim - 1 if m == k else dim for m, dim in enumerate(a.dims))
         a = w.build(dims, lambda i, a=a: binary(
             w, "-", w.element(a, [scalar(w, "+", j, one) if m == k else j for m, j in enumerate(i)]), w.element(a, i)))

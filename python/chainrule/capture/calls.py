@@ -262,7 +262,7 @@ TABLE = {
     np.sum: reductions.sum_, np.prod: reductions.prod, np.mean: reductions.mean, np.var: reductions.var, np.std: reductions.std,
     np.average: reductions.average, np.ptp: reductions.ptp, np.cov: reductions.covariance, np.corrcoef: reductions.corrcoef,
     np.count_nonzero: reductions.count_nonzero, np.argmax: reductions.arg_extreme("argmax", ">"), np.argmin: reductions.arg_extreme("argmin", "<"),
-    np.max: reductions.extreme("max"), np.min: reductions.extreme("min"), np.any: reductions.any_all("||"),
+    np.max: reductions.extreme("max", nan_wins=True), np.min: reductions.extreme("min", nan_wins=True), np.any: reductions.any_all("||"),
     np.all: reductions.any_all("&&"), np.cumsum: reductions.cumulative("+"), np.cumprod: reductions.cumulative("*"),
     np.dot: products.dot, np.matmul: products.matmul, np.vdot: products.vdot, np.inner: products.inner,
     np.outer: products.outer, np.trace: products.trace, np.einsum: products.einsum, np.tensordot: products.tensordot,
@@ -295,7 +295,7 @@ if special is not None:
 
 METHODS = {
     "sum": reductions.sum_, "prod": reductions.prod, "mean": reductions.mean, "var": reductions.var, "std": reductions.std,
-    "max": reductions.extreme("max"), "min": reductions.extreme("min"), "any": reductions.any_all("||"),
+    "max": reductions.extreme("max", nan_wins=True), "min": reductions.extreme("min", nan_wins=True), "any": reductions.any_all("||"),
     "all": reductions.any_all("&&"), "argmax": reductions.arg_extreme("argmax", ">"), "argmin": reductions.arg_extreme("argmin", "<"),
     "dot": products.dot, "copy": _copy, "transpose": shaping.transpose_method, "reshape": shaping.reshape_method,
     "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,

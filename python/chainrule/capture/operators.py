@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 
 from .values import Known, Masked, Num, Row, describe, is_number
@@ -62,9 +63,51 @@ def scalar(w, sign, a, b):
     if sign in ("//", "%"):
         if kind == "i":
             return Num(w.program.apply("div" if sign == "//" else "mod", [a.term, b.term]), "i")
-        whole = call(w, "floor", scalar(w, "/", a, b))
-        return whole if sign == "//" else scalar(w, "-", a, scalar(w, "*", b, whole))
+        return (floor_division if sign == "//" else remainder)(w, a, b)
     return Num(w.program.infix(sign, a.term, b.term), kind, dim=form(sign, a.dim, b.dim))
+
+
+def is_nan(w, x):
+    return Num(w.program.apply("isNaN", [x.term]), "b")
+
+
+def is_infinite(w, x):
+    return scalar(w, "==", call(w, "abs", x), w.constant(math.inf))
+
+
+def is_negative(w, x):
+    return scalar(w, "<", x, w.constant(0.0))
+
+
+def floor_division(w, a, b):
+    """`a // b` of floats: a small negative number over an infinite one is rounded down to -1."""
+    quotient = lambda: call(w, "floor", scalar(w, "/", a, b))
+
+    def by_infinite():
+        signs_differ = scalar(w, "<>", is_negative(w, a), is_negative(w, b))
+        is_rounded = scalar(w, "&", signs_differ, scalar(w, "<>", a, w.constant(0.0)))
+        return w.choose(scalar(w, "&", is_rounded, finite(w, a)), lambda: w.constant(-1.0), quotient)
+
+    return w.choose(is_infinite(w, b), by_infinite, quotient)
+
+
+def remainder(w, a, b):
+    """`a % b` of floats, with the sign of `b`: the formula has no value where `b` is infinite, and a wrong one for the literal 0."""
+    formula = lambda: scalar(w, "-", a, scalar(w, "*", b, call(w, "floor", scalar(w, "/", a, b))))
+
+    def special():
+        signs_agree = scalar(w, "==", is_negative(w, a), is_negative(w, b))
+        keeps = scalar(w, "|", signs_agree, scalar(w, "==", a, w.constant(0.0)))
+        by_infinite = lambda: w.choose(keeps, lambda: a, lambda: b)
+        has_value = scalar(w, "&", scalar(w, "<>", b, w.constant(0.0)), finite(w, a))
+        return w.choose(has_value, by_infinite, lambda: w.constant(math.nan))
+
+    is_special = scalar(w, "|", scalar(w, "==", b, w.constant(0.0)), is_infinite(w, b))
+    return w.choose(is_special, special, formula)
+
+
+def finite(w, x):
+    return Num(w.program.apply("isFinite", [x.term]), "b")
 
 
 def both(w, sign, a, b):

@@ -267,6 +267,6 @@ def norm(w, x, ord=None, axis=None, keepdims=None):
     if order == 1:
         return sum_(w, absolute(), axis, keepdims)
     if order == float("inf"):
-        return extreme("max")(w, absolute(), axis, keepdims)
+        return extreme("max", nan_wins=True)(w, absolute(), axis, keepdims)
     power = lambda v, p: w.map(lambda u: scalar(w, "**", u, w.constant(p)), v)
     return power(sum_(w, power(absolute(), float(order)), axis, keepdims), 1.0 / order)

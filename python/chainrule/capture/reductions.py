@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .operators import binary, call, scalar
+from ..errors import ShapeError
+from .operators import binary, call, is_nan, scalar
 from .values import Dim, Known, Masked, Num, describe
 
 
@@ -110,7 +111,8 @@ def prod(w, array, axis=None, keepdims=None):
     return reduced(w, array, axis, keepdims, fold)
 
 
-def extreme(name):
+def extreme(name, *, nan_wins=False):
+    """The largest or smallest element. A NaN wins as in NumPy, or only if it comes first, as Python's comparisons decide."""
     def reduction(w, array, axis=None, keepdims=None):
         array = whole(w, array, None)
         if array.rank == 0:
@@ -118,10 +120,19 @@ def extreme(name):
         if array.kind == "b":
             w.fail(f"`{name}` of truth values", "use `np.any` or `np.all`")
 
+        if is_nothing(w, array, axis):
+            w.fail(f"`{name}` of an array that has no elements", error=ShapeError)
+
         def fold(dims, element):
             first = element([w.constant(0)] * len(dims))
             step = lambda s, x: Num(w.program.apply(name, [s.term, x.term]), array.kind)
-            return nested(w, dims, first, step, element)
+            found = nested(w, dims, first, step, element)
+            if not nan_wins or array.kind != "f":
+                return found
+            # Counted separately: both loops run in lanes.
+            one, zero = w.constant(1.0), w.constant(0.0)
+            n_nans = w.total(dims, lambda i: w.choose(is_nan(w, element(i)), lambda: one, lambda: zero))
+            return w.choose(scalar(w, ">", n_nans, zero), lambda: w.constant(math.nan), lambda: found)
 
         return reduced(w, array, axis, keepdims, fold)
     return reduction
@@ -182,7 +193,8 @@ def std(w, array, axis=None, ddof=None, keepdims=None):
 
 
 def ptp(w, a, axis=None, keepdims=None):
-    return binary(w, "-", extreme("max")(w, a, axis, keepdims), extreme("min")(w, a, axis, keepdims))
+    largest, smallest = (extreme(name, nan_wins=True)(w, a, axis, keepdims) for name in ("max", "min"))
+    return binary(w, "-", largest, smallest)
 
 
 def average(w, a, axis=None, weights=None):
@@ -227,7 +239,7 @@ def corrcoef(w, x, rowvar=Known(True)):
 
 
 def arg_extreme(name, sign):
-    """`np.argmax`, `np.argmin`: the first place of the largest element."""
+    """`np.argmax`, `np.argmin`: the first place of the largest element, or of a NaN."""
     def reduction(w, a, axis=None):
         from .shaping import axis_of, ravel
         a = w.num(a)
@@ -235,13 +247,21 @@ def arg_extreme(name, sign):
             a, axis = ravel(w, a), Known(0)
         k = axis_of(w, a, axis)
         if a.dims[k].known == 0:
-            w.fail(f"`{name}` of an array without elements")
+            w.fail(f"`{name}` of an array that has no elements", error=ShapeError)
+
+        start = w.checked(w.constant(0), a.dims[k])
 
         def best(outer):
             at = lambda i: w.element(a, [*outer[:k], i, *outer[k:]])
-            at(w.constant(0))  # There is one: a condition at entry.
-            better = lambda s, i: w.choose(scalar(w, sign, at(i), at(s)), lambda: i, lambda: s)
-            return w.reduce(a.dims[k], w.constant(0), better)
+
+            def is_better(i, s):
+                is_larger = scalar(w, sign, at(i), at(s))
+                if a.kind != "f":
+                    return is_larger
+                is_first_nan = scalar(w, ">", is_nan(w, at(i)), is_nan(w, at(s)))
+                return scalar(w, "|", is_larger, is_first_nan)
+
+            return w.reduce(a.dims[k], start, lambda s, i: w.choose(is_better(i, s), lambda: i, lambda: s))
 
         dims = (*a.dims[:k], *a.dims[k + 1:])
         return w.build(dims, best) if dims else best([])

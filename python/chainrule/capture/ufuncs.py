@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .operators import call, negative_scalar, scalar
+from .operators import call, finite, is_infinite, is_nan, negative_scalar, scalar
 from .values import Num
 
 try:
@@ -53,6 +53,22 @@ def _extreme(name):
     def compute(w, x, y):
         kind = w.common(x, y)
         return Num(w.program.apply(name, [w.cast(x, kind).term, w.cast(y, kind).term]), kind)
+    return compute
+
+
+def extreme_with_nan(name):
+    """`np.maximum`, `np.minimum`: a NaN wins. The operators of F~ have the first number if one of two is a NaN."""
+    def compute(w, x, y):
+        larger = lambda: _extreme(name)(w, x, y)
+        return larger() if w.common(x, y) != "f" else w.choose(is_nan(w, w.cast(y, "f")), lambda: w.cast(y, "f"), larger)
+    return compute
+
+
+def _extreme_of_numbers(name):
+    """`np.fmax`, `np.fmin`: a NaN loses against a number."""
+    def compute(w, x, y):
+        larger = lambda: _extreme(name)(w, x, y)
+        return larger() if w.common(x, y) != "f" else w.choose(is_nan(w, w.cast(x, "f")), lambda: w.cast(y, "f"), larger)
     return compute
 
 
@@ -111,7 +127,7 @@ def _xlogy(w, x, y):
 
 
 def _clip(w, x, low, high):
-    return _extreme("min")(w, _extreme("max")(w, x, low), high)
+    return extreme_with_nan("min")(w, extreme_with_nan("max")(w, x, low), high)
 
 
 def _logical(sign):
@@ -151,9 +167,13 @@ def nearest(w, x):
 
 
 def _fmod(w, x, y):
-    """The remainder with the sign of the first number."""
+    """The remainder with the sign of the first number; see `operators.remainder` for 0 and infinite numbers."""
     x, y = w.cast(x, "f"), w.cast(y, "f")
-    return scalar(w, "-", x, scalar(w, "*", y, _truncated(w, scalar(w, "/", x, y))))
+    formula = lambda: scalar(w, "-", x, scalar(w, "*", y, _truncated(w, scalar(w, "/", x, y))))
+    has_value = lambda: scalar(w, "&", scalar(w, "<>", y, w.constant(0.0)), finite(w, x))
+    special = lambda: w.choose(has_value(), lambda: x, lambda: w.constant(math.nan))
+    is_special = scalar(w, "|", scalar(w, "==", y, w.constant(0.0)), is_infinite(w, y))
+    return w.choose(is_special, special, formula)
 
 
 def _sinc(w, x):
@@ -166,8 +186,7 @@ def _test(name):
 
 
 def _is_infinite(w, x):
-    x = w.cast(x, "f")
-    return scalar(w, "==", call(w, "abs", x), w.constant(math.inf))
+    return is_infinite(w, w.cast(x, "f"))
 
 
 def _log2addexp(w, x, y):
@@ -280,8 +299,10 @@ ROWS = [
     Row("np.divide np.true_divide", _infix("/"), PAIRS),
     Row("np.floor_divide", _infix("//"), PAIRS, smooth=False),
     Row("np.mod np.remainder", _infix("%"), PAIRS),
-    Row("np.maximum np.fmax", _extreme("max"), PAIRS),
-    Row("np.minimum np.fmin", _extreme("min"), PAIRS),
+    Row("np.maximum", extreme_with_nan("max"), PAIRS),
+    Row("np.fmax", _extreme_of_numbers("max"), PAIRS),
+    Row("np.minimum", extreme_with_nan("min"), PAIRS),
+    Row("np.fmin", _extreme_of_numbers("min"), PAIRS),
     Row("np.clip", _clip, ([0.3, -1.2, 2.0, 0.7], [-0.5] * 4, [1.0] * 4)),
     Row("np.deg2rad np.radians math.radians", _times(math.pi / 180.0), [R]),
     Row("np.rad2deg np.degrees math.degrees", _times(180.0 / math.pi), [R]),

@@ -10,6 +10,11 @@ from .extents import Extents
 from .values import Dim, Form, Known, Masked, Num, Row, describe, is_number
 
 
+def is_empty(count):
+    """Whether a loop never runs: indices in its body need not be in range."""
+    return getattr(count, "known", None) is not None and count.known <= 0
+
+
 class Writer(Extents):
     """Writes one program. `node` and `source` are the place that is being captured."""
 
@@ -34,10 +39,10 @@ class Writer(Extents):
             self.program.locate(self.files[source.name], start, end)
         return before
 
-    def fail(self, title, remedy=None, reason=None, node=None):
+    def fail(self, title, remedy=None, reason=None, node=None, error=CaptureError):
         node = self.node if node is None else node
         place = self.source.place(node) if self.source is not None and hasattr(node, "lineno") else None
-        raise CaptureError(title, place=place, reason=reason, remedy=remedy)
+        raise error(title, place=place, reason=reason, remedy=remedy)
 
     # Numbers.
 
@@ -242,6 +247,8 @@ class Writer(Extents):
 
     def reduce(self, count, start, step):
         """The fold of `step(state, index)` from a number or an array."""
+        if is_empty(count):
+            return start
         term = self.size(count).term
         state, index = self.program.open(["s", "i"])
         self.counted(index, count)
@@ -251,6 +258,8 @@ class Writer(Extents):
 
     def total(self, dims, element):
         """The sum over indices of these extents of a float."""
+        if any(is_empty(dim) for dim in dims):
+            return self.constant(0.0)
         counts = [self.size(dim).term for dim in dims]
         indices = [self.index(dim) for dim in dims]
         term = element(indices).term
