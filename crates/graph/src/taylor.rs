@@ -8,7 +8,7 @@
 //! | `a + b` | `a[k] + b[k]` |
 //! | `a * b` | the sum of `a[j] * b[k - j]` over `j` from 0 |
 //! | `a / b` | `(a[k] - sum of b[j] * w[k - j]) / b` over `j` from 1 |
-//! | any other | `1/k` times the sum of `j * a[j] * p[k - j]` over `j` from 1, and over its arguments `a` with partial `p` |
+//! | any other | `1/k` times the sum of `j * a[j] * p[k - j]` over `j` from 1 and arguments `a`, with partial `p` |
 //!
 //! The partials are nodes with coefficients of their own, up to an order less. Those of most operators are made of each
 //! other, as sine and cosine are, so that the length is quadratic in the order. Repeated differentiation is

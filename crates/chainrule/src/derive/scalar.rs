@@ -495,7 +495,8 @@ impl Work<'_> {
     }
 
     /// Returns the derivatives of an order of the elements of `f`, row-major. Each round differentiates by variables up
-    /// to the last one only; the others are permutations. High orders by one variable are computed by Taylor arithmetic.
+    /// to the last one only; the others are permutations. High orders by one variable are computed by Taylor
+    /// arithmetic.
     fn elements_of_order(&mut self, f: &Selected, order: usize) -> Result<Vec<NodeId>> {
         let columns = nodes(&self.by);
         let n = columns.len();
