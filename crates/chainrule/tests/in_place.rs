@@ -234,3 +234,28 @@ fn the_workspace_holds_as_many_states_as_there_are_checkpoints() {
         }
     }
 }
+
+/// The gradient of a fold from an element: the cotangents of the steps are the terms of a loop, to which that of the
+/// first element is added.
+#[test]
+fn an_element_is_added_to_the_terms_of_a_loop_in_place() {
+    for body in ["vectorMax v", "vectorMin v", "ifold (fun s i -> s * v[i] + cos s) v[1] n"] {
+        let f = of(&format!("let f = fun (v : [n]Double) -> {body}"), "f");
+        let gradient = f.gradient().compile().unwrap();
+        let listing = gradient.listing();
+        // The states of the steps, or what the steps compute.
+        let n_buffers = listing.lines().filter(|line| line.starts_with("buffer ") && line.contains("[r0]")).count();
+        assert!(n_buffers <= 2 - usize::from(body.starts_with("vector")), "{listing}");
+        for args in [vec![0.5, 2.0, -1.0, 2.0, -1.0], vec![3.0, 3.0], vec![0.1, 0.7, 0.7]] {
+            let known = f.at_sizes(&[("n", args.len() as i64)]).unwrap();
+            let expected = known.gradient().unroll(chainrule::Unroll::Always).compile().unwrap();
+            let found = gradient.eval(&[&args]).unwrap().concat();
+            for (found, expected) in found.iter().zip(expected.eval(&[&args]).unwrap().concat()) {
+                assert!(
+                    (found - expected).abs() <= 1e-14 * (1.0 + expected.abs()),
+                    "{found} is not {expected}: {body}"
+                );
+            }
+        }
+    }
+}

@@ -221,7 +221,7 @@ impl Lowering<'_> {
                         made => made.is_some_and(adds_late),
                     };
                     let is_written = match maker(made) {
-                        Some(Expr::Loop(_)) => depth > 0 && part == ELEMENTS,
+                        Some(Expr::Loop(_)) => depth > 0 && (part == ELEMENTS || part == TERMS),
                         expr => depth == 0 && expr.is_some_and(writes_at_once),
                     };
                     let onto = self.reorder && (alone || read_before) && is_written && is_late;
