@@ -146,7 +146,8 @@ fn programs_of_the_examples_copy_little() {
     // The saved states.
     assert_eq!(copies_in_loops(&gradient), 1, "{gradient}");
     let matrices = include_str!("../../../benchmarks/src/arrays/matrices.ft");
-    assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 0);
+    // The rows of a panel to their own memory, where they begin a loop; each row when it is factored; and all back.
+    assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 4);
     // The pivot row and the row that it replaces, and both to their positions, of which one is above or below.
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "volume"))), 5);
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "system"))), 5);
