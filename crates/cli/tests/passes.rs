@@ -65,7 +65,7 @@ fn the_program_after_a_pass_is_printed_or_written() {
     let first = std::fs::read_to_string(place.path().join("listings/00-written.txt")).unwrap_or_default();
     assert!(first.starts_with("let f = "), "{first}");
     for (wrong, help) in
-        [("lanes", "the passes are unroll, accumulate"), ("parallelise", "see which do without --after")]
+        [("lanes", "the passes are unroll, linearise, accumulate"), ("parallelise", "see which do without --after")]
     {
         let outcome = place.run(&["passes", "model.ft", "--after", wrong]);
         assert_eq!(outcome.code, Some(1), "{wrong}");
