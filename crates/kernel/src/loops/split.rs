@@ -8,8 +8,8 @@
 //! | changes at `t` | `0..min(t, n)`, `max(t, 0)..n` |
 //! | holds at `p` only | `0..min(p, n)`, `max(p, 0)..min(p + 1, n)`, `max(p + 1, 0)..n` |
 //!
-//! The bounds are computed from indices and extents, which are far from overflow, or are single integers, so that no
-//! new failure is possible.
+//! The bounds are computed from indices, extents, and minima, maxima and quotients of these, all of which are far from
+//! overflow, or are single integers, so that no new failure is possible.
 //!
 //! Empty pieces and pieces of one iteration disappear when the kernel is [folded](super::fold). Iterations keep their
 //! order, so that the same check fails first.
