@@ -33,8 +33,9 @@ const WHILE_STEPS: f64 = 100.0;
 /// time.
 const ADDED: f64 = 8.0;
 
-/// Cost of a number of a row of a scattered sum: it is accumulated in place, and its neighbours lie in other rows.
-const SCATTERED: f64 = 3.0 * ADDED;
+/// Cost of a number of a row of a scattered sum: it is accumulated in place, and its neighbours lie in other rows. With
+/// twice [`ADDED`] or less, gradients of attention prefer scatters to products of matrices.
+const SCATTERED: f64 = 4.0 * ADDED;
 
 /// Unit of costs.
 trait Amount: Sized {
