@@ -60,7 +60,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let mut peers = peers(options);
     if !options.json {
         println!(
-            "{:<17}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}",
+            "{:<18}{:<10}{:>9}{:>10}{:>9}{:>9}{:>11}{:>9}{:>10}{:>10}",
             "problem", "part", "KiB", "k fused", "bound us", "of", "us", "of bound", "NumPy us", "JAX us"
         );
     }
@@ -143,7 +143,7 @@ fn one(
         }
         let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.1}"));
         println!(
-            "{:<17}{:<10}{kib:>9.0}{operations:>10.0}{bound_us:>9.1}{of:>9}{us:>9.1}{:>9.2}{:>10}{:>10}",
+            "{:<18}{:<10}{kib:>9.0}{operations:>10.0}{bound_us:>9.1}{of:>9}{us:>11.1}{:>9.2}{:>10}{:>10}",
             problem.name,
             part.name,
             bound_us / us,
