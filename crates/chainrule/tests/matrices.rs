@@ -79,6 +79,30 @@ fn machine_code_agrees_with_the_interpreter() {
     }
 }
 
+/// `cholesky` and its derivatives work on panels of 32 rows: sizes below, at and across their borders.
+#[test]
+fn panels_of_symmetric_matrices_are_factored_and_differentiated() {
+    let text = "
+let half = fun (a : [n][n]Double) -> let l = cholesky a in sum n (fun i -> log l[i][i])
+let f = fun (a : [n][n]Double) ->
+  let a = matrixAdd a (matrixSMul (matrixEye n) (real n))
+  let twice = matrixAdd a (matrixTranspose a)
+  let l = cholesky a
+  let g = gradient half a
+  let left = matrixSub (matrixSMul (matrixMul l (matrixTranspose l)) 2) twice
+  let inverse = matrixSub (matrixMul g twice) (matrixEye n)
+  let along = jvp half a (matrixOnes n n) - matrixSum g
+  [matrixNorm left, matrixNorm inverse, along, matrixNorm (matrixSub l (lowerTriangle l))]
+";
+    let f = function(text).compile().unwrap();
+    for n in [1, 31, 32, 33, 63, 64, 65, 97, 130] {
+        let errors = f.call(&[matrix(n)]).unwrap();
+        let errors: Vec<f64> = errors.iter().flat_map(Value::reals).copied().collect();
+        assert_eq!(errors.len(), 4);
+        assert!(errors.iter().all(|e| e.abs() <= 1e-11 * n as f64), "{n}: {errors:?}");
+    }
+}
+
 #[test]
 fn a_gradient_needs_memory_for_some_matrices() {
     for (name, body) in SCALARS.into_iter().filter(|(name, _)| !["columns", "rest"].contains(name)) {
