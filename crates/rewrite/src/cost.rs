@@ -324,7 +324,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
             // A row that is only passed on costs a copy, but not if it is made or changed in place.
             let stored = if made_in(body) {
                 one()
-            } else if place == Place::Summed && has_sparse_result(body) {
+            } else if place == Place::Summed && matches!(body.bound(body.result), Some(Expr::OneHot { .. })) {
                 A::number(SCATTERED)
             } else if is_changed() {
                 none()
@@ -385,11 +385,6 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
         }
         _ => words(ty(var)),
     }
-}
-
-// Whether the result of `block` is a one-hot array.
-fn has_sparse_result(block: &Block) -> bool {
-    block.bound(block.result).is_some_and(|expr| matches!(expr, Expr::OneHot { .. }))
 }
 
 // Whether the result of `block` is an array made by one of its statements.

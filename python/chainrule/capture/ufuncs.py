@@ -49,26 +49,13 @@ def _infix(sign):
     return lambda w, x, y: scalar(w, sign, x, y)
 
 
-def _extreme(name):
+def _extreme(name, *, nan_wins):
+    """A NaN wins as in `np.maximum`, or loses as in `np.fmax`. The operators of F~ have the first number if one of two is a NaN."""
     def compute(w, x, y):
         kind = w.common(x, y)
-        return Num(w.program.apply(name, [w.cast(x, kind).term, w.cast(y, kind).term]), kind)
-    return compute
-
-
-def extreme_with_nan(name):
-    """`np.maximum`, `np.minimum`: a NaN wins. The operators of F~ have the first number if one of two is a NaN."""
-    def compute(w, x, y):
-        larger = lambda: _extreme(name)(w, x, y)
-        return larger() if w.common(x, y) != "f" else w.choose(is_nan(w, w.cast(y, "f")), lambda: w.cast(y, "f"), larger)
-    return compute
-
-
-def _extreme_of_numbers(name):
-    """`np.fmax`, `np.fmin`: a NaN loses against a number."""
-    def compute(w, x, y):
-        larger = lambda: _extreme(name)(w, x, y)
-        return larger() if w.common(x, y) != "f" else w.choose(is_nan(w, w.cast(x, "f")), lambda: w.cast(y, "f"), larger)
+        x, y = w.cast(x, kind), w.cast(y, kind)
+        found = lambda: Num(w.program.apply(name, [x.term, y.term]), kind)
+        return w.choose(is_nan(w, y if nan_wins else x), lambda: y, found) if kind == "f" else found()
     return compute
 
 
@@ -127,7 +114,7 @@ def _xlogy(w, x, y):
 
 
 def _clip(w, x, low, high):
-    return extreme_with_nan("min")(w, extreme_with_nan("max")(w, x, low), high)
+    return _extreme("min", nan_wins=True)(w, _extreme("max", nan_wins=True)(w, x, low), high)
 
 
 def _logical(sign):
@@ -299,10 +286,10 @@ ROWS = [
     Row("np.divide np.true_divide", _infix("/"), PAIRS),
     Row("np.floor_divide", _infix("//"), PAIRS, smooth=False),
     Row("np.mod np.remainder", _infix("%"), PAIRS),
-    Row("np.maximum", extreme_with_nan("max"), PAIRS),
-    Row("np.fmax", _extreme_of_numbers("max"), PAIRS),
-    Row("np.minimum", extreme_with_nan("min"), PAIRS),
-    Row("np.fmin", _extreme_of_numbers("min"), PAIRS),
+    Row("np.maximum", _extreme("max", nan_wins=True), PAIRS),
+    Row("np.fmax", _extreme("max", nan_wins=False), PAIRS),
+    Row("np.minimum", _extreme("min", nan_wins=True), PAIRS),
+    Row("np.fmin", _extreme("min", nan_wins=False), PAIRS),
     Row("np.clip", _clip, ([0.3, -1.2, 2.0, 0.7], [-0.5] * 4, [1.0] * 4)),
     Row("np.deg2rad np.radians math.radians", _times(math.pi / 180.0), [R]),
     Row("np.rad2deg np.degrees math.degrees", _times(180.0 / math.pi), [R]),

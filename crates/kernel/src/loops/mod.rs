@@ -71,14 +71,15 @@ pub(crate) fn merge_congruent(kernel: &mut Kernel) {
 /// Cuts loops where comparisons of their indices change, and folds what then is known, until nothing changes.
 pub(crate) fn split_index_sets(kernel: &mut Kernel) {
     let mut room = split::room(kernel);
-    let rounds = (0..ROUNDS).take_while(|_| {
-        let is_cut = split::split(kernel, &mut room);
-        if is_cut {
-            fold::fold(kernel);
+    let mut is_cut = false;
+    for _ in 0..ROUNDS {
+        if !split::split(kernel, &mut room) {
+            break;
         }
-        is_cut
-    });
-    if rounds.count() > 0 {
+        fold::fold(kernel);
+        is_cut = true;
+    }
+    if is_cut {
         // Code of decided branches is part of the block around it now: elements that keep their value are not written.
         fold::fold(kernel);
     }
