@@ -1,5 +1,6 @@
-/* Digamma for positive x. Between 1 and 3: the distance from its zero, a sum of two numbers, times a polynomial, over x. */
-static double cr_digamma(double x) {
+/* Digamma right of 0, at x + x_rest. Between 1 and 3: the distance from its zero, a sum of two numbers, times a
+   polynomial, over x. */
+static double cr_digamma(double x, double x_rest) {
     static const double polynomial[23] = {
         -8.421727789790498e-12, 2.5277193345902156e-11, -2.7454834591163855e-11, 8.248895838712431e-11,
         -3.6902998974805616e-10, 1.109280756041948e-09, -3.164170368309569e-09, 9.528036002813641e-09,
@@ -22,7 +23,7 @@ static double cr_digamma(double x) {
     }
     if (z <= 3.0) {
         for (k = 0; k < 23; k++) sum = sum * (z - 2.0) + polynomial[k];
-        return ((z - 1.4616321449683622) - 9.549995429965697e-17) * sum / z + shift;
+        return ((z - 1.4616321449683622) - (9.549995429965697e-17 - x_rest)) * sum / z + shift;
     }
     w = 1.0 / (z * z);
     for (k = 0; k < 12; k++) sum = sum * w + series[k];
@@ -34,13 +35,14 @@ static double cr_over_power(double c, double z, double k) {
     if (power > 1e-30 && power < 1e30) return c / power;
     return c / pow(z, half) / pow(z, k - half);
 }
-/* Polygamma of order 1 to 60 right of 0: terms of the recurrence up to where the asymptotic series converges. */
-static double cr_polygamma_right(double n, double x) {
+/* Polygamma of order 1 to 60 right of 0, at x + x_rest: terms of the recurrence up to where the asymptotic series
+   converges. */
+static double cr_polygamma_right(double n, double x, double x_rest) {
     static const double bernoulli[12] = {1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0,
         -691.0 / 2730.0, 7.0 / 6.0, -3617.0 / 510.0, 43867.0 / 798.0, -174611.0 / 330.0,
         854513.0 / 138.0, -236364091.0 / 2730.0};
     const double sign = fmod(n, 2.0) == 0.0 ? -1.0 : 1.0, factorial = tgamma(n + 1.0);
-    double sum = 0.0, rest = 0.0, steps = 0.0, z = x, z_rest = 0.0, term, next, added, main_term, series;
+    double sum = 0.0, rest = 0.0, steps = 0.0, z = x, z_rest = x_rest, term, next, added, main_term, series;
     int k;
     while (z < 16.0 + n) {
         term = cr_over_power(factorial, z, n + 1.0);
@@ -52,7 +54,7 @@ static double cr_polygamma_right(double n, double x) {
         steps += 1.0;
         z = x + steps;
         added = z - x;
-        z_rest = (x - (z - added)) + (steps - added);
+        z_rest = ((x - (z - added)) + (steps - added)) + x_rest;
     }
     main_term = cr_over_power(factorial / n, z, n);
     series = main_term * n / (2.0 * z) - main_term * (n * z_rest / z);
@@ -83,21 +85,25 @@ static double cr_cotangent_derivative(double n, double c) {
 /* Left of 0 by the reflection formula, for there the recurrence cancels. */
 static double cr_polygamma(double order, double x) {
     const double pi = 3.141592653589793, n = order + 1.0;
-    double distance, size, sign, cotangent, right, all;
+    double distance, size, sign, cotangent, mirrored, rest, far, right, all;
     if (!(order >= 0.0 && order <= 60.0) || order != floor(order) || x != x || (x <= 0.0 && x == floor(x))) return NAN;
-    if (x > 0.0) return order == 0.0 ? cr_digamma(x) : cr_polygamma_right(order, x);
+    if (x > 0.0) return order == 0.0 ? cr_digamma(x, 0.0) : cr_polygamma_right(order, x, 0.0);
     distance = x - rint(x);
     size = fabs(distance);
     sign = fmod(order, 2.0) == 0.0 ? 1.0 : -1.0;
     cotangent = size < 0.25 ? 1.0 / tan(pi * size) : tan(pi * (0.5 - size));
+    /* 1 - x, and its rounding error. */
+    mirrored = 1.0 - x;
+    rest = (1.0 - mirrored) - x;
     if (order == 0.0) {
-        right = cr_digamma(1.0 - x);
+        right = cr_digamma(mirrored, rest);
         all = pi * cotangent;
     } else {
-        right = cr_polygamma_right(order, 1.0 - x);
+        right = cr_polygamma_right(order, mirrored, rest);
         if (size < 0.35 || sign < 0.0) {
             /* Of two series, both of one sign, the left one counts, or they are added. */
-            all = cr_polygamma_right(order, 1.0 - size) - sign * cr_polygamma_right(order, size);
+            far = 1.0 - size;
+            all = cr_polygamma_right(order, far, (1.0 - far) - size) - sign * cr_polygamma_right(order, size, 0.0);
         } else {
             /* The error of pi as a double, once a factor. */
             all = pow(pi, n);

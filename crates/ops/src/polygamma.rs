@@ -12,7 +12,7 @@ fn cr_polygamma(order: f64, x: f64) -> f64 {
         return f64::NAN;
     }
     if x > 0.0 {
-        return if order == 0.0 { cr_digamma(x) } else { cr_polygamma_right(order, x) };
+        return if order == 0.0 { cr_digamma(x, 0.0) } else { cr_polygamma_right(order, x, 0.0) };
     }
     let distance = x - libm::rint(x);
     let size = libm::fabs(distance);
@@ -20,18 +20,23 @@ fn cr_polygamma(order: f64, x: f64) -> f64 {
     // The cotangent of pi d, by the tangent of the smaller angle.
     let pi = core::f64::consts::PI;
     let cotangent = if size < 0.25 { 1.0 / libm::tan(pi * size) } else { libm::tan(pi * (0.5 - size)) };
+    // 1 - x, and its rounding error.
+    let mirrored = 1.0 - x;
+    let rest = (1.0 - mirrored) - x;
     let (right, mut all) = if order == 0.0 {
-        (cr_digamma(1.0 - x), pi * cotangent)
+        (cr_digamma(mirrored, rest), pi * cotangent)
     } else if size < 0.35 || sign < 0.0 {
         // Of two series, both of one sign, the left one counts, or they are added.
-        let near = cr_polygamma_right(order, size);
-        (cr_polygamma_right(order, 1.0 - x), cr_polygamma_right(order, 1.0 - size) - sign * near)
+        let near = cr_polygamma_right(order, size, 0.0);
+        let far = 1.0 - size;
+        let far = cr_polygamma_right(order, far, (1.0 - far) - size);
+        (cr_polygamma_right(order, mirrored, rest), far - sign * near)
     } else {
         // The error of pi as a double, once a factor.
         let n = order + 1.0;
         let power = libm::pow(pi, n);
         let power = power + power * n * 3.898_171_832_519_376e-17;
-        (cr_polygamma_right(order, 1.0 - x), power * cr_cotangent_derivative(order, cotangent))
+        (cr_polygamma_right(order, mirrored, rest), power * cr_cotangent_derivative(order, cotangent))
     };
     if distance < 0.0 && sign > 0.0 {
         all = -all;
@@ -39,9 +44,9 @@ fn cr_polygamma(order: f64, x: f64) -> f64 {
     sign * (right - all)
 }
 
-// Digamma right of 0. Between 1 and 3 its distance from its zero, which is a sum of two doubles, times a polynomial
-// over x.
-fn cr_digamma(x: f64) -> f64 {
+// Digamma right of 0, at x + x_rest. Between 1 and 3 its distance from its zero, which is a sum of two doubles, times a
+// polynomial over x.
+fn cr_digamma(x: f64, x_rest: f64) -> f64 {
     const POLYNOMIAL: [f64; 23] = [
         -8.421727789790498e-12,
         2.5277193345902156e-11,
@@ -96,7 +101,7 @@ fn cr_digamma(x: f64) -> f64 {
         for coefficient in POLYNOMIAL {
             sum = sum * (z - 2.0) + coefficient;
         }
-        return ((z - 1.461_632_144_968_362_2) - 9.549995429965697e-17) * sum / z + shift;
+        return ((z - 1.461_632_144_968_362_2) - (9.549995429965697e-17 - x_rest)) * sum / z + shift;
     }
     let w = 1.0 / (z * z);
     for coefficient in SERIES {
@@ -105,9 +110,9 @@ fn cr_digamma(x: f64) -> f64 {
     libm::log(z) - 0.5 / z + sum * w
 }
 
-// Polygamma of order 1 to 60 right of 0: terms of the recurrence up to where the asymptotic series converges, whose
-// first terms and numbers B(2), B(4), ..., B(24) follow (Abramowitz and Stegun, 6.4.6 and 6.4.11).
-fn cr_polygamma_right(n: f64, x: f64) -> f64 {
+// Polygamma of order 1 to 60 right of 0, at x + x_rest: terms of the recurrence up to where the asymptotic series
+// converges, whose first terms and numbers B(2), B(4), ..., B(24) follow (Abramowitz and Stegun, 6.4.6 and 6.4.11).
+fn cr_polygamma_right(n: f64, x: f64, x_rest: f64) -> f64 {
     const BERNOULLI: [f64; 12] = [
         1.0 / 6.0,
         -1.0 / 30.0,
@@ -129,7 +134,7 @@ fn cr_polygamma_right(n: f64, x: f64) -> f64 {
     let mut rest = 0.0;
     let mut steps = 0.0;
     let mut z = x;
-    let mut z_rest = 0.0;
+    let mut z_rest = x_rest;
     while z < 16.0 + n {
         let term = cr_over_power(factorial, z, n + 1.0);
         if term > f64::MAX {
@@ -142,7 +147,7 @@ fn cr_polygamma_right(n: f64, x: f64) -> f64 {
         steps += 1.0;
         z = x + steps;
         let added = z - x;
-        z_rest = (x - (z - added)) + (steps - added);
+        z_rest = ((x - (z - added)) + (steps - added)) + x_rest;
     }
     let main = cr_over_power(factorial / n, z, n);
     let mut series = main * n / (2.0 * z) - main * (n * z_rest / z);

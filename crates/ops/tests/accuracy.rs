@@ -36,6 +36,23 @@ fn formulas_are_accurate_over_all_exponents() {
     assert!(n_checked > 15_000, "{n_checked}");
 }
 
+/// Checks polygamma near -1/2, -3/2, ..., where the reflection formula rounds 1 - x and even orders have zeros.
+#[test]
+fn polygamma_near_negative_half_integers() {
+    let mut precise = Precise::new();
+    for order in 0..7_u32 {
+        for k in 0..200_i32 {
+            let distance = (-0.97 * f64::from(k % 50) - 3.0).exp2() * if k % 2 == 0 { 1.0 } else { -1.0 };
+            let point = [f64::from(order), -f64::from(k / 50) - 0.5 + distance];
+            let exact = sweep::exact(&mut precise, Op::Polygamma, Of::Value, &point).unwrap();
+            let near = precise.as_f64(&exact);
+            let conditioning = sweep::conditioning(Op::Polygamma, Of::Value, &point, near);
+            let error = sweep::ulps(&precise, Op::Polygamma.value(&point), &exact) / conditioning;
+            assert!(error <= 4.0, "at {point:?}: {error} ulp");
+        }
+    }
+}
+
 /// Checks the first and second derivative of each of these at a point; they are almost exactly doubles.
 #[test]
 fn slopes_at_awkward_points() {
