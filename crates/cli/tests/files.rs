@@ -185,6 +185,9 @@ const DATA: &[Case] = &[
     ("bigger.csv", "[n]Int", b"9223372036854775808\n", Err("not an integer of 64 bits")),
     ("fraction.txt", "[n]Int", b"9007199254740992.5", Err("is not an integer")),
     ("tiny.txt", "[n]Int", b"1.0000000000000000000001", Err("is not an integer")),
+    ("huge.txt", "[n]Double", b"1 -1e400", Err("-1e400 in line 1 of huge.txt is too large")),
+    ("huge.csv", "[n]Double", b"1e309,2\n", Err("1e309 in line 1 of huge.csv is too large")),
+    ("infinite.csv", "[n]Double", b"inf,-Infinity,1e300\n", Ok("[\"inf\",\"-inf\",1e+300]")),
     ("twice.json", "[n]Double", b"[1, 2]", Ok("[1.0,2.0]")),
 ];
 
@@ -238,11 +241,18 @@ fn headers_of_npy_files_have_a_limit() {
         let header = open.repeat(9_000);
         [&b"\x93NUMPY\x01\x00"[..], &9_000_u16.to_le_bytes(), header.as_bytes()].concat()
     };
+    let in_dictionary = |open: &str| {
+        let header = format!("{{'shape': {}", open.repeat(9_000 / open.len() - 10));
+        [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat()
+    };
     for (bytes, message) in [
         (long, "its header has 4294967295 bytes"),
-        (braces("{"), "9000 opening brackets"),
-        (braces("("), "9000 opening brackets"),
-        (braces("["), "9000 opening brackets"),
+        (braces("{"), "its header has no `'`"),
+        (braces("("), "its header has no `{`"),
+        (braces("["), "its header has no `{`"),
+        (in_dictionary("(("), "its header has a wrong `shape`"),
+        (in_dictionary("["), "its header has a list without end"),
+        (in_dictionary("'"), "its header has a wrong `shape`"),
         (b"\x93NUMPY".to_vec(), "ends within its header"),
     ] {
         std::fs::write(place.path().join("x.npy"), bytes).unwrap();
@@ -276,4 +286,67 @@ fn keys_that_stand_twice_are_refused() {
         let outcome = place.run(args);
         assert!(outcome.code == Some(1) && outcome.stderr.contains(key), "{args:?}: {}", outcome.stderr);
     }
+}
+
+/// Headers whose keys stand twice, whose strings have escapes, or whose shapes multiply to more than 64 bits.
+const HEADERS: [(&str, &str); 8] = [
+    (
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), 'shape': (99999999999999, 99999999999)}",
+        "`shape` twice",
+    ),
+    ("{'descr': '<i8', 'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "`descr` twice"),
+    ("{'descr': '<f8', 'fortran_order': False, 'sha\\x70e': (99999999999999, 99999999999)}", "an escape in a string"),
+    ("{'descr': '<f8', 'fortran_order': False, 'shape': (0x7fffffffffffffff, 2)}", "no `)`"),
+    ("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 99999999999)}", "ends before its data does"),
+    ("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "a wrong `shape`"),
+    ("{'descr': '<f8', 'fortran_order': False}", "no `shape`"),
+    ("{'descr': [('shape', '<f8', (99999999999999,))], 'fortran_order': False, 'shape': (2,)}", "not numbers"),
+];
+
+#[test]
+fn headers_of_npy_files_are_read_once_or_not_at_all() {
+    static TWO: [u8; 16] = [0; 16];
+    for (header, message) in HEADERS {
+        let place = Place::with(&[
+            ("x.npy", Content::Npy(header, &TWO)),
+            ("f.ft", Content::Text("let f = fun (x : [n][m]Double) -> x\n")),
+        ]);
+        let outcome = place.run(&["run", "f.ft", "--arg", "x=@x.npy"]);
+        assert!(outcome.code == Some(1) && outcome.stderr.contains(message), "{header}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn numbers_of_all_formats_are_read_from_npy_files() {
+    let formats: [(&str, &[u8], &str); 8] = [
+        ("<f4", &[0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0], "[1.0,-2.0]"),
+        (">f8", &[0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0], "[1.0,-2.0]"),
+        ("|i1", &[5, 0xff], "[5.0,-1.0]"),
+        ("|u1", &[5, 0xff], "[5.0,255.0]"),
+        ("<i2", &[1, 2, 0xfe, 0xff], "[513.0,-2.0]"),
+        (">u2", &[1, 2, 0xff, 0xfe], "[258.0,65534.0]"),
+        (">i4", &[0, 0, 1, 2, 0xff, 0xff, 0xff, 0xfe], "[258.0,-2.0]"),
+        ("<u4", &[0, 0, 0, 0x80, 1, 0, 0, 0], "[2147483648.0,1.0]"),
+    ];
+    for (format, data, expected) in formats {
+        let header = format!("{{'descr': '{format}', 'fortran_order': False, 'shape': (2L,)}}");
+        let place = Place::with(&[("f.ft", Content::Text("let f = fun (x : [n]Double) -> x\n"))]);
+        let length = u16::try_from(header.len()).unwrap();
+        let file = [&b"\x93NUMPY\x01\x00"[..], &length.to_le_bytes(), header.as_bytes(), data].concat();
+        std::fs::write(place.path().join("x.npy"), file).unwrap();
+        let outcome = place.run(&["run", "f.ft", "--arg", "x=@x.npy"]);
+        assert_eq!(outcome.stdout.trim(), expected, "{format}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn integers_are_written_to_npy_files_as_integers() {
+    let place = Place::with(&[("f.ft", Content::Text("let f = fun (x : [n][2]Int) -> x\n"))]);
+    let x = "[[9007199254740993,9223372036854775807],[-1,0],[-9223372036854775808,5]]";
+    let written = place.run(&["run", "f.ft", "--arg", &format!("x={x}"), "--format", "npy", "--out", "x.npy"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let bytes = place.read("x.npy");
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': False, 'shape': (3,2,), }"));
+    assert_eq!(bytes.len(), 128 + 48);
+    assert_eq!(place.run(&["run", "f.ft", "--arg", "x=@x.npy"]).stdout.trim(), x);
 }

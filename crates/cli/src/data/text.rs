@@ -77,7 +77,7 @@ fn table<T: Copy>(
 
 /// Returns the integer that `word` represents exactly: `12`, `1e3`, `3.0`. Fails with a message for other numbers.
 fn integer(word: &str, path: &str, line: usize) -> Result<i64, String> {
-    let x = real(word, path, line)?;
+    let x = decimal(word, path, line)?;
     exact(word).ok_or_else(|| {
         let word = chainrule::report::printable(word);
         if x.fract() == 0.0 && x.is_finite() && x.abs() < 9e18 {
@@ -115,6 +115,17 @@ fn exact(word: &str) -> Option<i64> {
 }
 
 fn real(word: &str, path: &str, line: usize) -> Result<f64, String> {
+    let x = decimal(word, path, line)?;
+    if x.is_infinite() && word.contains(|c: char| c.is_ascii_digit()) {
+        return Err(format!(
+            "error: {word} in line {line} of {path} is too large\n  help: numbers reach to 1.8e308; more is inf"
+        ));
+    }
+    Ok(x)
+}
+
+/// Returns the double next to a number; infinity for one beyond all doubles.
+fn decimal(word: &str, path: &str, line: usize) -> Result<f64, String> {
     word.parse().map_err(|_| {
         if word.is_empty() {
             return format!("error: a number is missing in line {line} of {path}\n  help: write one, or nan");
