@@ -141,7 +141,7 @@ fn positions_in_a_branch_are_not_searched_for_each_element() {
 }
 
 #[test]
-fn strict_gradients_of_several_reads_are_linear() {
+fn strict_derivatives_of_several_reads_are_linear() {
     let texts = [
         "let f = fun (x : [n]Double) ->
            vectorSum (ifold (fun (s : [n]Double) i -> build n (fun k -> sin s[k] + 0.5 * s[max 0 (k - 1)])) x 3)",
@@ -156,13 +156,25 @@ fn strict_gradients_of_several_reads_are_linear() {
            vectorSum (ifold (fun (s : [n]Double) i ->
              build n (fun k -> s[k] * ((if k > 0 then s[k - 1] ** 2 else 1) - (if k + 1 < n then s[k + 1] else s[0])))) x 3)",
         "let f = fun (x : [n][2]Double) -> sum n (fun i -> x[i][0] * (if i > 0 then x[i - 1][1] else 0))",
+        // Arrays of tuples, as in the directions of second derivatives.
+        "let f = fun (x : [n](Double, Double)) ->
+           sum n (fun i -> x[i].0 * x[max 0 (i - 1)].1 * sin x[min (n - 1) (i + 1)].0)",
+        "let f = fun (x : [n]Double) ->
+           let s = ifold (fun (s : [n]((Double, Double), Double)) i ->
+             build n (fun k -> let a = s[max 0 (k - 1)] in let b = s[min (n - 1) (k + 1)]
+               ((sin a.0.0 + b.1, a.1 * b.0.1), a.0.1 - b.0.0))) (build n (fun k -> ((x[k], 1.0), x[k] ** 2))) 3
+           sum n (fun k -> s[k].0.0 * s[k].1)",
     ];
     for text in texts {
         let module = Module::from_text("f.ft", text).unwrap().with_semantics(Semantics::Strict);
-        let derived = module.function("f").unwrap().gradient().by(&["x"]).function().unwrap();
-        let counts = [100, 200, 400, 800].map(|n| operations(&derived, n));
-        // The number of operations added for an element does not grow.
-        let added = [counts[1] - counts[0], counts[2] - counts[1], counts[3] - counts[2]];
-        assert!(added.windows(2).all(|pair| pair[1] < 2 * pair[0] + 50), "{text}: {counts:?}");
+        let f = module.function("f").unwrap();
+        let gradient = f.gradient().by(&["x"]).function().unwrap();
+        let product = f.hvp().by(&["x"]).function().unwrap();
+        for derived in [gradient, product] {
+            let counts = [100, 200, 400, 800].map(|n| operations(&derived, n));
+            // The number of operations added for an element does not grow.
+            let added = [counts[1] - counts[0], counts[2] - counts[1], counts[3] - counts[2]];
+            assert!(added.windows(2).all(|pair| pair[1] < 2 * pair[0] + 50), "{text}: {counts:?}");
+        }
     }
 }

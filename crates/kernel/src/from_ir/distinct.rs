@@ -67,12 +67,22 @@ struct Sums<'a> {
     found: &'a mut BTreeSet<VarId>,
 }
 
-/// Number in an array that is zero elsewhere.
+/// Number, or tuple of numbers, in an array that is zero elsewhere.
 #[derive(Clone)]
 struct Leaf {
     /// Statements of the one-hot arrays, outermost first.
     arrays: Vec<Stmt>,
     value: VarId,
+}
+
+/// Returns whether a value is a number or a tuple of numbers.
+// Recursive on the nesting of types.
+fn is_numeric(ty: &Type) -> bool {
+    match ty {
+        Type::Double => true,
+        Type::Tuple(parts, _) => !parts.is_empty() && parts.iter().all(is_numeric),
+        _ => false,
+    }
 }
 
 impl Leaf {
@@ -128,8 +138,8 @@ impl Sums<'_> {
         block.stmts = stmts;
     }
 
-    /// Returns whether `root` is a sum of one-hot arrays of numbers that have no other use; lists the statements of the
-    /// arrays and of the other sums.
+    /// Returns whether `root` is a sum of one-hot arrays of numbers, or of tuples of them, that have no other use; lists
+    /// the statements of the arrays and of the other sums.
     fn is_tree(&self, defs: &BTreeMap<VarId, Stmt>, root: VarId, parts: &mut Vec<VarId>) -> bool {
         let mut open = vec![root];
         let mut n_leaves = 0;
@@ -143,7 +153,7 @@ impl Sums<'_> {
             }
             match defs.get(&var).map(|stmt| &stmt.expr) {
                 Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
-                Some(Expr::OneHot { value, .. }) if self.vars[*value].ty == Type::Double => n_leaves += 1,
+                Some(Expr::OneHot { value, .. }) if is_numeric(&self.vars[*value].ty) => n_leaves += 1,
                 Some(Expr::OneHot { value, .. }) => open.push(*value),
                 // The arrays of a guarded term are in its branches.
                 Some(Expr::If { then, otherwise, .. }) if var != root && !is_row(defs, parts, var) => {
@@ -175,7 +185,7 @@ impl Sums<'_> {
         if self.zeros.contains(&at) {
             return Some(arrays);
         }
-        while self.vars[at].ty != Type::Double {
+        while !is_numeric(&self.vars[at].ty) {
             let stmt = branch.stmts.iter().find(|stmt| stmt.var == at && self.uses.get(&at) == Some(&1))?;
             let Expr::OneHot { value, .. } = stmt.expr else { return None };
             arrays.push(stmt.clone());
@@ -196,21 +206,23 @@ impl Sums<'_> {
         let branches = [then, otherwise].map(|branch| self.arrays(branch));
         let [Some(first), Some(second)] = branches else { return None };
         let mut arrays = if first.is_empty() { second.clone() } else { first.clone() };
+        let Some(Expr::OneHot { value, .. }) = arrays.last().map(|stmt| &stmt.expr) else { return None };
+        let number = self.vars[*value].ty.clone();
         let mut types = vec![Type::Int; arrays.len()];
-        types.push(Type::Double);
+        types.push(number.clone());
         let ty = Type::tuple(types);
         let [then, otherwise] = [(then, first), (otherwise, second)].map(|(branch, made)| {
             let mut branch = branch.clone();
             let mut parts = Vec::new();
             if made.is_empty() {
                 parts.extend(unguarded(defs, root, arrays.len()).unwrap_or_default());
-                parts.push(self.push(Expr::Real(-0.0), Type::Double, &mut branch.stmts));
+                parts.push(self.negative_zero(&number, &mut branch.stmts));
             }
             branch.stmts.retain(|stmt| made.iter().all(|array| array.var != stmt.var));
             for array in &made {
                 if let Expr::OneHot { index, value, .. } = array.expr {
                     parts.push(index);
-                    parts.extend((self.vars[value].ty == Type::Double).then_some(value));
+                    parts.extend((self.vars[value].ty == number).then_some(value));
                 }
             }
             branch.result = self.push(Expr::Tuple(parts), ty.clone(), &mut branch.stmts);
@@ -225,7 +237,7 @@ impl Sums<'_> {
                 (*index, *proved) = (at, false);
             }
         }
-        let value = self.push(Expr::Component(parts, n), Type::Double, stmts);
+        let value = self.push(Expr::Component(parts, n), number, stmts);
         Some(Leaf { arrays, value })
     }
 
@@ -272,14 +284,47 @@ impl Sums<'_> {
                     });
                 }
                 let Some(same) = same else { continue };
-                let sum = self.op(Op::Add, &[l.value, r.value], Type::Double, stmts);
-                let zero = self.push(Expr::Real(-0.0), Type::Double, stmts);
-                r.value = self.op(Op::Select, &[same, sum, r.value], Type::Double, stmts);
-                l.value = self.op(Op::Select, &[same, zero, l.value], Type::Double, stmts);
+                let ty = self.vars[r.value].ty.clone();
+                (l.value, r.value) = self.merged(same, (l.value, r.value), &ty, stmts);
             }
         }
         left.extend(right);
         left
+    }
+
+    /// Returns -0 and the sum of two numbers, or of tuples of numbers, if `same`; otherwise the two.
+    // Recursive on the nesting of types.
+    fn merged(
+        &mut self,
+        same: VarId,
+        (left, right): (VarId, VarId),
+        ty: &Type,
+        stmts: &mut Vec<Stmt>,
+    ) -> (VarId, VarId) {
+        if let Type::Tuple(parts, _) = ty {
+            let (lefts, rights) = (parts.iter().enumerate())
+                .map(|(k, part)| {
+                    let [l, r] = [left, right].map(|of| self.push(Expr::Component(of, k), part.clone(), stmts));
+                    self.merged(same, (l, r), part, stmts)
+                })
+                .unzip();
+            return (
+                self.push(Expr::Tuple(lefts), ty.clone(), stmts),
+                self.push(Expr::Tuple(rights), ty.clone(), stmts),
+            );
+        }
+        let sum = self.op(Op::Add, &[left, right], Type::Double, stmts);
+        let zero = self.negative_zero(ty, stmts);
+        let right = self.op(Op::Select, &[same, sum, right], Type::Double, stmts);
+        (self.op(Op::Select, &[same, zero, left], Type::Double, stmts), right)
+    }
+
+    /// Returns -0, or a tuple of such numbers.
+    // Recursive on the nesting of types.
+    fn negative_zero(&mut self, ty: &Type, stmts: &mut Vec<Stmt>) -> VarId {
+        let Type::Tuple(parts, _) = ty else { return self.push(Expr::Real(-0.0), ty.clone(), stmts) };
+        let parts = parts.iter().map(|part| self.negative_zero(part, stmts)).collect();
+        self.push(Expr::Tuple(parts), ty.clone(), stmts)
     }
 
     /// Writes `root`, the sum of the arrays with these leaves.
