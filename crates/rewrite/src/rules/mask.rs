@@ -3,6 +3,10 @@
 //!
 //! `0 * x` is not 0 for infinite `x`, so products are algebraic.
 //!
+//! No sum over an index finds a condition that compares numbers of an enclosing loop. Such a mask stays outside, or moves
+//! there, as a factor of all iterations: the derivative of a rectified matrix product is then a matrix product, not a
+//! loop of selections. The other factor must be finite where the condition does not hold.
+//!
 //! A factor that moves inside a mask is copied with all its statements, so a chain of products and sums is not masked
 //! as a whole: beyond [`MAX_COPIED`] statements they stay outside, and [`condition_of_result`] looks through them to
 //! find whether a loop's value vanishes.
@@ -11,7 +15,7 @@ use super::op::doubles;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Slope};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -19,11 +23,20 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "mask-product",
         law: "[c] x * y = [c] (x * y), strong products likewise; [c] x / y = [c] (x / y); -[c] x = [c] (-x)",
-        when: "x has no more than 64 statements",
+        when: "x has no more than 64 statements; it is no mask-factor",
         algebraic: true,
         split: false,
         on: On::Op(&[Op::Mul, Op::MaskedMul, Op::StrongMul, Op::Div, Op::Neg]),
         apply: product,
+    },
+    Rule {
+        name: "mask-factor",
+        law: "select c (x * y) 0 = (select c x 0) * y",
+        when: "c compares numbers; c and x are known outside of the loop, y is not, and has no poles",
+        algebraic: true,
+        split: false,
+        on: On::Op(&[Op::Select]),
+        apply: factor,
     },
     Rule {
         name: "mask-sum",
@@ -38,6 +51,9 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Maximum number of statements of a mask that is copied into its user.
 const MAX_COPIED: usize = 64;
+
+/// Maximum number of factors of a selected value.
+const MAX_FACTORS: usize = 16;
 
 /// A mask.
 pub(super) struct Mask {
@@ -126,6 +142,73 @@ pub(super) fn mask(
     rb.if_(condition, ty, then, |rb| rb.zero(ty))
 }
 
+/// Returns whether `condition`, in scope, compares doubles.
+fn is_of_numbers(rb: &Rebuild<'_>, condition: VarId) -> bool {
+    matches!(rb.def(condition).as_deref(), Some(Expr::Op(_, args)) if *rb.ty(args[0]) == Type::Double)
+}
+
+/// Returns whether `var`, in scope, is finite for finite arguments of the function, unless a product or a sum overflows:
+/// made of elements of parameters by operators without poles. `false` if that takes many steps to find.
+fn is_finite(rb: &Rebuild<'_>, var: VarId) -> bool {
+    let (mut open, mut loops): (Vec<VarId>, Vec<Rc<Expr>>) = (vec![var], Vec::new());
+    for _ in 0..MAX_COPIED {
+        let Some(var) = open.pop() else { return true };
+        let inner = || loops.iter().find_map(|array| rb.bound_in(body(array)?, var).cloned().map(Rc::new));
+        let Some(def) = rb.def(var).or_else(inner) else {
+            if rb.is_state(var) {
+                return false;
+            }
+            continue;
+        };
+        match &*def {
+            Expr::Real(value) if value.is_finite() => {}
+            Expr::Op(op, args) if matches!(op.row().slope, Slope::Finite | Slope::Border) => open.extend(args),
+            Expr::Get { array, .. } | Expr::Component(array, _) => open.push(*array),
+            Expr::Tuple(fields) => open.extend(fields),
+            Expr::Build { body, .. } | Expr::Sum { body, .. } if body.stmts.len() <= MAX_COPIED => {
+                open.push(body.result);
+                loops.push(def);
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Returns the body of a build or a sum.
+fn body(array: &Expr) -> Option<&Block> {
+    match array {
+        Expr::Build { body, .. } | Expr::Sum { body, .. } => Some(body),
+        _ => None,
+    }
+}
+
+fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Op(Op::Select, args) = expr else { return None };
+    let &[condition, value, otherwise] = args.as_slice() else { return None };
+    let is_outside = |rb: &Rebuild<'_>, var: VarId| rb.loops_since(var) > 0 || rb.real_of(var).is_some();
+    if *ty != Type::Double || !is_zero(rb, otherwise) || !is_outside(rb, condition) || !is_of_numbers(rb, condition) {
+        return None;
+    }
+    let (mut outside, mut inside) = (Vec::new(), Vec::new());
+    let mut open = vec![value];
+    while let Some(next) = open.pop() {
+        let room = outside.len() + inside.len() + open.len() < MAX_FACTORS;
+        match rb.def(next).as_deref() {
+            _ if is_outside(rb, next) => outside.push(next),
+            Some(Expr::Op(Op::Mul, args)) if room => open.extend(args.iter().rev()),
+            _ if is_finite(rb, next) => inside.push(next),
+            _ => return None,
+        }
+    }
+    let product =
+        |rb: &mut Rebuild<'_>, factors: Vec<VarId>| factors.into_iter().reduce(|x, y| rb.op(Op::Mul, &[x, y]));
+    let inside = product(rb, inside)?;
+    let outside = product(rb, outside).unwrap_or_else(|| rb.real(1.0));
+    let masked = rb.op(Op::Select, &[condition, outside, otherwise]);
+    Some(rb.op(Op::Mul, &[masked, inside]))
+}
+
 fn copy(rb: &mut Rebuild<'_>, block: &Block) -> VarId {
     rb.inline(block, block.result, &mut Env::copying(&[]))
 }
@@ -137,7 +220,16 @@ fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         Op::Div | Op::Neg => 1,
         _ => return None,
     };
-    let (at, found) = (0..candidates).find_map(|at| Some((at, as_mask(rb, args[at]).filter(Mask::is_small)?)))?;
+    let moves = |at: usize| {
+        let is_factor = |mask: &Mask| {
+            op == Op::Mul
+                && rb.loops_since(args[at]) > 0
+                && is_of_numbers(rb, mask.condition)
+                && is_finite(rb, args[1 - at])
+        };
+        as_mask(rb, args[at]).filter(|mask| mask.is_small() && !is_factor(mask))
+    };
+    let (at, found) = (0..candidates).find_map(|at| Some((at, moves(at)?)))?;
     Some(mask(rb, found.condition, ty, |rb| {
         let mut args = args.to_vec();
         args[at] = copy(rb, found.then());
