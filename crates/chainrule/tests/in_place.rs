@@ -141,7 +141,8 @@ let bending = fun (v : [n][3]Double) -> sum (n - 2) (fun i ->
 #[test]
 fn programs_of_the_examples_copy_little() {
     let ode = include_str!("../../../examples/micro/programs/ode.ft");
-    assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 0);
+    // The last stage is part of the sum, which reads the element before the one that it writes.
+    assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 1);
     let gradient = kernel(&of(ode, "odeLast").gradient().function().unwrap());
     // The saved states.
     assert_eq!(copies_in_loops(&gradient), 1, "{gradient}");

@@ -79,6 +79,35 @@ impl Block {
         self.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
     }
 
+    /// Returns whether each index, also of nested blocks, is proved to be in range; in an order that depends on the form
+    /// of the block only.
+    #[must_use]
+    pub fn proofs(&self) -> Vec<bool> {
+        let (mut open, mut found) = (vec![self], Vec::new());
+        while let Some(block) = open.pop() {
+            for stmt in &block.stmts {
+                if let Expr::Get { proved, .. } | Expr::OneHot { proved, .. } = &stmt.expr {
+                    found.push(*proved);
+                }
+                open.extend(stmt.expr.blocks());
+            }
+        }
+        found
+    }
+
+    /// Marks all indices, also of nested blocks, as not proved to be in range.
+    pub fn forget_proofs(&mut self) {
+        let mut open = vec![self];
+        while let Some(block) = open.pop() {
+            for stmt in &mut block.stmts {
+                if let Expr::Get { proved, .. } | Expr::OneHot { proved, .. } = &mut stmt.expr {
+                    *proved = false;
+                }
+                open.extend(stmt.expr.blocks_mut());
+            }
+        }
+    }
+
     /// Calls `see` for every variable that its statements use, directly or in their blocks, and for its result.
     pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
         self.stmts.iter().for_each(|stmt| stmt.expr.for_each_use(see));

@@ -2,11 +2,13 @@
 //!
 //! Size parameters and loop indices are natural numbers. An index is below the count of its loop, a remainder by a
 //! positive constant below that constant. Inside a loop over `n` there is an index, so `n >= 1`; every array size is
-//! natural. Inside a loop over `max (n - 2) 0`, that is `n - 2`. These facts decide whether a polynomial is
-//! nonnegative, by a sufficient test: requirements at entry are nonnegative; variables with negative coefficients are
-//! replaced by their maximum, and the result has no negative coefficient.
+//! natural. Inside a loop over `max (n - 2) 0`, that is `n - 2`. In a branch on comparisons of integers, their
+//! differences are nonnegative. These facts decide whether a polynomial is nonnegative, by a sufficient test:
+//! requirements at entry and assumptions of branches are nonnegative; variables with negative coefficients are replaced
+//! by their maximum, and the result has no negative coefficient.
 
 use chainrule_ir::{Size, VarId};
+use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -30,6 +32,14 @@ pub(crate) struct Ranges {
     everywhere: usize,
     /// Sizes required to be nonnegative at entry: polynomial without constant term, and the least constant.
     required: BTreeMap<Size, i64>,
+    /// Sizes that are nonnegative in the open branches, each with the number of loops around its branch.
+    assumed: Vec<(usize, Size)>,
+}
+
+/// A comparison of two integers.
+pub(crate) struct Comparison<'s> {
+    pub(crate) op: Op,
+    pub(crate) sides: [&'s Size; 2],
 }
 
 /// A variable that is at least one.
@@ -69,6 +79,40 @@ impl Ranges {
     pub(crate) fn require(&mut self, size: &Size) {
         let (size, c) = size.split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
+    }
+
+    /// Returns sizes that are nonnegative where `comparison` is `value`: two different integers are further apart than
+    /// known before.
+    pub(crate) fn learned(&self, comparison: &Comparison<'_>, value: bool) -> Vec<Size> {
+        let one = Size::constant(1);
+        let [x, y] = comparison.sides;
+        let (above, below) = (x.sub(y), y.sub(x));
+        match (comparison.op, value) {
+            (Op::Lt, true) => vec![below.sub(&one)],
+            (Op::Lt, false) => vec![above],
+            (Op::Le, true) => vec![below],
+            (Op::Le, false) => vec![above.sub(&one)],
+            (Op::Eq, true) => vec![above, below],
+            (Op::Eq, false) => {
+                [above, below].into_iter().filter(|size| self.not_negative(size)).map(|size| size.sub(&one)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Records that `size` is nonnegative in the branch opened last.
+    pub(crate) fn assume(&mut self, size: Size) {
+        self.assumed.push((self.positive.len() - self.everywhere, size));
+    }
+
+    /// Returns the number of recorded assumptions, for [`Self::drop_assumptions`].
+    pub(crate) fn assumptions(&self) -> usize {
+        self.assumed.len()
+    }
+
+    /// Removes all assumptions but the first `kept`.
+    pub(crate) fn drop_assumptions(&mut self, kept: usize) {
+        self.assumed.truncate(kept);
     }
 
     /// Returns whether an index minus `size` fits into 64 bits: `size` is not far below 0, because it is a bounded
@@ -116,12 +160,16 @@ impl Ranges {
         self.is_natural(&shifted)
     }
 
-    /// Returns whether `size >= 0` follows from a requirement, or from a loop that runs.
+    /// Returns whether `size >= 0` follows from a requirement, from a loop that runs, or from a branch around these
+    /// loops.
     fn follows(&self, size: &Size, positive: &[Positive]) -> bool {
         let rest = |known: &Size, c: i64| size.sub(known).sub(&Size::constant(c));
         let runs = positive.iter().filter_map(|known| known.equal.as_ref());
+        let loops = positive.len() - self.everywhere;
+        let assumed = self.assumed.iter().filter(|(around, _)| *around <= loops);
         self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
             || runs.into_iter().any(|count| self.is_natural(&rest(count, -1)))
+            || assumed.into_iter().any(|(_, known)| self.is_natural(&size.sub(known)))
     }
 
     fn is_natural(&self, size: &Size) -> bool {

@@ -33,7 +33,7 @@ pub(crate) use slice::Slice;
 use crate::cost;
 use crate::key::{Keys, hash_of};
 use crate::merge::Shared;
-use crate::ranges::Ranges;
+use crate::ranges::{Comparison, Ranges};
 use crate::rules::{self, Settings};
 use crate::walk;
 use chainrule_base::{Arena, Id, Span};
@@ -316,6 +316,9 @@ pub(crate) fn rebuild(
                 rb.ranges.positive(*var);
             }
             rb.ranges.require(&requirement.size);
+            if requirement.exactly_zero {
+                rb.ranges.require(&requirement.size.neg());
+            }
             requirement
         })
         .collect();
@@ -653,11 +656,12 @@ impl Rebuild<'_> {
 
     /// Writes a block that may not run, in which `condition` is known to be `value`.
     pub(crate) fn branch(&mut self, condition: VarId, value: bool, body: impl FnOnce(&mut Self) -> VarId) -> Block {
-        let n_known = self.mode.known.len();
+        let (n_known, n_assumed) = (self.mode.known.len(), self.ranges.assumptions());
         self.assume(condition, value);
         self.enter(Kind::Lazy);
         let result = body(self);
         self.mode.known.truncate(n_known);
+        self.ranges.drop_assumptions(n_assumed);
         self.leave(result)
     }
 
@@ -690,6 +694,12 @@ impl Rebuild<'_> {
                 (Some(Expr::Op(ops::Op::Not, args)), _) => todo.push((args[0], !value)),
                 (Some(Expr::Op(ops::Op::And, args)), true) | (Some(Expr::Op(ops::Op::Or, args)), false) => {
                     todo.extend(args.iter().map(|arg| (*arg, value)));
+                }
+                (Some(Expr::Op(op, args)), _) if args.len() == 2 && *self.ty(args[0]) == Type::Int => {
+                    let sides = [self.size_of(args[0]), self.size_of(args[1])];
+                    let [x, y] = &sides;
+                    let learned = self.ranges.learned(&Comparison { op: *op, sides: [x, y] }, value);
+                    learned.into_iter().for_each(|size| self.ranges.assume(size));
                 }
                 _ => {}
             }

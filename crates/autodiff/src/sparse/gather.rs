@@ -468,7 +468,8 @@ impl<'a> Gathering<'a> {
         let mut renaming = Renaming::from_iter([(lazy.index, index)]);
         let mut body = self.out.copy_block(&lazy.body, &mut renaming);
         if !is_proved {
-            forget_proofs(&mut body);
+            // Their proofs assume that the index of the build is in range.
+            body.forget_proofs();
         }
         let is_whole = self.whole.contains(&var);
         self.scan(&body, is_whole);
@@ -562,18 +563,5 @@ impl<'a> Gathering<'a> {
         let perturbation = self.out.fresh(ty_of_all);
         self.gathers.push(Gather { param, path, span, dims, guards, ty: ty.clone(), perturbation, whole });
         self.gathers.len() - 1
-    }
-}
-
-/// Marks all indices in `block` as not proved: their proofs assume that the index of the build is in range.
-fn forget_proofs(block: &mut Block) {
-    let mut open = vec![block];
-    while let Some(block) = open.pop() {
-        for stmt in &mut block.stmts {
-            if let Expr::Get { proved, .. } | Expr::OneHot { proved, .. } = &mut stmt.expr {
-                *proved = false;
-            }
-            open.extend(stmt.expr.blocks_mut());
-        }
     }
 }

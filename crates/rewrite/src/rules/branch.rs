@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "if-same",
         law: "if c then x else x = x",
-        when: "",
+        when: "an index that only one branch proves to be in range is checked",
         algebraic: false,
         split: false,
         on: On::If,
@@ -100,7 +100,12 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if *rb.keys.block(&rb.vars, otherwise, ty) != *key {
         return None;
     }
-    Some(rb.inline(then, then.result, &mut Env::copying(&[])))
+    // A condition may have proved an index to be in range.
+    let mut then = then.clone();
+    if then.proofs() != otherwise.proofs() {
+        then.forget_proofs();
+    }
+    Some(rb.inline(&then, then.result, &mut Env::copying(&[])))
 }
 
 fn swapped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

@@ -8,6 +8,7 @@ use super::mask::{is_zero, mask};
 use super::solve::in_range;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
+use crate::ranges::Comparison;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
@@ -41,7 +42,20 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Sum,
         apply: guarded,
     },
+    Rule {
+        name: "sum-of-guarded-sums",
+        law: "sum n (fun i -> [c] (oneHot (i + k) (f i) + oneHot (i + l) (g i))) = build m (fun j -> \
+              [k <= j < n + k && c] f (j - k) + [l <= j < n + l && c] g (j - l))",
+        when: "as sum-of-guarded, for each of the arrays",
+        algebraic: true,
+        split: false,
+        on: On::Sum,
+        apply: guarded_sums,
+    },
 ];
+
+/// Maximum number of one-hot arrays of a term.
+const MAX_ARRAYS: usize = 8;
 
 /// Maximum number of facts extracted from a guard.
 const MAX_FACTS: usize = 8;
@@ -216,11 +230,15 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }))
 }
 
-/// A term that is a one-hot array if a condition is `holds`, and otherwise zero.
+/// A term that is a sum of one-hot arrays if a condition is `holds`, and otherwise zero.
 struct Guarded<'e> {
     condition: VarId,
     holds: bool,
     block: &'e Block,
+    arrays: Vec<OneHot>,
+}
+
+struct OneHot {
     index: VarId,
     value: VarId,
     proved: bool,
@@ -234,18 +252,21 @@ impl<'e> Guarded<'e> {
             (false, true) => (false, otherwise),
             _ => return None,
         };
-        match rb.bound_in(block, block.result)? {
-            &Expr::OneHot { index, value, proved } => {
-                Some(Self { condition: *condition, holds, block, index, value, proved })
+        let (mut open, mut arrays) = (vec![block.result], Vec::new());
+        while let Some(array) = open.pop() {
+            let room = open.len() + arrays.len() < MAX_ARRAYS;
+            match rb.bound_in(block, array)? {
+                &Expr::OneHot { index, value, proved } => arrays.push(OneHot { index, value, proved }),
+                &Expr::Plus(a, b) if room => open.extend([b, a]),
+                _ => return None,
             }
-            _ => None,
         }
+        Some(Self { condition: *condition, holds, block, arrays })
     }
 
     /// Returns integers that are nonnegative if the guard holds.
     fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
         let (mut todo, mut facts) = (vec![(self.condition, self.holds)], Vec::new());
-        let one = Size::constant(1);
         while let Some((condition, holds)) = todo.pop() {
             if facts.len() + todo.len() > MAX_FACTS {
                 break;
@@ -255,27 +276,10 @@ impl<'e> Guarded<'e> {
             match (op, args.as_slice(), holds) {
                 (Op::Not, [x], _) => todo.push((*x, !holds)),
                 (Op::And, [x, y], true) | (Op::Or, [x, y], false) => todo.extend([(*x, holds), (*y, holds)]),
-                (Op::Lt | Op::Le | Op::Eq, [x, y], _) if *rb.ty(*x) == Type::Int => {
-                    let more = rb.size_of(*y).sub(&rb.size_of(*x));
-                    match (op, holds) {
-                        (Op::Lt, true) => facts.push(more.sub(&one)),
-                        (Op::Lt, false) => facts.push(more.neg()),
-                        (Op::Le, true) => facts.push(more),
-                        (Op::Le, false) => facts.push(more.neg().sub(&one)),
-                        (_, true) => facts.extend([more.neg(), more]),
-                        // At a border of the loop: all other indices are on one side.
-                        (_, false) => {
-                            let last = sum.count.sub(&one);
-                            for excluded in [more.clone(), more.neg()] {
-                                let Some((slope, rest)) = excluded.split_linear(sum.index) else { continue };
-                                if slope.as_constant() == Some(1) && rest.is_zero() {
-                                    facts.push(Size::var(sum.index).sub(&one));
-                                } else if slope.as_constant() == Some(1) && rest.add(&last).is_zero() {
-                                    facts.push(last.sub(&one).sub(&Size::var(sum.index)));
-                                }
-                            }
-                        }
-                    }
+                (op, [x, y], _) if *rb.ty(*x) == Type::Int => {
+                    let sides = [rb.size_of(*x), rb.size_of(*y)];
+                    let [x, y] = &sides;
+                    facts.extend(rb.ranges.learned(&Comparison { op, sides: [x, y] }, holds));
                 }
                 _ => {}
             }
@@ -283,46 +287,61 @@ impl<'e> Guarded<'e> {
         facts
     }
 
-    /// Returns whether the index is in range whenever the guard holds.
-    fn is_in_range(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
-        if self.proved {
-            return true;
-        }
+    /// Returns by how much each index exceeds that of the loop, if it is a shift and in range whenever the guard holds.
+    fn shifts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> Option<Vec<Size>> {
         let facts = self.facts(rb, sum);
         let is_natural =
             |x: &Size| rb.ranges.not_negative(x) || facts.iter().any(|fact| rb.ranges.not_negative(&x.sub(fact)));
-        let index = rb.size_of(self.index);
-        is_natural(&index) && is_natural(&size.sub(&index).sub(&Size::constant(1)))
+        let is_in_range = |index: &Size| is_natural(index) && is_natural(&size.sub(index).sub(&Size::constant(1)));
+        let shift = |array: &OneHot| {
+            let by = shift(rb, sum, array.index).filter(|by| rb.is_outside(by, self.block, &[]))?;
+            (array.proved || is_in_range(&rb.size_of(array.index))).then_some(by)
+        };
+        self.arrays.iter().map(shift).collect()
+    }
+
+    /// Writes the values of `array`, one of its arrays with elements of type `element`, in all iterations.
+    fn values(&self, rb: &mut Rebuild<'_>, sum: &Parts<'_>, array: &OneHot, element: &Type) -> VarId {
+        rb.build(sum.count.clone(), |rb, i| {
+            let mut env: Env<'static> = sum.at(i);
+            let kept = super::get::needed(rb, &[sum.body, self.block], array.value);
+            let condition = rb.inline(sum.body, self.condition, &mut env);
+            rb.inline_kept(sum.body, &kept[0], &mut env);
+            let value = |rb: &mut Rebuild<'_>| rb.inline(self.block, array.value, &mut env);
+            if self.holds {
+                rb.if_(condition, element, value, |rb| rb.zero(element))
+            } else {
+                rb.if_(condition, element, |rb| rb.zero(element), value)
+            }
+        })
     }
 }
 
 fn guarded(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    gathered(rb, expr, ty, |n_arrays| n_arrays == 1)
+}
+
+fn guarded_sums(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    gathered(rb, expr, ty, |n_arrays| n_arrays > 1)
+}
+
+fn gathered(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type, is_wanted: impl Fn(usize) -> bool) -> Option<VarId> {
     let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
-    let term = Guarded::new(rb, &sum)?;
-    let by = shift(rb, &sum, term.index).filter(|by| rb.is_outside(by, term.block, &[]))?;
-    if !term.is_in_range(rb, &sum, size) {
-        return None;
-    }
-    let values = rb.build(sum.count.clone(), |rb, i| {
-        let mut env: Env<'static> = sum.at(i);
-        let kept = super::get::needed(rb, &[sum.body, term.block], term.value);
-        let condition = rb.inline(sum.body, term.condition, &mut env);
-        rb.inline_kept(sum.body, &kept[0], &mut env);
-        let value = |rb: &mut Rebuild<'_>| rb.inline(term.block, term.value, &mut env);
-        if term.holds {
-            rb.if_(condition, element, value, |rb| rb.zero(element))
-        } else {
-            rb.if_(condition, element, |rb| rb.zero(element), value)
-        }
-    });
-    Some(rb.build(size.clone(), |rb, j| {
-        let from = Size::var(j).sub(&by);
-        let inside = in_range(rb, &from, sum.count);
-        let term = mask(rb, inside, element, |rb| {
-            let from = rb.int(from.clone());
-            rb.get(values, from)
-        });
-        let zero = rb.zero(element);
-        rb.plus(zero, term)
-    }))
+    let term = Guarded::new(rb, &sum).filter(|term| is_wanted(term.arrays.len()))?;
+    let shifts = term.shifts(rb, &sum, size)?;
+    let one = |rb: &mut Rebuild<'_>, (array, by): (&OneHot, Size)| {
+        let values = term.values(rb, &sum, array, element);
+        rb.build(size.clone(), |rb, j| {
+            let from = Size::var(j).sub(&by);
+            let inside = in_range(rb, &from, sum.count);
+            let term = mask(rb, inside, element, |rb| {
+                let from = rb.int(from.clone());
+                rb.get(values, from)
+            });
+            let zero = rb.zero(element);
+            rb.plus(zero, term)
+        })
+    };
+    let arrays: Vec<VarId> = term.arrays.iter().zip(shifts).map(|found| one(rb, found)).collect();
+    arrays.into_iter().reduce(|a, b| rb.plus(a, b))
 }

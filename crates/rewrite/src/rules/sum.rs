@@ -39,6 +39,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: into_mask,
     },
     Rule {
+        name: "sum-in-guard",
+        law: "sum n (fun i -> [c && d i] f i) = [c] (sum n (fun i -> [d i] f i)); if c || d i then 0 else f i likewise",
+        when: "c does not depend on i; the terms are arrays, whose indices c may prove",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: into_guard,
+    },
+    Rule {
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
         when: "the count is a small literal, and f is short",
@@ -82,6 +91,8 @@ const UNROLL_STEPS: i64 = 4;
 const UNROLL_STATEMENTS: i64 = 64;
 /// Maximum number of visited factors of a term.
 const MAX_FACTORS: usize = 16;
+/// Maximum number of visited parts of a condition.
+const MAX_CONJUNCTS: usize = 16;
 
 pub(super) struct Parts<'e> {
     pub(super) count: &'e Size,
@@ -150,6 +161,43 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     // The condition is known inside, so the mask is its content.
     Some(mask(rb, condition, ty, |rb| sum.sum(rb, sum.body.result)))
+}
+
+/// Returns a part of the condition of the terms that is invariant, and the value without which all terms are zero.
+fn guard(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, bool)> {
+    let Expr::If { condition, then, otherwise } = rb.bound_in(sum.body, sum.body.result)? else { return None };
+    let holds = match (is_zero(rb, otherwise.result), is_zero(rb, then.result)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => return None,
+    };
+    let mut open = vec![(*condition, holds)];
+    for _ in 0..MAX_CONJUNCTS {
+        let (part, value) = open.pop()?;
+        if sum.is_constant(rb, part) {
+            return Some((part, value));
+        }
+        match (rb.bound_in(sum.body, part), value) {
+            (Some(Expr::Op(Op::Not, args)), _) => open.push((args[0], !value)),
+            (Some(Expr::Op(Op::And, args)), true) | (Some(Expr::Op(Op::Or, args)), false) => {
+                open.extend(args.iter().map(|arg| (*arg, value)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(..)) = (parts(expr)?, ty) else { return None };
+    let (condition, value) = guard(rb, &sum)?;
+    // It is known inside, so the terms lose it.
+    let inside = |rb: &mut Rebuild<'_>| sum.sum(rb, sum.body.result);
+    Some(if value {
+        rb.if_(condition, ty, inside, |rb| rb.zero(ty))
+    } else {
+        rb.if_(condition, ty, |rb| rb.zero(ty), inside)
+    })
 }
 
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
