@@ -357,7 +357,9 @@ impl Pass for Fold<'_> {
     fn open_for(&mut self, index: Reg, count: &mut Poly<Reg>, carried: &mut [Carried], order: Order) -> Rounds {
         *count = self.poly(count);
         self.carried(carried, |c| &mut c.init);
-        match count.as_constant() {
+        let is_empty = || self.ranges.is_at_least_zero(&count.neg());
+        let steps = count.as_constant().or_else(|| is_empty().then_some(0));
+        match steps {
             Some(..=0) => {
                 carried.iter().for_each(|c| self.aliases.set(c.var, c.init));
                 Rounds::Never

@@ -44,21 +44,29 @@ enum Change {
     /// From here on it holds, or does not hold.
     From(Poly<Reg>, bool),
     /// It holds only here.
-    At(Poly<Reg>),
+    At(Poly<Reg>, Place),
+}
+
+/// Place of an iteration.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The first one or one before, or the last one or one after.
+    Border,
+    Any,
 }
 
 impl Change {
     fn at(&self) -> &Poly<Reg> {
         match self {
-            Self::From(at, _) | Self::At(at) => at,
+            Self::From(at, _) | Self::At(at, _) => at,
         }
     }
 
-    /// Number of bodies that a cut adds.
+    /// Number of bodies that a cut adds; a piece without iterations is folded.
     fn n_copies(&self) -> usize {
         match self {
-            Self::From(..) => 1,
-            Self::At(_) => 2,
+            Self::From(..) | Self::At(_, Place::Border) => 1,
+            Self::At(_, Place::Any) => 2,
         }
     }
 }
@@ -95,6 +103,7 @@ pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
 /// Open loop during the walk over the events.
 struct Open {
     index: Option<Reg>,
+    count: Poly<Reg>,
     begin: usize,
     height: usize,
     cut: Option<Cut>,
@@ -195,6 +204,7 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
                 let is_once = values.ranges.is_at_least_zero(&Poly::constant(1).sub(count));
                 open.push(Open {
                     index: (*order == Order::InOrder).then_some(*index),
+                    count: (*count).clone(),
                     begin: at,
                     height: 1,
                     cut: None,
@@ -207,7 +217,15 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
             Event::While { carried, .. } => {
                 open.iter_mut().for_each(|around| around.has_while = true);
                 let is_thin = open.last().is_some_and(|l| l.is_thin);
-                open.push(Open { index: None, begin: at, height: 1, cut: None, has_while: false, is_thin });
+                open.push(Open {
+                    index: None,
+                    count: Poly::zero(),
+                    begin: at,
+                    height: 1,
+                    cut: None,
+                    has_while: false,
+                    is_thin,
+                });
                 values.defined.extend(carried.iter().map(|c| (c.var, at)));
             }
             Event::EndIf { choices } => values.defined.extend(choices.iter().map(|c| (c.var, at))),
@@ -244,7 +262,7 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
                         if let Some(asked) = asked(&values, *op, *args)
                             && let Some((l, index)) = outermost(&mut open, &values, &asked.by)
                             && l.cut.is_none()
-                            && let Some(change) = change(asked.op, &asked.by, index)
+                            && let Some(change) = change(asked.op, &asked.by, index, |at| place(&values.ranges, l, at))
                             && is_bounded_at(&bounded, l.begin, change.at())
                         {
                             l.cut = Some(Cut { reg: *dst, change, sides: asked.sides });
@@ -345,16 +363,26 @@ fn is_same_but(p: &Poly<Reg>, index: Reg, begin: usize, defined: &BTreeMap<Reg, 
 }
 
 /// Returns where the comparison `op` changes, if its second side is `by` more than the first.
-fn change(op: Op, by: &Poly<Reg>, index: Reg) -> Option<Change> {
+fn change(op: Op, by: &Poly<Reg>, index: Reg, place: impl Fn(&Poly<Reg>) -> Place) -> Option<Change> {
     let (slope, base) = by.split_linear(index)?;
     let least = Poly::constant(i64::from(op == Op::Lt));
     match (op, slope.as_constant()?) {
-        (Op::Eq, 1) => Some(Change::At(base.neg())),
-        (Op::Eq, -1) => Some(Change::At(base)),
+        (Op::Eq, slope @ (-1 | 1)) => {
+            let at = base.scale(-slope);
+            let place = place(&at);
+            Some(Change::At(at, place))
+        }
         (_, 1) => Some(Change::From(least.sub(&base), true)),
         (_, -1) => Some(Change::From(base.sub(&least).add(&Poly::constant(1)), false)),
         _ => None,
     }
+}
+
+/// Returns the place of the iteration `at` of a loop; `ranges` are those of its body.
+fn place(ranges: &Ranges, of: &Open, at: &Poly<Reg>) -> Place {
+    let last = of.count.sub(&Poly::constant(1));
+    let is_border = ranges.is_at_least_zero(&at.neg()) || ranges.is_at_least_zero(&at.sub(&last));
+    if is_border { Place::Border } else { Place::Any }
 }
 
 struct Loop {
@@ -393,7 +421,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
             pieces.push((Poly::zero(), to, !holds));
             pieces.push((from, the.count.clone(), *holds));
         }
-        Change::At(p) => {
+        Change::At(p, _) => {
             let at = begin(kernel, &mut before, p);
             // At most the end, so that adding one cannot overflow.
             let to = limit(kernel, &mut before, Op::Min, count, p);
