@@ -3,11 +3,12 @@
 //! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph for the structurally nonzero derivatives, with
 //! the pattern and a report.
 
+use crate::passes::{ACCUMULATE, LINEARISE, REPLAY};
 use crate::post_optimisation::check;
 use crate::report::Steps;
 use crate::strategy::{Report, Strategy};
 use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
-use chainrule_base::Diagnostic;
+use chainrule_base::{Diagnostic, timing};
 use chainrule_graph::{Graph, NodeId, counts};
 use rustc_hash::FxHashMap;
 
@@ -171,7 +172,7 @@ fn accumulate_from(
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
 ) -> Result<Accumulated, Diagnostic> {
-    let mut linear = LinearGraph::build(graph, rows, columns)?;
+    let mut linear = timing::time(LINEARISE, || LinearGraph::build(graph, rows, columns))?;
     if let Some(pairs) = pairs {
         linear = linear.ask_only(pairs)?;
     }
@@ -199,12 +200,12 @@ fn accumulate_from(
     };
     let effort = options.budget.effort.min(options.optimise.effort(linear.n_edges()));
     let budget = Budget { effort, ..options.budget };
-    let (program, mut report) = options.strategy.run_by(&linear, &budget, cost)?;
+    let (program, mut report) = timing::time(ACCUMULATE, || options.strategy.run_by(&linear, &budget, cost))?;
     if options.lists_steps {
         report.steps = Some(Steps { linearised: linear.listing(graph), program: program.to_string() });
     }
-    let nodes = program.replay(&linear, graph)?;
-    check("replay", graph, &nodes);
+    let nodes = timing::time(REPLAY, || program.replay(&linear, graph))?;
+    check(REPLAY, graph, &nodes);
     let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
         Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,
         Some(_) => nodes,

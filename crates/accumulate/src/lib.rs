@@ -30,12 +30,14 @@
 //! | **`programs`** | **accumulation programs** |
 //! | `program`, `count`, `cleanup`, `listing` | steps, operation counts, clean-up, listing |
 //! | `origin` | origin of each operation in the source function |
+//! | [`passes`] | names of the passes over scalar graphs |
 //! | `post_optimisation` | optimisation before, between and after differentiations: [`Optimise`] |
 
 mod budget;
 pub mod check;
 pub mod derive;
 mod linearised;
+pub mod passes;
 mod portfolio;
 mod programs;
 pub mod random;

@@ -8,6 +8,7 @@
 //! | [`diagnostic`] | messages to people: user errors, limitations, bugs |
 //! | [`large`] | vectors for large data |
 //! | [`poly`] | polynomials with integer coefficients: array sizes, buffer offsets |
+//! | [`timing`] | time of compiler passes, if it is recorded |
 //!
 //! No module does any IO.
 
@@ -17,6 +18,7 @@ pub mod large;
 pub mod name;
 pub mod poly;
 pub mod source;
+pub mod timing;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Kind, count};
 pub use id::{Arena, Id};

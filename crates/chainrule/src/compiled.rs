@@ -7,10 +7,10 @@
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body};
 use crate::interface::{Interface, Shape, Signature};
-use crate::passes::Passes;
+use crate::passes::{BACKEND, Passes};
 use crate::prepared::{Flat, Prepared};
 use crate::{Backend, CompileOptions, Error, Function, Result};
-use chainrule_base::{Diagnostic, count};
+use chainrule_base::{Diagnostic, count, timing};
 use chainrule_ir::{Size, Value};
 use chainrule_kernel::{Kernel, SizeSource};
 use chainrule_runtime::{Elements, Sizes, Slice, SliceMut};
@@ -77,7 +77,7 @@ impl Compiled {
         let function = passes.form(function)?;
         let mut kernel = passes.kernel(&function)?;
         options.finish(&mut kernel);
-        let (engine, refusal) = Engine::new(kernel, options)?;
+        let (engine, refusal) = timing::time(BACKEND, || Engine::new(kernel, options))?;
         let body = match &function.body {
             Body::Scalar(_) => None,
             Body::Array(body) => Some(body.clone()),
@@ -148,7 +148,7 @@ impl Compiled {
         options: &CompileOptions,
     ) -> Result<Self> {
         options.finish(&mut kernel);
-        let (engine, refusal) = Engine::new(kernel, options)?;
+        let (engine, refusal) = timing::time(BACKEND, || Engine::new(kernel, options))?;
         Ok(Self { engine, refusal, interface: Arc::new(signature.into()), body, threads: options.n_threads() })
     }
 

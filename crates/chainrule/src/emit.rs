@@ -2,9 +2,9 @@
 
 use crate::function::Body;
 use crate::guard::{guard, guard_on_own_stack};
-use crate::passes::Passes;
+use crate::passes::{BACKEND, Passes};
 use crate::{Error, Function, Result};
-use chainrule_base::Sources;
+use chainrule_base::{Sources, timing};
 use chainrule_kernel::Kernel;
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> R
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        let c = chainrule_c::emit_with_patterns(file, &kernels, &patterns(functions), options)
-            .map_err(|d| Error::program(d, &Arc::default()))?;
+        let emit = || chainrule_c::emit_with_patterns(file, &kernels, &patterns(functions), options);
+        let c = timing::time(BACKEND, emit).map_err(|d| Error::program(d, &Arc::default()))?;
         Ok(CSource { functions: c.functions, header: c.header, source: c.source })
     })
 }
@@ -98,8 +98,8 @@ pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> 
     guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        let module = chainrule_rust::emit_with_patterns(file, &kernels, &patterns(functions), options)
-            .map_err(|d| Error::program(d, &Arc::default()))?;
+        let emit = || chainrule_rust::emit_with_patterns(file, &kernels, &patterns(functions), options);
+        let module = timing::time(BACKEND, emit).map_err(|d| Error::program(d, &Arc::default()))?;
         let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
         Ok(RustSource { functions, text, needs_std, needs_libm })
     })

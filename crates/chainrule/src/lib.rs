@@ -89,6 +89,7 @@ pub use chainrule_accumulate as accumulate;
 pub use chainrule_accumulate::Pattern;
 pub use chainrule_accumulate::strategy::{Report, Strategy};
 pub use chainrule_autodiff::sparse::DenseBlock;
+pub use chainrule_base::timing::PassTime;
 pub use chainrule_base::{Diagnostic, Diagnostics, Kind, Name, Sources};
 pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
@@ -114,7 +115,7 @@ pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
 #[doc(hidden)]
 pub use passes::{Fault, Seed};
-pub use passes::{Pass, PassLevel, Rewrite, Snapshot, passes};
+pub use passes::{Pass, PassLevel, PassTimes, Rewrite, Snapshot, passes, time_passes, time_run};
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;

@@ -5,8 +5,9 @@
 //! derivatives are requested from it, and it is compiled.
 
 use crate::guard::{guard, guard_on_own_stack};
+use crate::passes::{CHECK, ELABORATE};
 use crate::{Error, Function, Result};
-use chainrule_base::{Diagnostics, FileId, Sources};
+use chainrule_base::{Diagnostics, FileId, Sources, timing};
 use chainrule_graph::Semantics;
 use chainrule_ir::Program;
 use std::io::Read;
@@ -63,7 +64,7 @@ impl Module {
     /// # Errors
     /// Fails if the program contains errors, or an import cannot be read.
     pub fn from_text(name: &str, text: &str) -> Result<Self> {
-        guard_on_own_stack(|| Self::check(name, text))
+        timing::time(CHECK, || guard_on_own_stack(|| Self::check(name, text)))
     }
 
     fn check(name: &str, text: &str) -> Result<Self> {
@@ -145,7 +146,8 @@ impl Module {
     /// Fails if there is none, or it cannot be compiled: its shapes do not match, it takes functions as arguments, ...
     pub fn function(&self, name: &str) -> Result<Function> {
         guard(|| {
-            let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
+            let function = timing::time(ELABORATE, || self.program.elaborate(name))
+                .map_err(|d| Error::program(d, &self.sources))?;
             Ok(Function::from_array(function, self.sources.clone(), self.semantics))
         })
     }

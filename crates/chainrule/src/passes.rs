@@ -8,6 +8,8 @@
 //! | --- | --- |
 //! | `graph` | passes over scalar graphs |
 //! | `optimiser` | passes over array programs, and which are left out |
+//! | `stop` | the pipeline up to a pass |
+//! | `time` | time of passes |
 //! | `trace` | the program after each pass |
 //!
 //! Sums of arrays are added in place during lowering, in another order unless strict; products of straight-line code
@@ -15,21 +17,31 @@
 
 mod graph;
 mod optimiser;
+mod stop;
+mod time;
 mod trace;
 
 use crate::function::{ArrayBody, Body, Port, ScalarBody};
 use crate::{COptions, CompileOptions, Error, Function, Result, RustOptions};
 use chainrule_accumulate::GraphPasses;
-use chainrule_base::Diagnostics;
+use chainrule_base::{Diagnostics, timing};
 use chainrule_graph::Semantics;
 use chainrule_kernel::passes::{self as kernel_passes, Plan, Rounding, Stage};
 use chainrule_kernel::{GraphPort, Kernel, lower_function_with, lower_graph, lower_graph_fused};
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+pub(crate) use graph::UNROLL;
 pub use optimiser::Rewrite;
+pub(crate) use optimiser::{DIFFERENTIATE, REGIONS};
+pub(crate) use time::{BACKEND, CHECK, ELABORATE};
+pub use time::{PassTimes, time_passes, time_run};
 pub use trace::{Fault, Pass, PassLevel, Seed, Snapshot};
 use trace::{Program, Watch};
+
+/// Name of the pass that lowers programs to kernels.
+const LOWER: &str = "lower";
 
 /// Returns the passes between a checked function and the kernel that a backend takes, in order. Straight-line code has
 /// the passes over graphs, other functions those over array programs. Passes of the optimiser of array programs repeat
@@ -40,14 +52,19 @@ pub fn passes() -> Vec<Pass> {
     let mut all = graph::passes().to_vec();
     all.extend([
         array(optimiser::REGIONS, "derivatives in small scalar regions are accumulated on a scalar graph", false, true),
-        array("differentiate", "derivatives are expanded by forward and reverse mode", true, false),
+        array(DIFFERENTIATE, "derivatives are expanded by forward and reverse mode", true, false),
     ]);
     let rewriting = chainrule_rewrite::engine::passes();
     all.extend(rewriting.map(|pass| array(pass.name, pass.does, true, true)));
-    all.push(array("choose", "the cheaper of the programs with loops split and with loops kept whole", true, false));
+    all.push(array(
+        chainrule_rewrite::engine::CHOOSE,
+        "the cheaper of the programs with loops split and with loops kept whole",
+        true,
+        false,
+    ));
     all.push(array(optimiser::SCALARISE, "scalar regions are unrolled, numbered and factored", false, true));
     all.push(Pass {
-        name: "lower",
+        name: LOWER,
         does: "the program becomes a kernel: loops, buffers, a memory plan",
         level: PassLevel::Kernel,
         strict: true,
@@ -126,17 +143,29 @@ impl Passes {
 
     /// Returns the kernel of `function`, which [`Self::form`] returned.
     pub(crate) fn kernel(&self, function: &Function) -> Result<Kernel> {
-        self.run(function, &mut Watch(None))
+        let kernel = self.run(function, &mut Watch::default())?;
+        kernel.ok_or_else(|| Error::Bug("a pipeline without an end has ended".to_owned()))
     }
 
-    /// As [`Self::kernel`]; `watch` sees the program after each pass.
-    fn run(&self, function: &Function, watch: &mut Watch<'_>) -> Result<Kernel> {
+    /// Shows `watch` the program after each pass of the compilation of `function`.
+    fn watched(&self, function: &Function, watch: &mut Watch<'_>) -> Result<()> {
+        let form = self.form(function)?;
+        self.watch_graphs(function, &form, watch)?;
+        if watch.is_at_end() { Ok(()) } else { self.run(&form, watch).map(drop) }
+    }
+
+    /// As [`Self::kernel`]; `watch` sees the program after each pass. Returns nothing if its end comes before there is a
+    /// kernel.
+    fn run(&self, function: &Function, watch: &mut Watch<'_>) -> Result<Option<Kernel>> {
         let reorder = function.semantics() == Semantics::Algebraic;
         let fuse = self.fuse.unwrap_or(reorder);
         let keeps_loops = matches!(function.body, Body::Array(_));
         let mut kernel = match &function.body {
             Body::Scalar(body) => lower_scalar(function.name(), body, fuse)?,
-            Body::Array(body) => lower(body, self.rewrite, self.checkpoints, watch)?,
+            Body::Array(body) => match lower(body, self.rewrite, self.checkpoints, watch)? {
+                Some(kernel) => kernel,
+                None => return Ok(None),
+            },
         };
         let stages: Vec<Stage> = [
             (Stage::Loops, keeps_loops),
@@ -149,30 +178,59 @@ impl Passes {
         .filter_map(|(stage, is_requested)| is_requested.then_some(stage))
         .collect();
         let plan = Plan { stages: &stages, reorder, disabled: &self.rewrite.disabled() };
-        watch.see("lower", Program::Kernel(&kernel));
-        kernel_passes::run(&mut kernel, &plan, &mut |pass, kernel| watch.see(pass.name, Program::Kernel(kernel)));
-        Ok(kernel)
+        watch.see(LOWER, Program::Kernel(&kernel));
+        if watch.is_at_end() {
+            return Ok(Some(kernel));
+        }
+        kernel_passes::run(&mut kernel, &plan, &mut |pass, kernel| {
+            watch.see(pass.name, Program::Kernel(kernel));
+            if watch.is_at_end() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        Ok(Some(kernel))
     }
 }
 
 fn lower_scalar(name: &str, body: &ScalarBody, fuse: bool) -> Result<Kernel> {
     let lower = if fuse { lower_graph_fused } else { lower_graph };
     let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
-    lower(chainrule_base::Name::new(name), &body.graph, &inputs, &outputs).map_err(bug)
+    let lower = || lower(chainrule_base::Name::new(name), &body.graph, &inputs, &outputs);
+    timing::time(LOWER, lower).map_err(bug)
 }
 
 /// Returns the kernel of an array program after loop canonicalisation, for its operation counts.
 pub(crate) fn lower_array(body: &ArrayBody, rewrite: Rewrite) -> Result<Kernel> {
-    let mut kernel = lower(body, rewrite, None, &mut Watch(None))?;
+    let optimised = rewritten(body, rewrite, None, &mut Watch::default())?;
+    let mut kernel = lower_optimised(body, &optimised)?;
     chainrule_kernel::streamline(&mut kernel);
     Ok(kernel)
 }
 
-fn lower(body: &ArrayBody, rewrite: Rewrite, checkpoints: Option<u32>, watch: &mut Watch<'_>) -> Result<Kernel> {
-    let fail = |d: Diagnostics| Error::program(d, &body.sources);
-    let expanded = rewrite.expand_watched(&body.function, checkpoints, body.semantics, watch).map_err(fail)?;
-    let optimised = rewrite.optimise(expanded, body.semantics, watch);
-    lower_function_with(&optimised, body.semantics == Semantics::Algebraic).map_err(fail)
+/// Returns the kernel of an array program before the passes over kernels; nothing if `watch` is at its end before.
+fn lower(
+    body: &ArrayBody,
+    rewrite: Rewrite,
+    checkpoints: Option<u32>,
+    watch: &mut Watch<'_>,
+) -> Result<Option<Kernel>> {
+    let optimised = rewritten(body, rewrite, checkpoints, watch)?;
+    if watch.is_at_end() { Ok(None) } else { lower_optimised(body, &optimised).map(Some) }
+}
+
+/// Returns the program after the passes over array programs.
+fn rewritten(
+    body: &ArrayBody,
+    rewrite: Rewrite,
+    checkpoints: Option<u32>,
+    watch: &mut Watch<'_>,
+) -> Result<chainrule_ir::Function> {
+    let expanded = rewrite.expand_watched(&body.function, checkpoints, body.semantics, watch);
+    let expanded = expanded.map_err(|d| Error::program(d, &body.sources))?;
+    Ok(if watch.is_at_end() { expanded } else { rewrite.optimise(expanded, body.semantics, watch) })
+}
+
+fn lower_optimised(body: &ArrayBody, optimised: &chainrule_ir::Function) -> Result<Kernel> {
+    let lower = || lower_function_with(optimised, body.semantics == Semantics::Algebraic);
+    timing::time(LOWER, lower).map_err(|d| Error::program(d, &body.sources))
 }
 
 fn bug(diagnostics: Diagnostics) -> Error {

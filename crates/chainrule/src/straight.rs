@@ -10,13 +10,13 @@ use crate::function::{ArrayBody, Body, Port, ScalarBody, indices};
 use crate::guard::guard;
 use crate::interface::Signature;
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
-use crate::passes::Passes;
+use crate::passes::{DIFFERENTIATE, Passes, UNROLL};
 use crate::unroll::pays::{self, Estimate};
 use crate::unroll::{UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
 use crate::{CompileOptions, Error, Function, Result};
 use chainrule_autodiff::parts::{self, PartOf};
-use chainrule_base::{Diagnostic, Kind, Name};
+use chainrule_base::{Diagnostic, Kind, Name, timing};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
 use std::borrow::Cow;
@@ -324,6 +324,10 @@ impl Function {
     }
 
     fn unroll_within(&self, budget: usize) -> Result<Self> {
+        timing::time(UNROLL, || self.unroll_now(budget))
+    }
+
+    fn unroll_now(&self, budget: usize) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
         if let Some(span) = chainrule_autodiff::own_derivative(&body.function) {
             let message = Diagnostic::limitation(format!("the loops of `{}` cannot be unrolled", self.name()))
@@ -336,7 +340,8 @@ impl Function {
             Semantics::Algebraic => chainrule_autodiff::without_products_of_roots(&body.function),
             Semantics::Strict => Cow::Borrowed(&body.function),
         };
-        let expanded = chainrule_autodiff::expand(&function).map_err(|d| Error::program(d, &body.sources))?;
+        let expanded = timing::time(DIFFERENTIATE, || chainrule_autodiff::expand(&function));
+        let expanded = expanded.map_err(|d| Error::program(d, &body.sources))?;
         let f = &expanded;
         if let Some(open) = f.sizes.iter().chain(f.params.iter().filter(|p| *f.ty(**p) == Type::Int)).next() {
             let name = f.vars[*open].name.as_deref().unwrap_or("?");

@@ -11,6 +11,7 @@
 mod arguments;
 mod commands;
 mod data;
+mod pipeline;
 mod progress;
 mod request;
 

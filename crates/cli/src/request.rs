@@ -306,7 +306,16 @@ impl Derivative {
         }
     }
 
-    /// Does the same, and returns the report of the derivation.
+    /// Returns the requested programs: the derived function, or the pattern and the values of a sparse matrix of a
+    /// function that keeps its loops.
+    pub fn programs(&self, function: &Function) -> Result<Vec<Function>, String> {
+        match self.sparse_loops(function)? {
+            Some(sparse) => Ok(vec![sparse.pattern_program(), sparse.values_program()]),
+            None => self.derive(function).map(|derived| vec![derived]),
+        }
+    }
+
+    /// Does the same as [`Self::derive`], and returns the report of the derivation.
     pub fn explain(&self, function: &Function) -> Result<Derived, String> {
         match self.on(function) {
             None => Ok(Derived::itself(function)),

@@ -7,6 +7,8 @@
 use crate::forward::forward;
 use crate::kernel::{Kernel, Stmt};
 use crate::{contract, lanes, loops, parts, verify};
+use chainrule_base::timing;
+use std::ops::ControlFlow;
 
 /// A pass.
 pub struct Pass {
@@ -186,8 +188,8 @@ impl Pass {
     }
 }
 
-/// Callback that sees the kernel after each pass.
-pub type Watch<'a> = &'a mut dyn FnMut(&Pass, &Kernel);
+/// Callback that sees the kernel after each pass, and may end the pipeline.
+pub type Watch<'a> = &'a mut dyn FnMut(&Pass, &Kernel) -> ControlFlow<()>;
 
 /// Selection of passes.
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +202,7 @@ pub struct Plan<'a> {
     pub disabled: &'a [String],
 }
 
-/// Runs the passes that `plan` selects, in the order of [`PASSES`].
+/// Runs the passes that `plan` selects, in the order of [`PASSES`], until `watch` ends the pipeline.
 ///
 /// # Panics
 /// With debug assertions, if a pass breaks an invariant of a valid kernel.
@@ -212,15 +214,17 @@ pub fn run(kernel: &mut Kernel, plan: &Plan<'_>, watch: Watch<'_>) {
         if !plan.stages.contains(&pass.stage) || !is_allowed || is_disabled {
             continue;
         }
-        pass.apply(kernel, plan.reorder);
+        timing::time(pass.name, || pass.apply(kernel, plan.reorder));
         if was_valid {
             debug_assert_eq!(verify(kernel), Ok(()), "{} broke the kernel:\n{kernel}", pass.name);
         }
-        watch(pass, kernel);
+        if watch(pass, kernel).is_break() {
+            return;
+        }
     }
 }
 
 /// Runs the passes of one stage.
 pub(crate) fn run_stage(kernel: &mut Kernel, stage: Stage, reorder: bool) {
-    run(kernel, &Plan { stages: &[stage], reorder, disabled: &[] }, &mut |_, _| {});
+    run(kernel, &Plan { stages: &[stage], reorder, disabled: &[] }, &mut |_, _| ControlFlow::Continue(()));
 }

@@ -12,6 +12,7 @@ use chainrule_ir::generate::{Case, Options, case};
 use chainrule_kernel::passes::{self, Plan, Stage};
 use chainrule_kernel::{Kernel, parse, verify};
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use support::reference::{compare, compare_within, lower_with};
 
@@ -41,6 +42,7 @@ fn listings_after_every_pass_are_parsed_back() {
             passes::run(&mut kernel, &Plan { stages, reorder: false, disabled: &[] }, &mut |_, kernel| {
                 round_trip(kernel);
                 parsed.set(parsed.get() + 1);
+                ControlFlow::Continue(())
             });
             round_trip(&kernel)
         };
@@ -67,6 +69,7 @@ fn listings_of_straight_line_code_are_parsed_back() {
         with_zeros.set(with_zeros.get() + usize::from(!kernel.zeros.is_empty()));
         passes::run(&mut kernel, &Plan { stages: STAGES, reorder: true, disabled: &[] }, &mut |_, kernel| {
             round_trip(kernel);
+            ControlFlow::Continue(())
         });
     });
     covers!(with_zeros.get() > 20, "{} kernels have zeros", with_zeros.get());
@@ -86,6 +89,7 @@ fn passes_can_be_left_out() {
         let disabled: Vec<String> = names.iter().filter(|_| u.arbitrary().unwrap_or(true)).cloned().collect();
         passes::run(&mut kernel, &Plan { stages: STAGES, reorder: false, disabled: &disabled }, &mut |pass, _| {
             assert!(!disabled.iter().any(|name| name == pass.name));
+            ControlFlow::Continue(())
         });
         compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, 1e-9)));
     });

@@ -14,7 +14,7 @@ use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Enabled, Settings};
 use crate::{apart, cost, fusion, live, merge, products, turn, walk};
-use chainrule_base::Span;
+use chainrule_base::{Span, timing};
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -49,6 +49,8 @@ pub struct Options {
     pub per_statement: u64,
     /// Names of disabled passes, rules and steps of the engine ([`names`]).
     pub disabled: Vec<String>,
+    /// Name of a pass after whose first run the pipeline ends.
+    pub until: Option<String>,
 }
 
 impl Options {
@@ -60,7 +62,13 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, budget: DEFAULT_BUDGET, per_statement: BUDGET_PER_STATEMENT, disabled: Vec::new() }
+        Self {
+            strict: false,
+            budget: DEFAULT_BUDGET,
+            per_statement: BUDGET_PER_STATEMENT,
+            disabled: Vec::new(),
+            until: None,
+        }
     }
 }
 
@@ -114,6 +122,9 @@ pub const LAST: &[Pass] = &[
 /// that share a sum are merged.
 pub const FACTOR: &[Pass] = &[Pass { name: "factor", does: "common factors are taken out of sums", run: factor }];
 
+/// Name of the step that takes the cheaper of the programs with loops split and with loops kept whole.
+pub const CHOOSE: &str = "choose";
+
 /// [`Plan::dead`] and [`Plan::fields`] of a function.
 type Live = (FxHashSet<VarId>, FxHashMap<VarId, Vec<usize>>);
 
@@ -137,6 +148,8 @@ struct Run {
     live: Option<Live>,
     /// Work of unproductive rounds.
     for_little: u64,
+    /// Whether the pipeline has ended ([`Options::until`]).
+    is_ended: bool,
     spare: Spare,
 }
 
@@ -230,9 +243,9 @@ fn optimise_recorded(
     let tally = Tally { applied: counters(), left, places: (record == Record::Places).then(Places::default), work: 0 };
     let start = Start { options: options.clone(), whole: false, tally };
     let before = cost::function(function);
-    let Try { found: mut best, mut tally, mut report, .. } = cheaper(function, &start, before, watch);
+    let Try { found: mut best, mut tally, mut report, is_ended, .. } = cheaper(function, &start, before, watch);
     report.work = tally.work;
-    let kept = report.after <= before * (1.0 + LITTLE);
+    let kept = is_ended || report.after <= before * (1.0 + LITTLE);
     if !kept {
         report.after = before;
         report.stop = StopReason::NotCheaper;
@@ -252,6 +265,8 @@ struct Try {
     tally: Tally,
     /// Whether loops were split.
     split: bool,
+    /// As [`Run::is_ended`].
+    is_ended: bool,
     report: Report,
 }
 
@@ -272,14 +287,15 @@ impl Try {
         let mut report = Report { before, after: before, ..Report::default() };
         let found = pipeline(function, &mut run, &mut report, watch, split);
         report.after = cost::function(&found);
-        Self { found, split: run.has_split(), tally: run.tally, report }
+        Self { found, split: run.has_split(), is_ended: run.is_ended, tally: run.tally, report }
     }
 }
 
 /// Returns the cheaper of `function` with split loops, if rules split any, and without splitting.
 fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<'_>>) -> Try {
     // An observer sees the passes in sequence.
-    let is_worth_a_thread = watch.is_none() && walk::statements(&function.body) >= MIN_FOR_THREAD;
+    let is_alone = watch.is_some() || start.options.until.is_some();
+    let is_worth_a_thread = !is_alone && walk::statements(&function.body) >= MIN_FOR_THREAD;
     let mut unwatched = |_: &str, _: &Function| {};
     let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
     let whole = || Start { whole: true, ..start.clone() };
@@ -287,12 +303,13 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
         let mut other = None;
         let first = Try::new(function, start.clone(), before, watch, &mut || {
             if is_worth_a_thread {
-                let start = whole();
-                let task = move || Try::new(function, start, before, &mut |_, _| {}, &mut || {});
+                let (start, recording) = (whole(), timing::current());
+                let task =
+                    move || timing::join(recording, || Try::new(function, start, before, &mut |_, _| {}, &mut || {}));
                 other = std::thread::Builder::new().spawn_scoped(scope, task).ok();
             }
         });
-        if !first.split {
+        if !first.split || first.is_ended {
             return first;
         }
         // Checks whether splitting pays.
@@ -301,7 +318,7 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
             None => Try::new(function, whole(), before, watch, &mut || {}),
         };
         let work = first.tally.work + second.tally.work;
-        let mut best = if second.report.after < first.report.after { second } else { first };
+        let mut best = timing::time(CHOOSE, || if second.report.after < first.report.after { second } else { first });
         best.tally.work = work;
         best
     })
@@ -421,6 +438,9 @@ fn pipeline(
         rounds(FACTOR, &mut now, run, report, watch);
     }
     report.stop = stop;
+    if run.is_ended {
+        return now;
+    }
     // Statements that passes have left dead count in neither.
     let now = live::swept(now);
     match run.cheapest.take().map(|(_, found)| live::swept(found)) {
@@ -459,7 +479,7 @@ fn last_cost(report: &Report) -> f64 {
 
 // Runs a pass; returns whether anything changed.
 fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> bool {
-    if run.options.leaves_out(pass.name) {
+    if run.is_ended || run.options.leaves_out(pass.name) {
         return false;
     }
     let before = last_cost(report);
@@ -468,7 +488,7 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         let last = report.passes.last().and_then(|pass| pass.measures.as_ref());
         last.map_or_else(|| measure(now), |(_, after)| after.clone())
     });
-    (pass.run)(now, run);
+    timing::time(pass.name, || (pass.run)(now, run));
     let (mut changed, mut after) = (false, before);
     if let Some(result) = run.result.take() {
         changed = !alpha_equal(now, &result);
@@ -490,6 +510,7 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     // Dead statements left by the pass are removed by the next one.
     let measures = measured.map(|before| (before, measure(&live::swept(now.clone()))));
     report.passes.push(PassReport { name: pass.name, applied, before, after, measures });
+    run.is_ended = run.options.until.as_deref() == Some(pass.name);
     watch(pass.name, now);
     changed
 }

@@ -6,6 +6,8 @@
 //! optimised code, and optimises its results quickly. Callers that join results in one function optimise them together
 //! and thoroughly, so that common subexpressions are shared.
 
+use crate::passes::{FACTOR, NUMBER};
+use chainrule_base::timing;
 use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise, optimise_both};
 use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number, verify};
 use chainrule_ops::Counts;
@@ -121,7 +123,7 @@ impl Optimise {
         }
         let n_nodes = graph.reachable(roots).len() as u64;
         let effort = if passes.factor && n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
-        let numbered = passes.number.then(|| number(graph, roots, &numbering(MAX_IMPROVED)));
+        let numbered = passes.number.then(|| timing::time(NUMBER, || number(graph, roots, &numbering(MAX_IMPROVED))));
         improvement.numbering = numbered.as_ref().map_or_else(NumberReport::default, |numbered| numbered.report);
         let mut keep = |candidate: &[NodeId], after: Counts| {
             if after.weight < improvement.after.weight {
@@ -129,7 +131,7 @@ impl Optimise {
             }
         };
         if let Some(numbered) = &numbered {
-            check("value-numbering", graph, &numbered.roots);
+            check(NUMBER, graph, &numbered.roots);
             keep(&numbered.roots, numbered.report.after);
         }
         let numbered = numbered.map_or_else(|| roots.to_vec(), |numbered| numbered.roots);
@@ -139,7 +141,8 @@ impl Optimise {
             let mut start = numbered;
             for seed in 0.. {
                 budget = budget.min(left);
-                let factored = optimise(graph, &start, &Factoring { budget, seed, ..Factoring::default() });
+                let factoring = Factoring { budget, seed, ..Factoring::default() };
+                let factored = timing::time(FACTOR, || optimise(graph, &start, &factoring));
                 let report = factored.report;
                 keep(&factored.roots, report.after);
                 left -= budget;
@@ -158,7 +161,7 @@ impl Optimise {
             let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
             if numbered != roots {
                 let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
-                let [plain, equal] = optimise_both(graph, [roots, &numbered], &probe);
+                let [plain, equal] = timing::time(FACTOR, || optimise_both(graph, [roots, &numbered], &probe));
                 keep(&plain.roots, plain.report.after);
                 keep(&equal.roots, equal.report.after);
                 left -= 2 * (all / PROBE);
@@ -171,7 +174,8 @@ impl Optimise {
             }
             // If factoring succeeds and stops early, another seed may find a better result from the same start.
             for seed in 0.. {
-                let factored = optimise(graph, &next, &Factoring { budget: left, seed, ..Factoring::default() });
+                let factoring = Factoring { budget: left, seed, ..Factoring::default() };
+                let factored = timing::time(FACTOR, || optimise(graph, &next, &factoring));
                 keep(&factored.roots, factored.report.after);
                 let report = factored.report;
                 left = report.left;
@@ -182,7 +186,7 @@ impl Optimise {
                 next = start.to_vec();
             }
         }
-        check("factoring", graph, &best);
+        check(FACTOR, graph, &best);
         (best, improvement)
     }
 
@@ -197,8 +201,8 @@ impl Optimise {
         if !self.may_change(graph) {
             return (roots.to_vec(), counts(graph, roots).weight);
         }
-        let numbered = number(graph, roots, &numbering(MAX_COMPARED));
-        check("value-numbering", graph, &numbered.roots);
+        let numbered = timing::time(NUMBER, || number(graph, roots, &numbering(MAX_COMPARED)));
+        check(NUMBER, graph, &numbered.roots);
         (numbered.roots, numbered.report.after.weight)
     }
 

@@ -4,6 +4,7 @@ use super::select::{Chosen, choose, is_part};
 use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
+use crate::passes::{DIFFERENTIATE, REGIONS};
 use crate::regions::accumulate_by;
 use crate::straight::{First, Times};
 use crate::unroll::pays::MAX_ELEMENTS;
@@ -13,7 +14,7 @@ use chainrule_autodiff::orders::derive_orders;
 use chainrule_autodiff::{
     Mode, Part, Request, by_rows_where, check_request, derive_told, parts, without_products_of_roots,
 };
-use chainrule_base::{Diagnostic, Diagnostics, Name};
+use chainrule_base::{Diagnostic, Diagnostics, Name, timing};
 use chainrule_graph::Semantics;
 use chainrule_ir::{self as ir, Type};
 use chainrule_rewrite::hoisted;
@@ -227,7 +228,9 @@ impl Derivation {
         }
         let strategy = chainrule_search::strategy(&self.strategy).map_err(Error::lone)?;
         let accumulated = match (mode(&self.strategy), body.semantics) {
-            (None, Semantics::Algebraic) => Cow::Owned(accumulate_by(body.function.clone(), strategy)),
+            (None, Semantics::Algebraic) => {
+                Cow::Owned(timing::time(REGIONS, || accumulate_by(body.function.clone(), strategy)))
+            }
             _ => Cow::Borrowed(&body.function),
         };
         let without_roots = match body.semantics {
@@ -241,10 +244,10 @@ impl Derivation {
         let shifted = self.shifted(&differentiated)?;
         let request = self.request(&shifted.by);
         let orders: Vec<Option<usize>> = self.what.iter().map(|what| what.order()).collect();
-        let made = match orders.iter().any(Option::is_some) {
+        let made = timing::time(DIFFERENTIATE, || match orders.iter().any(Option::is_some) {
             false => derive_told(&shifted.function, &request),
             true => derive_orders(&shifted.function, &request, &orders),
-        };
+        });
         let (function, made_again) = made.map_err(|d| Error::program(d, &body.sources))?;
         let derived = Function::from_derived(shifted.at_zero(function), body, made_again);
         let derived = if self.checkpoints.is_some() { derived.unroll(Unroll::Never) } else { derived };

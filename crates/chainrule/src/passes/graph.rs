@@ -1,18 +1,15 @@
 //! Passes over scalar graphs: of functions whose loops are unrolled, and of derivatives of straight-line code.
 
-use super::trace::{Pass, PassLevel};
+use super::trace::{Pass, PassLevel, Program, Watch};
 use super::{Passes, Rewrite};
 use crate::function::Body;
 use crate::{Derived, Function, Result};
 use chainrule_accumulate::GraphPasses;
+use chainrule_accumulate::passes::{ACCUMULATE, FACTOR, LINEARISE, NUMBER, REPLAY};
 use chainrule_graph::Semantics;
 
-const UNROLL: &str = "unroll";
-const LINEARISE: &str = "linearise";
-const ACCUMULATE: &str = "accumulate";
-const REPLAY: &str = "replay";
-const NUMBER: &str = "value-numbering";
-const FACTOR: &str = "factoring";
+/// Name of the pass that unrolls loops.
+pub(crate) const UNROLL: &str = "unroll";
 
 /// Returns the passes over scalar graphs, in order.
 pub(super) fn passes() -> [Pass; 6] {
@@ -36,25 +33,20 @@ impl Rewrite {
     }
 }
 
-/// Program after a pass over scalar graphs.
-pub(super) enum Step {
-    Graph(Function),
-    /// Listing of a linearised graph.
-    Linear(String),
-    /// Listing of an accumulation program.
-    Accumulation(String),
-}
-
 impl Passes {
-    /// Returns the straight-line code after each pass over graphs, in order, for `function` with the final code `form`;
-    /// nothing if it keeps its loops. Derives the code again for each pass.
-    pub(super) fn stages(&self, function: &Function, form: &Function) -> Result<Vec<(&'static str, Step)>> {
-        let Body::Scalar(body) = &form.body else { return Ok(Vec::new()) };
-        let mut stages = Vec::new();
-        if matches!(function.body, Body::Array(_)) {
-            stages.push((UNROLL, Step::Graph(function.decided()?.clone())));
+    /// Shows `watch` the straight-line code after each pass over graphs, in order, for `function` with the final code
+    /// `form`; nothing if it keeps its loops. Derives the code again for each pass.
+    pub(super) fn watch_graphs(&self, function: &Function, form: &Function, watch: &mut Watch<'_>) -> Result<()> {
+        let Body::Scalar(body) = &form.body else { return Ok(()) };
+        if matches!(function.body, Body::Array(_))
+            && let Body::Scalar(body) = &function.decided()?.body
+        {
+            watch.see(UNROLL, Program::Graph(body));
         }
-        let Some(derivation) = &body.derivation else { return Ok(stages) };
+        if watch.is_at_end() {
+            return Ok(());
+        }
+        let Some(derivation) = &body.derivation else { return Ok(()) };
         let with = |number: bool| {
             let passes = GraphPasses { number, factor: false };
             derivation.as_ref().clone().graph_passes(passes).list_steps().explain()
@@ -62,21 +54,26 @@ impl Passes {
         if derivation.differentiates() {
             let Derived { function, reports, .. } = with(false)?;
             for steps in reports.into_iter().filter_map(|report| report.steps) {
-                stages.push((LINEARISE, Step::Linear(steps.linearised)));
-                stages.push((ACCUMULATE, Step::Accumulation(steps.program)));
+                watch.see(LINEARISE, Program::Linear(&steps.linearised));
+                watch.see(ACCUMULATE, Program::Accumulation(&steps.program));
             }
-            stages.push((REPLAY, Step::Graph(function)));
+            if let Body::Scalar(body) = &function.body {
+                watch.see(REPLAY, Program::Graph(body));
+            }
         }
         let GraphPasses { number, factor } = self.rewrite.graph_passes();
         if form.semantics() == Semantics::Strict {
-            return Ok(stages);
+            return Ok(());
         }
-        if number {
-            stages.push((NUMBER, Step::Graph(with(true)?.function)));
+        if number
+            && !watch.is_at_end()
+            && let Body::Scalar(body) = &with(true)?.function.body
+        {
+            watch.see(NUMBER, Program::Graph(body));
         }
-        if factor {
-            stages.push((FACTOR, Step::Graph(form.clone())));
+        if factor && !watch.is_at_end() {
+            watch.see(FACTOR, Program::Graph(body));
         }
-        Ok(stages)
+        Ok(())
     }
 }

@@ -3,9 +3,10 @@
 use super::trace::{Program, Watch};
 use crate::regions;
 use crate::{Error, Result};
-use chainrule_base::Diagnostics;
+use chainrule_base::{Diagnostics, timing};
 use chainrule_graph::Semantics;
 use chainrule_ir::Function;
+use chainrule_rewrite::engine::CHOOSE;
 
 /// Selection of passes and of rules of the optimiser of array programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,7 +22,10 @@ pub enum Rewrite {
 }
 
 /// Name of the pass that accumulates derivatives of scalar regions.
-pub(super) const REGIONS: &str = "regions";
+pub(crate) const REGIONS: &str = "regions";
+
+/// Name of the pass that expands derivatives.
+pub(crate) const DIFFERENTIATE: &str = "differentiate";
 
 /// Name of the pass that unrolls scalar regions.
 pub(super) const SCALARISE: &str = "scalarise";
@@ -61,7 +65,7 @@ impl Rewrite {
         checkpoints: Option<u32>,
         semantics: Semantics,
     ) -> std::result::Result<Function, Diagnostics> {
-        self.expand_watched(function, checkpoints, semantics, &mut Watch(None))
+        self.expand_watched(function, checkpoints, semantics, &mut Watch::default())
     }
 
     /// As [`Self::expand`]. The result is verified: later passes would confuse an undefined variable with another one.
@@ -76,10 +80,13 @@ impl Rewrite {
         if self.runs(REGIONS, semantics) {
             watch.see(REGIONS, Program::Array(&accumulated));
         }
-        let expanded = chainrule_autodiff::expand_with(&accumulated, checkpoints)?;
+        if watch.is_at_end() {
+            return Ok(accumulated);
+        }
+        let expanded = timing::time(DIFFERENTIATE, || chainrule_autodiff::expand_with(&accumulated, checkpoints))?;
         match chainrule_ir::verify(&expanded) {
             Ok(()) => {
-                watch.see("differentiate", Program::Array(&expanded));
+                watch.see(DIFFERENTIATE, Program::Array(&expanded));
                 Ok(expanded)
             }
             Err(mut faults) => Err(faults.swap_remove(0).into()),
@@ -89,7 +96,7 @@ impl Rewrite {
     /// Returns `function` with the derivatives in its scalar regions accumulated, and a report of each region.
     pub(crate) fn accumulate(self, function: &Function, semantics: Semantics) -> (Function, Vec<regions::Accumulated>) {
         match self.runs(REGIONS, semantics) {
-            true => regions::accumulate(function.clone()),
+            true => timing::time(REGIONS, || regions::accumulate(function.clone())),
             false => (function.clone(), Vec::new()),
         }
     }
@@ -107,26 +114,36 @@ impl Rewrite {
 
     /// Returns the optimised program of `function`, whose derivatives are expanded.
     pub(crate) fn apply(self, function: Function, semantics: Semantics) -> Function {
-        self.optimise(function, semantics, &mut Watch(None))
+        self.optimise(function, semantics, &mut Watch::default())
     }
 
-    /// As [`Self::apply`]. If the passes are watched, they run one after the other.
+    /// As [`Self::apply`]. If the passes are watched, they run one after the other. The result is of no use if `watch` is
+    /// at its end.
     pub(super) fn optimise(self, function: Function, semantics: Semantics, watch: &mut Watch<'_>) -> Function {
         if self == Self::Off {
             return function;
         }
-        let options = self.options(semantics);
-        if watch.0.is_none() {
-            return self.scalarised(chainrule_rewrite::optimise(&function, &options).0, semantics);
-        }
+        let until = watch.until.map(str::to_owned);
+        let options = chainrule_rewrite::Options { until, ..self.options(semantics) };
         // A program whose sizes choose between two programs is optimised as these two, which are not watched.
-        let optimised = if chainrule_rewrite::engine::branches(&function).is_some() {
-            chainrule_rewrite::optimise(&function, &options).0
-        } else {
+        let is_watched = watch.callback.is_some() && chainrule_rewrite::engine::branches(&function).is_none();
+        let optimised = if is_watched {
             let mut watch_pass = |name: &str, f: &Function| watch.see(name, Program::Array(f));
             chainrule_rewrite::optimise_watched(&function, &options, &mut watch_pass).0
+        } else {
+            let (optimised, report) = chainrule_rewrite::optimise(&function, &options);
+            if let Some(last) = report.passes.last().filter(|last| watch.until == Some(last.name)) {
+                watch.see(last.name, Program::Array(&optimised));
+            }
+            optimised
         };
-        watch.see("choose", Program::Array(&optimised));
+        if watch.is_at_end() {
+            return optimised;
+        }
+        watch.see(CHOOSE, Program::Array(&optimised));
+        if watch.is_at_end() {
+            return optimised;
+        }
         let scalarised = self.scalarised(optimised, semantics);
         if self.runs(SCALARISE, semantics) {
             watch.see(SCALARISE, Program::Array(&scalarised));
@@ -135,7 +152,10 @@ impl Rewrite {
     }
 
     fn scalarised(self, function: Function, semantics: Semantics) -> Function {
-        if self.runs(SCALARISE, semantics) { regions::scalarise(function) } else { function }
+        match self.runs(SCALARISE, semantics) {
+            true => timing::time(SCALARISE, || regions::scalarise(function)),
+            false => function,
+        }
     }
 
     /// Returns the options of the optimiser of array programs.

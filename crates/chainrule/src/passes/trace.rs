@@ -1,7 +1,6 @@
 //! The program after each pass, as text and executable: for finding the pass that breaks a program.
 
 use super::Passes;
-use super::graph::Step;
 use crate::compiled::Compiled;
 use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
@@ -54,13 +53,40 @@ pub(crate) enum Program<'p> {
 /// Callback that sees the program after each pass, with the name of the pass.
 type Callback<'a> = &'a mut dyn FnMut(&str, Program<'_>);
 
-/// Observer of the passes, if there is one.
-pub(crate) struct Watch<'a>(pub Option<Callback<'a>>);
+/// Observation of the passes.
+#[derive(Default)]
+pub(crate) struct Watch<'a> {
+    /// Observer, if there is one.
+    pub callback: Option<Callback<'a>>,
+    /// Pass after whose first run the pipeline ends, if not after the last one.
+    pub until: Option<&'static str>,
+    /// Program after that run.
+    pub listing: Option<String>,
+}
 
 impl Watch<'_> {
     pub fn see(&mut self, pass: &str, program: Program<'_>) {
-        if let Some(watch) = &mut self.0 {
+        if let Some(watch) = &mut self.callback {
             watch(pass, program);
+        }
+        if self.until == Some(pass) && !self.is_at_end() {
+            self.listing = Some(program.listing());
+        }
+    }
+
+    /// Returns whether the pipeline ends here.
+    pub fn is_at_end(&self) -> bool {
+        self.listing.is_some()
+    }
+}
+
+impl Program<'_> {
+    fn listing(self) -> String {
+        match self {
+            Program::Array(function) => ir::print(function),
+            Program::Graph(body) => body.graph.listing(&body.roots()),
+            Program::Linear(listing) | Program::Accumulation(listing) => listing.to_owned(),
+            Program::Kernel(kernel) => kernel.to_string(),
         }
     }
 }
@@ -96,12 +122,7 @@ impl Snapshot<'_> {
     /// Returns the program as text: F~, or the listing of the graph, the accumulation program or the kernel.
     #[must_use]
     pub fn listing(&self) -> String {
-        match self.program {
-            Program::Array(function) => ir::print(function),
-            Program::Graph(body) => body.graph.listing(&body.roots()),
-            Program::Linear(listing) | Program::Accumulation(listing) => listing.to_owned(),
-            Program::Kernel(kernel) => kernel.to_string(),
-        }
+        self.program.listing()
     }
 
     /// Runs the program: an array program by the reference evaluator, a graph or a kernel by the interpreter. Returns
@@ -207,7 +228,6 @@ impl Function {
             if let Body::Array(body) = &self.body {
                 watch(&Snapshot { pass: "", program: Program::Array(&body.function), function: self });
             }
-            let form = passes.form(self)?;
             let mut is_wrong = false;
             let mut see = |pass: &str, program: Program<'_>| {
                 let mut watch = |program: Program<'_>| watch(&Snapshot { pass, program, function: self });
@@ -217,18 +237,7 @@ impl Function {
                     None => watch(program),
                 }
             };
-            for (pass, stage) in passes.stages(self, &form)? {
-                match &stage {
-                    Step::Linear(listing) => see(pass, Program::Linear(listing)),
-                    Step::Accumulation(listing) => see(pass, Program::Accumulation(listing)),
-                    Step::Graph(function) => {
-                        if let Body::Scalar(body) = &function.body {
-                            see(pass, Program::Graph(body));
-                        }
-                    }
-                }
-            }
-            passes.run(&form, &mut Watch(Some(&mut see))).map(drop)
+            passes.watched(self, &mut Watch { callback: Some(&mut see), ..Watch::default() })
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `chainrule compile`.
 
+use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, data, explain, progress, tell};
 use chainrule::{Checks, CompileOptions};
@@ -22,9 +23,11 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
+    #[command(flatten)]
+    pipeline: Pipeline,
     /// Output file
-    #[arg(long, short)]
-    out: PathBuf,
+    #[arg(long, short, required_unless_present = "stop_after")]
+    out: Option<PathBuf>,
     /// Omit index checks that memory safety does not need: an index out of range is an error, or reads another element
     /// of its array. `chainrule run --promise-in-range` omits the others
     #[arg(long)]
@@ -36,6 +39,10 @@ pub struct Options {
 
 /// Compiles and saves.
 pub fn run(options: &Options) -> Outcome {
+    options.pipeline.watch(|| compile(options))
+}
+
+fn compile(options: &Options) -> Outcome {
     let function = options.which.load()?;
     if options.derivative.sparse_loops(&function)?.is_some() {
         return Err(
@@ -50,10 +57,14 @@ pub fn run(options: &Options) -> Outcome {
         ..options.arithmetic.settings()
     };
     let derived = progress::during("deriving", || options.derivative.derive(&function))?;
+    if let Some(outcome) = options.pipeline.stop(&[&derived], &settings) {
+        return outcome;
+    }
+    let Some(out) = &options.out else { return Ok(()) };
     let compiled = progress::during("compiling", || derived.compile_with(&settings)).map_err(|e| explain(&e))?;
     let bytes = if options.sources { compiled.to_bytes_with_sources() } else { compiled.to_bytes() };
     let bytes = bytes.map_err(|e| explain(&e))?;
-    data::write_file(&options.out, &bytes)?;
-    tell(&format!("wrote {}", options.out.display()));
+    data::write_file(out, &bytes)?;
+    tell(&format!("wrote {}", out.display()));
     Ok(())
 }

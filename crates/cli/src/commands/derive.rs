@@ -3,6 +3,7 @@
 use super::run;
 use crate::arguments::{Arguments, Given};
 use crate::data::{self, Format};
+use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
 use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, SparsePrograms};
@@ -24,11 +25,13 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
+    #[command(flatten)]
+    pipeline: Pipeline,
     // With arguments, results follow, as from `chainrule run`.
     #[command(flatten)]
     arguments: Arguments,
     /// Output besides the counts
-    #[arg(long, value_enum, default_value = "program")]
+    #[arg(long, value_enum, default_value = "program", conflicts_with = "stop_after")]
     show: Show,
     /// Report the size of the derivative graph, the strategies with their costs, merged operations, and operations by
     /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its passes
@@ -51,7 +54,16 @@ enum Show {
 
 /// Derives and prints.
 pub fn run(options: &Options) -> Outcome {
+    options.pipeline.watch(|| derive(options))
+}
+
+fn derive(options: &Options) -> Outcome {
     let function = options.which.load()?;
+    if options.pipeline.stop_after.is_some() {
+        let requested = progress::during("deriving", || options.derivative.programs(&function))?;
+        let requested: Vec<&Function> = requested.iter().collect();
+        return options.pipeline.stop(&requested, &options.arithmetic.settings()).unwrap_or(Ok(()));
+    }
     let is_run = options.arguments.are_given();
     if is_run && options.show == Show::Dot {
         return Err("error: results are no part of a graph

@@ -1,8 +1,9 @@
 //! `chainrule emit`.
 
+use crate::pipeline::Pipeline;
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{CBatch, COptions, Precision, RustFma, RustLibrary, RustOptions};
+use chainrule::{CBatch, COptions, CompileOptions, Precision, RustFma, RustLibrary, RustOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -35,6 +36,8 @@ struct Common {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
+    #[command(flatten)]
+    pipeline: Pipeline,
     /// Name of the emitted function (default: from the function and the derivative). All names in the files begin with
     /// it; several functions are called NAME_value, NAME_gradient, and so on
     #[arg(long)]
@@ -119,8 +122,8 @@ enum Library {
 /// Writes code.
 pub fn run(options: &Options) -> Outcome {
     match &options.language {
-        Language::C(options) => c(options),
-        Language::Rust(options) => rust(options),
+        Language::C(options) => options.common.pipeline.watch(|| c(options)),
+        Language::Rust(options) => options.common.pipeline.watch(|| rust(options)),
     }
 }
 
@@ -137,6 +140,9 @@ fn c(options: &C) -> Outcome {
         threads: options.threads && options.batch.is_none(),
         ..COptions::default()
     };
+    if let Some(outcome) = stop(&options.common, &functions, settings.threads) {
+        return outcome;
+    }
     let write = || chainrule::emit_c_with(&file, &functions, &settings);
     let c = progress::during("writing", write).map_err(|e| explain(&e))?;
     check_names(&options.common, &derived, &c.functions, "C")?;
@@ -164,6 +170,9 @@ fn rust(options: &Rust) -> Outcome {
         unchecked: options.common.promise_in_range,
         ..RustOptions::default()
     };
+    if let Some(outcome) = stop(&options.common, &functions, false) {
+        return outcome;
+    }
     let write = || chainrule::emit_rust(&file, &functions, &settings);
     let rust = progress::during("writing", write).map_err(|e| explain(&e))?;
     check_names(&options.common, &derived, &rust.functions, "Rust")?;
@@ -171,6 +180,18 @@ fn rust(options: &Rust) -> Outcome {
         Some(out) => save(out, "rs", &rust.text),
         None => print(&rust.text),
     }
+}
+
+/// Prints the programs after the pass of `--stop-after`, if it is given. The passes are those of emission; `has_threads`:
+/// for text with threads.
+fn stop(options: &Common, functions: &[&chainrule::Function], has_threads: bool) -> Option<Outcome> {
+    let settings = CompileOptions {
+        fuse: Some(options.fuse),
+        sequential: !options.lanes,
+        threads: has_threads.then_some(1),
+        ..CompileOptions::default()
+    };
+    options.pipeline.stop(functions, &settings)
 }
 
 fn precision(options: &Common) -> Precision {

@@ -2,10 +2,11 @@
 
 use crate::arguments::{Arguments, Given};
 use crate::data::write_file;
+use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print};
 use chainrule::bisect::{Bisection, Wrong, flatten};
-use chainrule::{CompileOptions, Function, PassLevel, Rewrite, Snapshot, Value, bisect, passes};
+use chainrule::{CompileOptions, Function, Pass, PassLevel, Rewrite, Snapshot, Value, bisect, passes};
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,10 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
+    #[command(flatten)]
+    pipeline: Pipeline,
     /// Print the program after the last run of this pass; `all`: after every pass; `written`: before the first pass
-    #[arg(long, value_name = "PASS")]
+    #[arg(long, value_name = "PASS", conflicts_with = "stop_after")]
     after: Option<String>,
     /// Leave out this pass, or this rule or step of the array optimiser
     #[arg(long, value_name = "NAME")]
@@ -77,12 +80,13 @@ pub fn run(options: &Options) -> Outcome {
             false => Err("error: no file is given\n  help: name an F~ file, or list the passes with --list".into()),
         };
     };
-    if let Some(after) = options.after.as_deref().filter(|name| ![WRITTEN, "all"].contains(name))
-        && !passes().iter().any(|pass| pass.name == after)
-    {
-        let names: Vec<&str> = passes().into_iter().map(|pass| pass.name).collect();
-        return Err(format!("error: there is no pass `{after}`\n  help: the passes are {}", names.join(", ")));
+    if let Some(after) = options.after.as_deref().filter(|name| ![WRITTEN, "all"].contains(name)) {
+        Pass::by_name(after).map_err(|e| explain(&e))?;
     }
+    options.pipeline.watch(|| trace(options, which))
+}
+
+fn trace(options: &Options, which: &Which) -> Outcome {
     let function = which.load()?;
     let derived = options.derivative.explain(&function)?.function;
     let args = match options.arguments.are_given() {
@@ -94,6 +98,9 @@ pub fn run(options: &Options) -> Outcome {
         None => Rewrite::All,
     };
     let settings = CompileOptions { rewrite, ..options.arithmetic.settings() };
+    if let Some(outcome) = options.pipeline.stop(&[&derived], &settings) {
+        return outcome;
+    }
     if let Some(folder) = &options.shrink {
         let Some(args) = &args else {
             return Err("error: --shrink needs arguments to compare results\n  help: give them with --arg".into());

@@ -2,10 +2,12 @@
 
 use crate::arguments::{Arguments, Given};
 use crate::data::{self, Format, Program};
+use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Unrolling, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
     Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, SparseForm, SparseWay, Type, Value,
+    time_run,
 };
 use clap::{Args, ValueEnum};
 use std::ops::Deref;
@@ -36,6 +38,8 @@ pub struct Options {
     arithmetic: Arithmetic,
     #[command(flatten)]
     arguments: Arguments,
+    #[command(flatten)]
+    pipeline: Pipeline,
     /// Maximum memory of saved loop states in reverse mode, such as 64MiB; states that do not fit are recomputed. Only
     /// for functions that keep their loops
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "checkpoints")]
@@ -77,10 +81,19 @@ enum Form {
 
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
+    options.pipeline.watch(|| run_function(options))
+}
+
+fn run_function(options: &Options) -> Outcome {
     let (compiled, derived, given) = match data::read_program(&options.which.file)? {
         Program::Saved(bytes) => (saved(options, &bytes)?, None, Given::default()),
         Program::Text(text) => {
             let function = options.which.load_text(&text)?;
+            if options.pipeline.stop_after.is_some() {
+                let requested = progress::during("deriving", || options.derivative.programs(&function))?;
+                let requested: Vec<&Function> = requested.iter().collect();
+                return options.pipeline.stop(&requested, &settings(options)).unwrap_or(Ok(()));
+            }
             // Deriving may take seconds: errors in arguments are reported before.
             let given = options.arguments.early(&function.signature().params)?;
             if options.form.is_some() && !options.derivative.is_sparse() {
@@ -110,7 +123,7 @@ pub fn evaluate(compiled: &Compiled, arguments: &Arguments, given: Given) -> Res
     let signature = compiled.signature();
     let args = arguments.read(&signature.params, given)?;
     tell_refusal(compiled.backend(), compiled.refusal());
-    let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
+    let values = progress::during("running", || time_run(|| compiled.call(&args))).map_err(|e| explain(&e))?;
     let results = signature.results.iter().zip(values);
     Ok(results.map(|((name, ty), value)| (name.to_string(), ty.clone(), value)).collect())
 }
@@ -217,7 +230,7 @@ fn sparse_matrix(
     tell_refusal(matrix.backend(), matrix.refusal());
     let run = || {
         let mut prepared = matrix.prepare(&args)?;
-        prepared.run()?;
+        time_run(|| prepared.run())?;
         Ok(prepared)
     };
     let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
@@ -251,6 +264,8 @@ fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
         ("--form", options.form.is_some()),
         ("--checkpoints", derivative.checkpoints.is_some()),
         ("--checkpoint-memory", options.checkpoint_memory.is_some()),
+        ("--stop-after", options.pipeline.stop_after.is_some()),
+        ("--time-passes", options.pipeline.time_passes),
     ];
     if let Some((option, _)) = asked.into_iter().chain(options.arithmetic.given()).find(|(_, given)| *given) {
         let file = data::shown(&options.which.file);
