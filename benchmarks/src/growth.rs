@@ -2,9 +2,9 @@
 //! random layered graphs. For long array programs: the time from text to running code of the function and its gradient,
 //! by lines; and the memory of a gradient, by iterations of a loop, with all states saved and within a memory budget.
 
-use crate::random::Random;
 use crate::{memory, problems};
 use chainrule::{CompileOptions, Derivation, Error, Expr, Function, Module, Value, Vector, vars};
+use chainrule_cases::Marsaglia as Random;
 use clap::Args;
 use serde_json::json;
 use std::time::Instant;
@@ -287,7 +287,7 @@ fn scalars(n: usize) -> String {
 fn layered(edges: usize) -> Result<Derivation, Error> {
     const WIDTH: usize = 50;
     let x = vars("x", 10);
-    let mut random = Random::new();
+    let mut random = Random::default();
     let mut draw = |bound: usize| random.below(bound);
     let mut layer: Vec<Expr> = x.iter().cloned().collect();
     for _ in 0..edges / (2 * WIDTH) {

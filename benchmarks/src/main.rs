@@ -13,7 +13,6 @@ mod mathfun;
 mod measure;
 mod memory;
 mod problems;
-mod random;
 mod rival;
 mod roofline;
 mod scale;

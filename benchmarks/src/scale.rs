@@ -1,8 +1,8 @@
 //! `scale`: chains and random graphs of a thousand to a million nodes, through every stage.
 
 use crate::memory;
-use crate::random::Random;
 use chainrule::{Expr, Function, Vector, vars};
+use chainrule_cases::Marsaglia as Random;
 use clap::Args;
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ fn chain(n: usize, x: &Vector) -> Expr {
 /// Returns a graph in which each node joins two earlier ones, mostly recent ones.
 fn random(n: usize, x: &Vector) -> Expr {
     let mut nodes: Vec<Expr> = x.iter().cloned().collect();
-    let mut random = Random::new();
+    let mut random = Random::default();
     let mut draw = |bound: usize| random.below(bound);
     for _ in 0..n {
         let (a, b) = (nodes.len() - 1 - draw(nodes.len().min(50)), draw(nodes.len()));

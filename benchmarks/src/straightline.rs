@@ -7,10 +7,11 @@
 
 use crate::measure::{Runner, geometric_mean, median};
 use crate::rival::{Many, Rival};
-use crate::{memory, problems, random::Random};
+use crate::{memory, problems};
 use chainrule::{
     Backend, BatchOptions, CompileOptions, Compiled, Expr, Function, Level, Slice, SliceMut, Strided, StridedMut, vars,
 };
+use chainrule_cases::Marsaglia as Random;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::hint::black_box;
@@ -67,7 +68,7 @@ enum Vectors {
 /// Returns a random program of about `n` operations: means and products of earlier values, one percent sines and
 /// cosines.
 fn random_program(n: usize) -> Result<Function, chainrule::Error> {
-    let mut random = Random::new();
+    let mut random = Random::default();
     let x = vars("x", 32);
     let mut values: Vec<Expr> = (0..32).map(|i| x[i].clone()).collect();
     let mut used = vec![false; 32];

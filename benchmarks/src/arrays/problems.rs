@@ -1,7 +1,7 @@
 //! The problems: F~ programs, their arguments, the objective by hand.
 
-use crate::random::Random;
 use chainrule::{Derivation, Error, Function, Module, Value};
+use chainrule_cases::Marsaglia as Random;
 use chainrule_example_adbench::{ba, hand, lstm};
 use chainrule_example_micro as micro;
 
@@ -67,7 +67,7 @@ fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
 }
 
 fn gmm(n: usize, d: usize, k: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let alphas = rows(random, 1, k).remove(0);
     let means = rows(random, k, d);
     let icf = rows(random, k, d * (d + 1) / 2);
@@ -90,7 +90,7 @@ fn gmm(n: usize, d: usize, k: usize) -> Problem {
 }
 
 fn bundle(n: usize, m: usize, p: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let mut points = rows(random, m, 3);
     points.iter_mut().for_each(|point| point[2] += 5.0);
     let problem = ba::Problem {
@@ -126,7 +126,7 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
 }
 
 fn network(l: usize, c: usize, b: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let problem = lstm::Problem {
         main: rows(random, 2 * l, 4 * b),
         extra: rows(random, 3, b),
@@ -158,7 +158,7 @@ fn indices(random: &mut Random, n: usize, m: usize, below: usize) -> Vec<Vec<i64
 
 /// Returns a hand of ADBench's size.
 fn fitted(n: usize, complicated: bool) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let (v, t) = (544, 1084);
     let transforms = |random: &mut Random| (0..22).map(|_| rows(random, 3, 4)).collect::<Vec<_>>();
     // Half of the vertices belong to one bone, as in ADBench's model, the others also to another one of the same
@@ -221,7 +221,7 @@ fn derived(n: usize) -> Problem {
 }
 
 fn least_squares(m: usize, n: usize) -> Problem {
-    let x = rows(&mut Random::new(), 1, m).remove(0);
+    let x = rows(&mut Random::default(), 1, m).remove(0);
     Problem {
         name: format!("llsq_m{m}_n{n}"),
         make: |checkpoints| with_gradient(micro::LLSQ, "llsq", &["x"], checkpoints),
@@ -235,7 +235,7 @@ fn least_squares(m: usize, n: usize) -> Problem {
 }
 
 fn exponentials(n: usize) -> Problem {
-    let x = rows(&mut Random::new(), 1, n).remove(0);
+    let x = rows(&mut Random::default(), 1, n).remove(0);
     Problem {
         name: format!("lse_n{n}"),
         make: |checkpoints| with_gradient(micro::LSE, "lse", &["x"], checkpoints),
@@ -250,7 +250,7 @@ fn exponentials(n: usize) -> Problem {
 
 fn equations(n: usize, s: usize) -> Problem {
     // Near 1: smaller values make the last element vanish.
-    let x: Vec<f64> = rows(&mut Random::new(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
+    let x: Vec<f64> = rows(&mut Random::default(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
     Problem {
         name: format!("ode_n{n}_s{s}"),
         make: |checkpoints| with_gradient(micro::ODE, "odeLast", &["x"], checkpoints),
@@ -264,7 +264,7 @@ fn equations(n: usize, s: usize) -> Problem {
 }
 
 fn clusters(n: usize, k: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let d = 8;
     let (points, centroids) = (rows(random, n, d), rows(random, k, d));
     Problem {
@@ -285,7 +285,7 @@ fn clusters(n: usize, k: usize) -> Problem {
 /// Returns one of the paper's functions on vectors: the product of two, the largest element, the sum of two, a
 /// multiple.
 fn scalar(which: usize, n: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let (u, v, s) = (rows(random, 1, n).remove(0), rows(random, 1, n).remove(0), 0.3);
     let (arguments, args): (Vec<Vec<f64>>, Vec<Value<f64>>) = match which {
         1 => (vec![v.clone()], vec![v.into()]),
@@ -302,7 +302,7 @@ fn scalar(which: usize, n: usize) -> Problem {
 }
 
 fn factorisation(n: usize, k: usize, m: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     // Positive, because logarithms are taken of the product.
     let mut above = |n, m| -> Vec<Vec<f64>> {
         rows(random, n, m).iter().map(|row| row.iter().map(|x| 2.0 + x).collect()).collect()
@@ -314,14 +314,14 @@ fn factorisation(n: usize, k: usize, m: usize) -> Problem {
 }
 
 fn projection() -> Problem {
-    let mut camera = rows(&mut Random::new(), 1, 14).remove(0);
+    let mut camera = rows(&mut Random::default(), 1, 14).remove(0);
     camera[13] += 5.0;
     let args = vec![camera.clone().into()];
     micro_problem("project", 5, |_| both("projectAll", "projectJacobian"), (1, 0, 0), vec![camera], args)
 }
 
 fn determinant(n: usize) -> Problem {
-    let a = rows(&mut Random::new(), n, n);
+    let a = rows(&mut Random::default(), n, n);
     let arguments = vec![a.concat()];
     let args = vec![a.into(), (1_i64 << n).into()];
     micro_problem(
@@ -362,7 +362,7 @@ fn both(name: &str, derivative: &str) -> Result<(Function, Function), Error> {
 
 /// Returns a library function of linear algebra, of a positive definite matrix.
 fn algebra(n: usize, which: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let b = rows(random, n, n);
     let product = |i: usize, j: usize| b[i].iter().zip(&b[j]).map(|(x, y)| x * y).sum::<f64>();
     let entry = |i: usize, j: usize| product(i, j) + if i == j { 1.0 } else { 0.0 };
@@ -392,7 +392,7 @@ fn algebra(n: usize, which: usize) -> Problem {
 
 /// Returns energies of pairs of points, some of which a condition excludes.
 fn pairs(n: usize, which: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let x = rows(random, n, 3);
     let other: Vec<f64> = match which {
         0 => rows(random, 1, n).remove(0),
@@ -417,7 +417,7 @@ fn pairs(n: usize, which: usize) -> Problem {
 
 /// Returns a product of two matrices that fit into the first, the second and the third cache.
 fn product(n: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let (a, b) = (rows(random, n, n), rows(random, n, n));
     Problem {
         name: format!("product_n{n}"),
@@ -436,7 +436,7 @@ const NETWORKS: &str = include_str!("networks.ft");
 
 /// Returns a layer of a network: `n` points through `h` units of `k` numbers.
 fn layer(n: usize, h: usize, k: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let (w, b, x) = (rows(random, h, k), rows(random, 1, h).remove(0), rows(random, n, k));
     Problem {
         name: format!("layer_n{n}_h{h}_k{k}"),
@@ -452,7 +452,7 @@ fn layer(n: usize, h: usize, k: usize) -> Problem {
 
 /// Returns attention of `n` queries to `n` keys of `d` numbers.
 fn attention(n: usize, d: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let [q, k, v] = [(); 3].map(|()| rows(random, n, d));
     Problem {
         name: format!("attention_n{n}_d{d}"),
@@ -468,7 +468,7 @@ fn attention(n: usize, d: usize) -> Problem {
 
 /// Returns a convolution of an image of `n` by `n` pixels with a window of 5 by 5 weights.
 fn convolution(n: usize) -> Problem {
-    let random = &mut Random::new();
+    let random = &mut Random::default();
     let (x, w, y) = (rows(random, n + 4, n + 4), rows(random, 5, 5), rows(random, n, n));
     Problem {
         name: format!("convolution_n{n}"),

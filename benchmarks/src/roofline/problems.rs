@@ -2,8 +2,8 @@
 
 use super::further;
 use super::peaks::Call;
-use crate::random::Random;
 use chainrule::Value;
+use chainrule_cases::Marsaglia as Random;
 
 /// Minimum work of an evaluation: fused operations, bytes of arguments and results, and elementary functions.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub(super) fn work(doubles: f64, operations: f64, calls: [(Call, f64); 2]) -> Wo
 #[must_use]
 pub fn all() -> Vec<Problem> {
     let mut all = Vec::new();
-    let mut r = Numbers(Random::new());
+    let mut r = Numbers(Random::default());
     // Regressions: a row is read once, for the dot product and for the gradient.
     let (n, d) = (5000.0, 12.0);
     for (name, calls) in

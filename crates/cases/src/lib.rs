@@ -7,7 +7,7 @@
 pub mod files;
 mod xorshift;
 
-pub use xorshift::Xorshift;
+pub use xorshift::{Marsaglia, Xorshift};
 
 /// Returns the factor in `CHAINRULE_RANDOM_CASES`, such as `10` or `0.1`; 1 by default.
 fn factor() -> f64 {

@@ -202,6 +202,7 @@ pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chainrule_cases::Xorshift;
 
     fn one(c: f64) -> Exact {
         interpret(&[c])[0]
@@ -251,13 +252,8 @@ mod tests {
 
     #[test]
     fn no_fraction_and_no_multiple_is_overlooked() {
-        let mut random = 88_172_645_463_325_252u64;
-        let mut number = || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        };
+        let mut random = Xorshift::new(1);
+        let mut number = || random.bits();
         let is_a_base = |c: f64| one(c) == Exact::dyadic(c);
         let mut n_bases = 0;
         for _ in 0..5000 {
@@ -279,13 +275,8 @@ mod tests {
 
     #[test]
     fn what_looks_at_ratios_side_by_side_overlooks_none() {
-        let mut random = 0x2545_f491_4f6c_dd1d_u64;
-        let mut number = || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        };
+        let mut random = Xorshift::new(2);
+        let mut number = || random.bits();
         let (mut n_multiples, mut n_more) = (0, 0);
         for _ in 0..20_000 {
             let b = f64::from_bits(number() >> 12 | 1023 << 52);
