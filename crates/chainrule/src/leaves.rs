@@ -34,28 +34,11 @@ pub(crate) fn class_of(scalar: &Type) -> Class {
 /// Returns the leaves of a value of type `ty` with the name `name`.
 pub(crate) fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
     let mut found = Vec::new();
-    collect(ty, name.to_string(), &mut Vec::new(), &mut found);
+    ty.for_each_leaf(&mut |leaf| {
+        let name = Name::from(format!("{name}{}", leaf.dotted()));
+        found.push(Leaf { name, extents: leaf.sizes(), scalar: leaf.scalar.clone() });
+    });
     found
-}
-
-// Recursive on the nesting of types only, here and below.
-fn collect(ty: &Type, name: String, extents: &mut Vec<Size>, found: &mut Vec<Leaf>) {
-    match ty {
-        Type::Double | Type::Int | Type::Bool => {
-            found.push(Leaf { name: Name::from(name), extents: extents.clone(), scalar: ty.clone() });
-        }
-        Type::Array(size, element) => {
-            extents.push(size.clone());
-            collect(element, name, extents, found);
-            extents.pop();
-        }
-        Type::Tuple(fields, names) => {
-            for (i, field) in fields.iter().enumerate() {
-                let path = names.as_ref().map_or_else(|| format!("{name}.{i}"), |names| format!("{name}.{}", names[i]));
-                collect(field, path, extents, found);
-            }
-        }
-    }
 }
 
 /// Returns the tree of type `ty` whose leaves' elements are `nodes`, one list per leaf in row-major order.
@@ -63,6 +46,7 @@ pub(crate) fn assemble(ty: &Type, nodes: &[Vec<NodeId>], extent: &impl Fn(&Size)
     build(ty, nodes, &mut 0, 0, extent)
 }
 
+// Recursive on the nesting of types only, here and below.
 fn build(
     ty: &Type,
     nodes: &[Vec<NodeId>],

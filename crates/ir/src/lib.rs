@@ -8,7 +8,7 @@
 //! | [`check`] | the checker: files, names, types |
 //! | [`elaborate`] | elaboration of checked definitions to the IR, with size checks |
 //! | [`library`] | M~, in F~ |
-//! | [`types`] | types with sizes |
+//! | [`types`], [`leaves`] | types with sizes, and their scalar fields |
 //! | [`function`] | the IR itself |
 //! | [`typing`] | types of expressions |
 //! | [`builder`] | construction of functions |
@@ -42,6 +42,7 @@ pub mod express;
 pub mod function;
 #[cfg(feature = "generate")]
 pub mod generate;
+pub mod leaves;
 pub mod library;
 pub mod parse;
 pub mod print;

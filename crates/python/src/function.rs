@@ -21,20 +21,19 @@ impl Function {
     }
 }
 
-/// Returns the leaves of these types, depth first. Recursive on the nesting of types only.
-fn leaves(ty: &Type, name: &str, rank: usize, found: &mut Leaves) {
-    match ty {
-        Type::Double => found.push((name.to_string(), "f", rank)),
-        Type::Int => found.push((name.to_string(), "i", rank)),
-        Type::Bool => found.push((name.to_string(), "b", rank)),
-        Type::Array(_, element) => leaves(element, name, rank + 1, found),
-        Type::Tuple(fields, _) => fields.iter().for_each(|field| leaves(field, name, rank, found)),
-    }
-}
-
+/// Returns the leaves of these types, depth first.
 pub(crate) fn all_leaves(ports: &[(chainrule::Name, Type)]) -> Leaves {
     let mut found = Leaves::new();
-    ports.iter().for_each(|(name, ty)| leaves(ty, name, 0, &mut found));
+    for (name, ty) in ports {
+        ty.for_each_leaf(&mut |leaf| {
+            let kind = match leaf.scalar {
+                Type::Int => "i",
+                Type::Bool => "b",
+                _ => "f",
+            };
+            found.push((name.to_string(), kind, leaf.extents.len()));
+        });
+    }
     found
 }
 

@@ -41,7 +41,7 @@ impl Lowering<'_> {
         let fields: &[Type] = if let Type::Tuple(fields, _) = element { fields } else { std::slice::from_ref(element) };
         let mut leaves = value.iter();
         for (k, field) in fields.iter().enumerate() {
-            for leaf in leaves.by_ref().take(layout::count(field)) {
+            for leaf in leaves.by_ref().take(field.n_leaves()) {
                 if let (Leaf::Array(view), Some(last)) = (leaf, self.live.last_use(var, k)) {
                     self.b.keep(view.buffer, last);
                 }
@@ -86,8 +86,8 @@ impl Lowering<'_> {
             self.b.bug("a component is taken of what is not a tuple");
             return 0..0;
         };
-        let start: usize = fields.iter().take(idx).map(layout::count).sum();
-        start..start + fields.get(idx).map_or(0, layout::count)
+        let start: usize = fields.iter().take(idx).map(Type::n_leaves).sum();
+        start..start + fields.get(idx).map_or(0, Type::n_leaves)
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Value {

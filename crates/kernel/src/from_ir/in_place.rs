@@ -41,7 +41,7 @@ mod kept;
 mod search;
 
 use super::Lowering;
-use super::layout::{self, Leaf, LeafType, View, leaves};
+use super::layout::{Leaf, LeafType, View, leaves};
 use super::live::Live;
 use super::offers::{Offer, Offers, Target};
 use crate::kernel::Reg;
@@ -254,7 +254,7 @@ impl<'f> Steps<'f> {
         let mut open = vec![expr];
         while let Some(expr) = open.pop() {
             let mut read = |var: VarId| {
-                for leaf in 0..layout::count(self.function.ty(var)) {
+                for leaf in 0..self.function.ty(var).n_leaves() {
                     let (maker, leaf) = self.maker((var, leaf));
                     let Some(idx) = self.top.get(&maker).filter(|_| maker != new.0 && self.makes_whole(maker)) else {
                         continue;
@@ -294,7 +294,7 @@ impl Lowering<'_> {
         }
         for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
             let (var, leaf) = step.made;
-            let n_leaves = layout::count(self.function.ty(var));
+            let n_leaves = self.function.ty(var).n_leaves();
             let offers = self.offers[var].get_or_insert_default();
             offers.resize(n_leaves.max(offers.len()), None);
             // Another consumer may have offered a destination already.

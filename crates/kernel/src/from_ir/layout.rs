@@ -45,49 +45,21 @@ impl LeafType {
 /// Returns the leaves of `ty` from left to right.
 pub(super) fn leaves(ty: &Type) -> Vec<LeafType> {
     let mut found = Vec::new();
-    collect(ty, &mut String::new(), &mut Vec::new(), &mut found);
+    ty.for_each_leaf(&mut |leaf| {
+        let scalar = match leaf.scalar {
+            Type::Int => Scalar::Int,
+            Type::Bool => Scalar::Bool,
+            _ => Scalar::Double,
+        };
+        found.push(LeafType { path: leaf.dotted(), dims: leaf.sizes(), scalar });
+    });
     found
-}
-
-fn collect(ty: &Type, path: &mut String, dims: &mut Vec<Size>, found: &mut Vec<LeafType>) {
-    let mut leaf = |scalar| found.push(LeafType { path: path.clone(), dims: dims.clone(), scalar });
-    match ty {
-        Type::Double => leaf(Scalar::Double),
-        Type::Int => leaf(Scalar::Int),
-        Type::Bool => leaf(Scalar::Bool),
-        Type::Array(size, element) => {
-            dims.push(size.clone());
-            collect(element, path, dims, found);
-            dims.pop();
-        }
-        Type::Tuple(fields, names) => {
-            let len = path.len();
-            for (idx, field) in fields.iter().enumerate() {
-                path.push('.');
-                match names.as_ref().and_then(|names| names.get(idx)) {
-                    Some(name) => path.push_str(name),
-                    None => path.push_str(&idx.to_string()),
-                }
-                collect(field, path, dims, found);
-                path.truncate(len);
-            }
-        }
-    }
-}
-
-/// Returns the number of leaves of `ty`.
-pub(super) fn count(ty: &Type) -> usize {
-    match ty {
-        Type::Double | Type::Int | Type::Bool => 1,
-        Type::Array(_, element) => count(element),
-        Type::Tuple(fields, _) => fields.iter().map(count).sum(),
-    }
 }
 
 /// Returns the argument of a tuple that contains its leaf `leaf`, and the leaf's index in that argument.
 pub(super) fn argument(function: &Function, args: &[VarId], mut leaf: usize) -> Option<(VarId, usize)> {
     for arg in args {
-        let n = count(function.ty(*arg));
+        let n = function.ty(*arg).n_leaves();
         if leaf < n {
             return Some((*arg, leaf));
         }
@@ -102,10 +74,10 @@ pub(super) fn is_array(ty: &Type, mut leaf: usize) -> bool {
     loop {
         match ty {
             Type::Double | Type::Int | Type::Bool => return false,
-            Type::Array(..) => return leaf < count(ty),
+            Type::Array(..) => return leaf < ty.n_leaves(),
             Type::Tuple(fields, _) => {
                 let Some(field) = fields.iter().find(|field| {
-                    let n = count(field);
+                    let n = field.n_leaves();
                     let is_here = leaf < n;
                     if !is_here {
                         leaf -= n;

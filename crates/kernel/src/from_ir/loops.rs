@@ -219,7 +219,7 @@ impl Lowering<'_> {
         let StateLoop { count, index, state, init, body } = steps;
         let (index, state, init) = (*index, *state, *init);
         let count = self.size(count);
-        self.take_over(var, layout::count(self.function.ty(state)), init);
+        self.take_over(var, self.function.ty(state).n_leaves(), init);
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
@@ -238,7 +238,7 @@ impl Lowering<'_> {
         if limit.as_constant().is_none() {
             limit = Poly::var(self.b.int(&limit));
         }
-        self.take_over(var, layout::count(self.function.ty(state)), init);
+        self.take_over(var, self.function.ty(state).n_leaves(), init);
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
@@ -303,7 +303,7 @@ impl Lowering<'_> {
 
     /// Returns the in-place updates of the state of a loop without elements.
     fn updates(&self, state: VarId, body: &Block) -> Vec<Option<Update>> {
-        let wanted = vec![true; layout::count(self.function.ty(state))];
+        let wanted = vec![true; self.function.ty(state).n_leaves()];
         in_place::updates(self.function, &self.live, state, body, &wanted)
     }
 

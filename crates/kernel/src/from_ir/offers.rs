@@ -157,7 +157,7 @@ impl Lowering<'_> {
                 Expr::Tuple(args) => {
                     let mut rest = offers.as_slice();
                     for arg in args {
-                        let (own, others) = rest.split_at(layout::count(self.function.ty(*arg)).min(rest.len()));
+                        let (own, others) = rest.split_at(self.function.ty(*arg).n_leaves().min(rest.len()));
                         rest = others;
                         self.offer(*arg, own.to_vec());
                     }
@@ -170,7 +170,7 @@ impl Lowering<'_> {
                 }
                 Expr::Component(tuple, k) => {
                     let leaves = self.component_leaves(*tuple, *k);
-                    let mut whole: Offers = vec![None; layout::count(self.function.ty(*tuple))];
+                    let mut whole: Offers = vec![None; self.function.ty(*tuple).n_leaves()];
                     if leaves.len() == offers.len() && leaves.end <= whole.len() {
                         whole[leaves].clone_from_slice(&offers);
                         self.offer_through(*tuple, whole, self.live.only_component(*tuple, *k));
@@ -311,7 +311,7 @@ impl Lowering<'_> {
 
     /// Takes the offers for `var`, one for each leaf.
     pub(super) fn take_offers(&mut self, var: VarId) -> Offers {
-        let n = layout::count(self.function.ty(var));
+        let n = self.function.ty(var).n_leaves();
         let mut offers = self.offers[var].take().unwrap_or_default();
         offers.resize(n, None);
         offers

@@ -44,48 +44,32 @@ struct Leaf {
 }
 
 fn leaves(ty: &Type) -> Vec<Leaf> {
-    fn collect(ty: &Type, path: &mut Vec<usize>, dims: &mut Vec<Size>, found: &mut Vec<Leaf>) {
-        match ty {
-            Type::Double | Type::Int | Type::Bool => {
-                let ty = dims.iter().rev().fold(ty.clone(), |element, size| Type::array(size.clone(), element));
-                found.push(Leaf { path: path.clone(), ty });
-            }
-            Type::Array(size, element) => {
-                dims.push(size.clone());
-                collect(element, path, dims, found);
-                dims.pop();
-            }
-            Type::Tuple(fields, _) => {
-                for (k, field) in fields.iter().enumerate() {
-                    path.push(k);
-                    collect(field, path, dims, found);
-                    path.pop();
-                }
-            }
-        }
-    }
     let mut found = Vec::new();
-    collect(ty, &mut Vec::new(), &mut Vec::new(), &mut found);
+    ty.for_each_leaf(&mut |leaf| {
+        let array = |element, size: &&Size| Type::array((*size).clone(), element);
+        let ty = leaf.extents.iter().rev().fold(leaf.scalar.clone(), array);
+        found.push(Leaf { path: leaf.path.iter().map(|field| field.index).collect(), ty });
+    });
     found
 }
 
 /// Writes the array of the scalar at `path` in `value`, of type `ty`.
-fn apart(rb: &mut Rebuild<'_>, value: VarId, ty: &Type, path: &[usize]) -> VarId {
+fn scalars_at(rb: &mut Rebuild<'_>, value: VarId, ty: &Type, path: &[usize]) -> VarId {
     match (ty, path.split_first()) {
         (_, None) => value,
         (Type::Tuple(fields, _), Some((k, rest))) => {
             let field = rb.compute(Expr::Component(value, *k));
-            apart(rb, field, &fields[*k], rest)
+            scalars_at(rb, field, &fields[*k], rest)
         }
         (Type::Array(size, element), _) => rb.build(size.clone(), |rb, i| {
             let row = rb.get(value, i);
-            apart(rb, row, element, path)
+            scalars_at(rb, row, element, path)
         }),
         _ => value,
     }
 }
 
-/// Writes the value of type `ty` whose scalars are the arrays `parts`: the inverse of [`apart`].
+/// Writes the value of type `ty` whose scalars are the arrays `parts`: the inverse of [`scalars_at`].
 fn together(rb: &mut Rebuild<'_>, ty: &Type, parts: &mut impl Iterator<Item = VarId>) -> Option<VarId> {
     match ty {
         Type::Double | Type::Int | Type::Bool => parts.next(),
@@ -290,7 +274,7 @@ impl Nest<'_> {
     fn parts(&self, rb: &mut Rebuild<'_>, plan: &Plan, state: VarId, kind: Scalars) -> Vec<VarId> {
         let wanted = self.leaves.iter().zip(&plan.shared);
         let wanted = wanted.filter(|(_, is_shared)| **is_shared == (kind == Scalars::Shared));
-        wanted.map(|(leaf, _)| apart(rb, state, &self.ty, &leaf.path)).collect()
+        wanted.map(|(leaf, _)| scalars_at(rb, state, &self.ty, &leaf.path)).collect()
     }
 
     /// Writes, for each unshared scalar, the array of its values in `state` for each direction.

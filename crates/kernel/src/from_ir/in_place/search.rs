@@ -8,7 +8,7 @@ use super::super::layout;
 use super::super::live::Live;
 use super::kept::{self, Kept};
 use super::{Narrow, Save};
-use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, VarId, WhileLoop};
+use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -138,7 +138,7 @@ impl<'f> Search<'f> {
 
     /// Returns the arrays among these variables that lie in the old array.
     fn names(&self, vars: impl Iterator<Item = VarId>) -> Vec<(VarId, usize)> {
-        vars.flat_map(|var| (0..layout::count(self.function.ty(var))).map(move |leaf| (var, leaf)))
+        vars.flat_map(|var| (0..self.function.ty(var).n_leaves()).map(move |leaf| (var, leaf)))
             .filter(|(var, leaf)| self.is_array(*var, *leaf) && self.old(*var, *leaf).is_some())
             .collect()
     }
@@ -351,12 +351,10 @@ impl<'f> Search<'f> {
                 self.kept.truncate(n_kept);
                 self.others_stay = others_stay;
             }
-            Expr::Loop(StateLoop { index, state, init, body, .. })
-                if leaf >= layout::count(self.function.ty(*state)) =>
-            {
+            Expr::Loop(StateLoop { index, state, init, body, .. }) if leaf >= self.function.ty(*state).n_leaves() => {
                 let chainrule_ir::Type::Tuple(parts, _) = self.function.ty(stmt.var) else { return 0 };
-                let n_terms = parts.get(2).map_or(0, layout::count);
-                if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
+                let n_terms = parts.get(2).map_or(0, Type::n_leaves);
+                if leaf + n_terms < self.function.ty(stmt.var).n_leaves() {
                     self.all_reads(*init, Some(at));
                     let (element, inner) = ((body.result, leaf), row(Size::var(*index)));
                     // An element that is the state, or part of it, is saved right there, since the state may be
@@ -409,7 +407,7 @@ impl<'f> Search<'f> {
             let Expr::Build { body, .. } = &stmt.expr else { return false };
             let of = self.function.ty(stmt.var);
             let Some(narrow) = self.narrow.iter().find(|narrow| narrow.leaf == (stmt.var, 0)) else { return false };
-            if layout::count(of) != 1 {
+            if of.n_leaves() != 1 {
                 return false;
             }
             if !self.is_array(body.result, 0) {
@@ -435,7 +433,7 @@ impl<'f> Search<'f> {
             Expr::Tuple(_) | Expr::Component(..) => return,
             Expr::Get { array, index, .. } => {
                 // For an array this is an alias; a number is read now.
-                for leaf in 0..layout::count(self.function.ty(stmt.var)) {
+                for leaf in 0..self.function.ty(stmt.var).n_leaves() {
                     if !self.is_array(stmt.var, leaf)
                         && let Some(mut path) = self.old(*array, leaf)
                     {
@@ -468,7 +466,7 @@ impl<'f> Search<'f> {
 
     fn all_reads(&mut self, var: VarId, at: Option<&[Size]>) {
         if var == self.old.0 || self.defs.get(&var).is_some_and(|(_, expr)| is_name(expr)) {
-            (0..layout::count(self.function.ty(var))).for_each(|leaf| self.read((var, leaf), at));
+            (0..self.function.ty(var).n_leaves()).for_each(|leaf| self.read((var, leaf), at));
         }
     }
 
@@ -483,7 +481,7 @@ impl<'f> Search<'f> {
 
     /// Records reads of the other leaves of a variable, which happen when `this` may be written already.
     fn leaves_but(&mut self, var: VarId, this: (VarId, usize)) {
-        let leaves = (0..layout::count(self.function.ty(var))).map(|leaf| (var, leaf));
+        let leaves = (0..self.function.ty(var).n_leaves()).map(|leaf| (var, leaf));
         leaves.filter(|leaf| *leaf != this).for_each(|leaf| self.read(leaf, None));
     }
 
@@ -532,7 +530,7 @@ pub(super) fn argument_of(
     match defs.get(&var)?.1 {
         Expr::Component(tuple, k) => {
             let chainrule_ir::Type::Tuple(fields, _) = function.ty(*tuple) else { return None };
-            Some((*tuple, leaf + fields.iter().take(*k).map(layout::count).sum::<usize>()))
+            Some((*tuple, leaf + fields.iter().take(*k).map(Type::n_leaves).sum::<usize>()))
         }
         Expr::Tuple(args) => layout::argument(function, args, leaf),
         Expr::Get { array, .. } => Some((*array, leaf)),
