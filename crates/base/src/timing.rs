@@ -1,8 +1,8 @@
 //! Time of compiler passes.
 //!
-//! Each pass runs inside [`time`]. Within [`record`], the time of each pass is added to a recording of the thread, without
-//! the passes that run inside it; otherwise nothing is measured. A thread that runs passes for another one joins its
-//! recording ([`join`]).
+//! Each pass runs inside [`time`]. Within [`record`], the time of each pass, without the passes that run inside it, is
+//! added to a recording of the thread; otherwise nothing is measured. A thread that runs passes for another one joins
+//! its recording ([`join`]).
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,8 +63,8 @@ pub fn time<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work`; returns its result, the times of the passes in it, in the order of their first end, and the time of this
-/// thread outside of passes. An enclosing recording gets the passes too.
+/// Runs `work`; returns its result, the times of the passes in it, in the order in which they first ended, and the time
+/// of this thread outside of passes. An enclosing recording gets the passes too.
 pub fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<PassTime>, Duration) {
     let recording = Recording::default();
     let before = INSIDE.replace(Duration::ZERO);

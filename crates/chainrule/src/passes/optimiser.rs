@@ -117,8 +117,8 @@ impl Rewrite {
         self.optimise(function, semantics, &mut Watch::default())
     }
 
-    /// As [`Self::apply`]. If the passes are watched, they run one after the other. The result is of no use if `watch` is
-    /// at its end.
+    /// As [`Self::apply`]. If the passes are watched, they run one after the other. The result is not optimised further
+    /// once `watch` is at its end.
     pub(super) fn optimise(self, function: Function, semantics: Semantics, watch: &mut Watch<'_>) -> Function {
         if self == Self::Off {
             return function;
