@@ -9,7 +9,7 @@
 //! elements of an array) both sides are packed to the joined activity, and inactive parts are paired with zeros.
 
 use crate::activity::Activity;
-use crate::emit::{Emitter, Scalar};
+use crate::emit::{At, Emitter, Scalar};
 use chainrule_ir::{Type, VarId};
 
 /// Dual number of a variable.
@@ -59,17 +59,17 @@ pub(crate) fn unpack(out: &mut Emitter, var: VarId, activity: &Activity) -> Dual
     }
 }
 
-/// Emits `dual[index]` (D-Get).
-pub(crate) fn get(out: &mut Emitter, dual: &Dual, index: VarId, proved: bool) -> Dual {
+/// Emits an access of an array (D-Get).
+pub(crate) fn get(out: &mut Emitter, dual: &Dual, at: At) -> Dual {
     match dual {
-        Dual::Plain(array) => Dual::Plain(out.get(*array, index, proved)),
+        Dual::Plain(array) => Dual::Plain(out.get(*array, at)),
         Dual::Packed(array, activity) => {
-            let element = out.get(*array, index, proved);
+            let element = out.get(*array, at);
             unpack(out, element, &activity.element())
         }
-        Dual::Zip { at, along } => {
-            let (at, along) = (out.get(*at, index, proved), out.get(*along, index, proved));
-            zip(out, at, along)
+        Dual::Zip { at: value, along } => {
+            let (value, along) = (out.get(*value, at), out.get(*along, at));
+            zip(out, value, along)
         }
         // A double or a tuple is not an array, which the verifier has checked.
         Dual::Pair { .. } | Dual::Tuple(_) => dual.clone(),
@@ -104,7 +104,7 @@ pub(crate) fn pack(out: &mut Emitter, dual: &Dual, ty: &Type, to: &Activity) -> 
         (Dual::Packed(var, activity), _) if activity == to => *var,
         (_, Activity::Array(inner)) => match ty {
             Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
-                let part = get(out, dual, index, true);
+                let part = get(out, dual, At { index, proved: true });
                 pack(out, &part, element, inner)
             }),
             _ => some_variable(dual),
@@ -150,7 +150,7 @@ pub(crate) fn split(out: &mut Emitter, dual: &Dual, ty: &Type, which: Half) -> V
             }
         }
         (_, Type::Array(size, element)) => out.build(size.clone(), &mut |out, index| {
-            let part = get(out, dual, index, true);
+            let part = get(out, dual, At { index, proved: true });
             split(out, &part, element, which)
         }),
         (_, Type::Tuple(fields, _)) => {

@@ -35,6 +35,14 @@ struct Mask {
     value: Scalar,
 }
 
+/// Position in an array.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) index: VarId,
+    /// Whether the index is proved to be in range.
+    pub(crate) proved: bool,
+}
+
 /// Builder that tracks literals. Blocks are opened and closed through it, not through the builder.
 pub(crate) struct Emitter {
     pub(crate) builder: Builder,
@@ -190,11 +198,11 @@ impl Emitter {
 
     /// Emits `array[index]` for an index that is in range.
     pub(crate) fn element(&mut self, array: VarId, index: VarId) -> VarId {
-        self.get(array, index, true)
+        self.get(array, At { index, proved: true })
     }
 
-    /// Emits `array[index]`; `proved` states whether the index is proved to be in range.
-    pub(crate) fn get(&mut self, array: VarId, index: VarId, proved: bool) -> VarId {
+    /// Emits an access of an array.
+    pub(crate) fn get(&mut self, array: VarId, At { index, proved }: At) -> VarId {
         self.builder.compute(Expr::Get { array, index, proved })
     }
 

@@ -36,7 +36,7 @@ use crate::bounds::Bounds;
 use crate::chain::{self, Application};
 use crate::custom::{self, Direction};
 use crate::dual::{self, Dual, Half};
-use crate::emit::{Emitter, Scalar};
+use crate::emit::{At, Emitter, Scalar};
 use crate::lift::Temporaries;
 use crate::reverse::{self, MadeAgain, Pullback};
 use crate::slopes::Slopes;
@@ -172,7 +172,7 @@ impl Forward {
             Expr::Vjp { params, body, at, cotangent } => self.vjp(var, &params, body, &at, cotangent),
             Expr::Get { array, index, proved } if self.has_dual(array) => {
                 let (array, index) = (self.dual(array), self.plain(index));
-                let element = dual::get(&mut self.out, &array, index, proved);
+                let element = dual::get(&mut self.out, &array, At { index, proved });
                 self.bind(var, element);
             }
             Expr::Component(tuple, k) if self.has_dual(tuple) => {

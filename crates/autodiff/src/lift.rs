@@ -30,7 +30,7 @@ impl Temporaries {
         self.is_made.resize(vars.len(), false);
         let mut lift = Lift { activities, uses: &mut self.uses, is_made: &mut self.is_made };
         lift.count(vars, body);
-        lift.block(body, false);
+        lift.block(body, 0);
         body.for_each_use(&mut |var| {
             self.uses[var.index()] = 0;
             self.is_made[var.index()] = false;
@@ -67,7 +67,8 @@ impl Lift<'_> {
         *uses = uses.saturating_add(1);
     }
 
-    fn block(&mut self, block: &Block, in_loop: bool) {
+    /// Raises the activities in `block`, which is inside of `n_loops` loops.
+    fn block(&mut self, block: &Block, n_loops: usize) {
         for stmt in block.stmts.iter().rev() {
             let activity = self.activities.get(stmt.var).clone();
             let mut meets: Vec<(VarId, Activity)> = Vec::new();
@@ -84,7 +85,7 @@ impl Lift<'_> {
                 }
                 _ => {}
             }
-            if in_loop {
+            if n_loops > 0 {
                 self.raise_all(&meets);
             }
             match &stmt.expr {
@@ -103,7 +104,7 @@ impl Lift<'_> {
                 _ => {}
             }
             for inner in stmt.expr.blocks() {
-                self.block(inner, in_loop || is_loop);
+                self.block(inner, n_loops + usize::from(is_loop));
             }
         }
     }

@@ -44,7 +44,7 @@ use crate::activity::{Activities, Activity};
 use crate::chain::{self, Application};
 use crate::cotangent::{self, Cotangent};
 use crate::custom::{self, Direction};
-use crate::emit::{Emitter, Scalar};
+use crate::emit::{At, Emitter, Scalar};
 use crate::slopes::Slopes;
 use chainrule_ir::{Block, Custom, Expr, Renaming, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
@@ -422,7 +422,7 @@ impl Reverse<'_> {
             }
             (Expr::OneHot { index, value, proved }, Cotangent::Array(adj)) => {
                 let index = self.copies.get(*index);
-                let element = self.out.get(adj, index, *proved);
+                let element = self.out.get(adj, At { index, proved: *proved });
                 let ty = self.ty(*value);
                 let element = Cotangent::of_var(self.out, element, &ty);
                 self.add(*value, element);

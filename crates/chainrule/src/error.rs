@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum Error {
     /// Error in the program, or limitation of Chainrule: messages with locations in the texts.
-    #[error("{}", report::render(diagnostics, sources, false))]
+    #[error("{}", report::render(diagnostics, sources, report::Style::Plain))]
     Program {
         /// Diagnostics.
         diagnostics: Diagnostics,
@@ -66,11 +66,11 @@ impl Error {
         matches!(self, Self::Program { diagnostics, .. } if diagnostics.iter().all(|d| d.kind == Kind::Limitation))
     }
 
-    /// Returns the whole message, with the source lines to which it refers, optionally in colours.
+    /// Returns the whole message, with the source lines to which it refers.
     #[must_use]
-    pub fn render(&self, color: bool) -> String {
+    pub fn render(&self, style: report::Style) -> String {
         match self {
-            Self::Program { diagnostics, sources } => report::render(diagnostics, sources, color),
+            Self::Program { diagnostics, sources } => report::render(diagnostics, sources, style),
             other => report::printable(&other.to_string()),
         }
     }

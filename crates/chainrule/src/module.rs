@@ -131,7 +131,7 @@ impl Module {
     #[must_use]
     pub fn render_warnings(&self) -> String {
         let own = self.warnings().iter().filter(|warning| warning.span().is_none_or(|span| span.file == self.root));
-        crate::report::render_some(own, &self.sources, false)
+        crate::report::render_some(own, &self.sources, crate::report::Style::Plain)
     }
 
     /// Returns the texts to which messages refer.

@@ -27,7 +27,7 @@ use chainrule_accumulate::GraphPasses;
 use chainrule_base::{Diagnostics, timing};
 use chainrule_graph::Semantics;
 use chainrule_kernel::passes::{self as kernel_passes, Plan, Rounding, Stage};
-use chainrule_kernel::{GraphPort, Kernel, lower_function_with, lower_graph, lower_graph_fused};
+use chainrule_kernel::{GraphPort, Kernel, Products, lower_function_with, lower_graph_with};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -154,14 +154,17 @@ impl Passes {
         if watch.is_at_end() { Ok(()) } else { self.run(&form, watch).map(drop) }
     }
 
-    /// As [`Self::kernel`]; `watch` sees the program after each pass. Returns nothing if its end comes before there is a
-    /// kernel.
+    /// As [`Self::kernel`]; `watch` sees the program after each pass. Returns nothing if its end comes before the
+    /// lowering to a kernel.
     fn run(&self, function: &Function, watch: &mut Watch<'_>) -> Result<Option<Kernel>> {
         let reorder = function.semantics() == Semantics::Algebraic;
         let fuse = self.fuse.unwrap_or(reorder);
         let keeps_loops = matches!(function.body, Body::Array(_));
         let mut kernel = match &function.body {
-            Body::Scalar(body) => lower_scalar(function.name(), body, fuse)?,
+            Body::Scalar(body) => {
+                let products = if fuse { Products::Fused } else { Products::Rounded };
+                lower_scalar(function.name(), body, products)?
+            }
             Body::Array(body) => match lower(body, self.rewrite, self.checkpoints, watch)? {
                 Some(kernel) => kernel,
                 None => return Ok(None),
@@ -190,10 +193,9 @@ impl Passes {
     }
 }
 
-fn lower_scalar(name: &str, body: &ScalarBody, fuse: bool) -> Result<Kernel> {
-    let lower = if fuse { lower_graph_fused } else { lower_graph };
+fn lower_scalar(name: &str, body: &ScalarBody, products: Products) -> Result<Kernel> {
     let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
-    let lower = || lower(chainrule_base::Name::new(name), &body.graph, &inputs, &outputs);
+    let lower = || lower_graph_with(chainrule_base::Name::new(name), &body.graph, &inputs, &outputs, products);
     timing::time(LOWER, lower).map_err(bug)
 }
 
@@ -229,7 +231,7 @@ fn rewritten(
 }
 
 fn lower_optimised(body: &ArrayBody, optimised: &chainrule_ir::Function) -> Result<Kernel> {
-    let lower = || lower_function_with(optimised, body.semantics == Semantics::Algebraic);
+    let lower = || lower_function_with(optimised, body.semantics);
     timing::time(LOWER, lower).map_err(|d| Error::program(d, &body.sources))
 }
 

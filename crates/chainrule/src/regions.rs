@@ -114,6 +114,14 @@ impl fmt::Display for Accumulated {
     }
 }
 
+/// Number of runs of a block in one run of the function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Once,
+    /// The block is in a loop.
+    Repeatedly,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// It contains unexpanded derivatives.
@@ -240,17 +248,17 @@ impl Regions {
 
     /// Returns the function with its regions unrolled.
     fn run(self) -> (Function, Vec<Accumulated>) {
-        self.process(false)
+        self.process(Runs::Once)
     }
 
-    /// As [`Self::run`]; `is_repeated` states whether all of the function is in a loop.
-    fn process(mut self, is_repeated: bool) -> (Function, Vec<Accumulated>) {
+    /// As [`Self::run`], for a function that runs so often.
+    fn process(mut self, runs: Runs) -> (Function, Vec<Accumulated>) {
         let empty = Block { stmts: Vec::new(), result: self.function.body.result };
         let body = std::mem::replace(&mut self.function.body, empty);
         for param in self.function.params.clone() {
             self.see(param);
         }
-        self.function.body = self.block(body, is_repeated, 0);
+        self.function.body = self.block(body, runs, 0);
         (self.function, self.accumulated)
     }
 
@@ -261,12 +269,12 @@ impl Regions {
         }
     }
 
-    fn block(&mut self, block: Block, is_repeated: bool, depth: usize) -> Block {
+    fn block(&mut self, block: Block, runs: Runs, depth: usize) -> Block {
         if depth > MAX_DEPTH {
             return block;
         }
         let Block { stmts, result } = match self.stage {
-            Stage::Asked if is_repeated => lift::lift(&self.function.vars, block),
+            Stage::Asked if runs == Runs::Repeatedly => lift::lift(&self.function.vars, block),
             _ => block,
         };
         let mut out: Vec<Stmt> = Vec::new();
@@ -274,7 +282,7 @@ impl Regions {
         let mut renamed: FxHashMap<VarId, VarId> = FxHashMap::default();
         // By the number of a statement, from 0; the result of the block is used after all.
         let mut last_use: FxHashMap<VarId, usize> = FxHashMap::default();
-        if is_repeated {
+        if runs == Runs::Repeatedly {
             for (at, stmt) in stmts.iter().enumerate() {
                 for_each_mention(&self.function.vars, stmt, &mut |v| {
                     last_use.insert(v, at);
@@ -288,7 +296,7 @@ impl Regions {
             }
             let mut local = FxHashSet::default();
             let is_constant = matches!(stmt.expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_));
-            if is_repeated && !is_constant && self.is_scalar(&stmt, &region.defined, &mut local, 0) {
+            if runs == Runs::Repeatedly && !is_constant && self.is_scalar(&stmt, &region.defined, &mut local, 0) {
                 region.defined.insert(stmt.var);
                 region.is_worth_it |= match self.stage {
                     Stage::Asked => asks(&stmt.expr),
@@ -304,7 +312,7 @@ impl Regions {
                 self.close(std::mem::take(&mut region), &is_wanted, &mut out, &mut renamed);
                 rename(&mut stmt.expr, &renamed);
             }
-            let stmt = self.inside(stmt, is_repeated, depth);
+            let stmt = self.inside(stmt, runs, depth);
             match &stmt.expr {
                 Expr::Real(_) | Expr::Bool(_) => {
                     self.constants.insert(stmt.var, stmt.expr.clone());
@@ -321,7 +329,7 @@ impl Regions {
     }
 
     /// Processes the blocks of a statement outside of regions.
-    fn inside(&mut self, mut stmt: Stmt, is_repeated: bool, depth: usize) -> Stmt {
+    fn inside(&mut self, mut stmt: Stmt, runs: Runs, depth: usize) -> Stmt {
         // A function that is differentiated as a whole is processed after its expansion.
         if matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
             return stmt;
@@ -340,7 +348,8 @@ impl Regions {
         }
         for block in stmt.expr.blocks_mut() {
             let empty = Block { stmts: Vec::new(), result: block.result };
-            *block = self.block(std::mem::replace(block, empty), is_repeated || repeats, depth + 1);
+            *block =
+                self.block(std::mem::replace(block, empty), if repeats { Runs::Repeatedly } else { runs }, depth + 1);
         }
         stmt
     }
@@ -576,7 +585,7 @@ mod tests {
     fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
         let mut regions = Regions::new(function.clone(), Stage::Asked);
         regions.is_forced = true;
-        regions.process(true)
+        regions.process(Runs::Repeatedly)
     }
 
     #[test]

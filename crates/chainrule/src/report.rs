@@ -30,25 +30,34 @@ fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
 /// Maximum number of messages that are drawn; further ones are counted. Errors that follow from others come last.
 pub const MESSAGES_SHOWN: usize = 20;
 
+/// Style of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// Text alone.
+    Plain,
+    /// With colours, as escape sequences of terminals.
+    Colored,
+}
+
 /// Draws the first messages with the source lines to which they refer, in the order in which they were found, and
 /// prints the number of the others. Control characters are escaped, and long lines cut. Linear in the texts and the
 /// messages shown.
 #[must_use]
-pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> String {
-    render_some(diagnostics.iter(), sources, color)
+pub fn render(diagnostics: &Diagnostics, sources: &Sources, style: Style) -> String {
+    render_some(diagnostics.iter(), sources, style)
 }
 
 /// [`render`] for some messages.
 pub(crate) fn render_some<'a>(
     diagnostics: impl Iterator<Item = &'a Diagnostic>,
     sources: &Sources,
-    color: bool,
+    style: Style,
 ) -> String {
     let mut text = String::new();
     let mut more = 0;
     for (k, diagnostic) in diagnostics.enumerate() {
         if k < MESSAGES_SHOWN {
-            text.push_str(&render_one(&showable(diagnostic), sources, color));
+            text.push_str(&render_one(&showable(diagnostic), sources, style));
         } else {
             more += 1;
         }
@@ -79,12 +88,15 @@ fn lone(diagnostic: &Diagnostic) -> String {
     format!("{bare}{help}\n")
 }
 
-fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String {
+fn render_one(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
     let Some(main) = diagnostic.span() else { return lone(diagnostic) };
     let (kind, ink) = kind_and_color(diagnostic.kind);
     let mut cache = Cache::new(diagnostic, sources);
     let place = |span: Span| (span.file, cache.views[&span.file].1.place(span.range()));
-    let config = Config::new().with_color(color).with_char_set(CharSet::Unicode).with_index_type(IndexType::Byte);
+    let config = Config::new()
+        .with_color(style == Style::Colored)
+        .with_char_set(CharSet::Unicode)
+        .with_index_type(IndexType::Byte);
     let mut report = Report::build(kind, place(main)).with_config(config).with_message(&diagnostic.title);
     for label in &diagnostic.labels {
         report = report.with_label(Label::new(place(label.span)).with_message(&label.text).with_color(ink));
@@ -101,7 +113,10 @@ fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String
         Ok(()) => {
             let text = String::from_utf8_lossy(&bytes);
             // A custom kind keeps its colour for any configuration.
-            let text = if color { text.into_owned() } else { without_escapes(&text) };
+            let text = match style {
+                Style::Colored => text.into_owned(),
+                Style::Plain => without_escapes(&text),
+            };
             let text = columns.iter().fold(text, |text, (shown, true_one)| text.replacen(shown, true_one, 1));
             text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
         }

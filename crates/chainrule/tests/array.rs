@@ -1,6 +1,7 @@
 //! Array programs written in Rust: each construct against the same program in F~, values and derivatives, and errors.
 
 use chainrule::array::{Part, Program, Term};
+use chainrule::report::Style;
 use chainrule::{Error, Function, Module, Value};
 
 /// Checks that the function written in Rust and that of the text agree at these arguments: values, and gradients by
@@ -22,7 +23,7 @@ fn ints(values: &[i64]) -> Value<f64> {
 }
 
 fn function(p: &Program, result: &Term) -> Function {
-    p.function(result).unwrap_or_else(|e| panic!("{}", e.render(false)))
+    p.function(result).unwrap_or_else(|e| panic!("{}", e.render(Style::Plain)))
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn the_text_is_a_program_of_its_own() {
 }
 
 fn message(p: &Program, result: &Term) -> String {
-    p.function(result).expect_err("it is wrong").render(false)
+    p.function(result).expect_err("it is wrong").render(Style::Plain)
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn mistakes_show_the_text_that_the_program_is_written_in() {
     p.locate(chainrule::array::Span::new(file, 21, 30));
     let shifted = p.build(x.length(), |i| x.at(i + 1));
     let error = p.function(&shifted).expect_err("it is wrong");
-    let text = error.render(false);
+    let text = error.render(Style::Plain);
     assert!(text.contains("model.py:2:12") && text.contains("return x[1:] + x"), "{text}");
     assert!(matches!(error, Error::Program { .. }));
 }

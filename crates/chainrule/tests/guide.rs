@@ -11,6 +11,7 @@ mod page;
 #[path = "guide/values.rs"]
 mod values;
 
+use chainrule::report::Style;
 use chainrule::{Module, format_source};
 use page::{Block, Page};
 use std::path::Path;
@@ -20,12 +21,12 @@ fn verdict(name: &str, text: &str, folder: &Path) -> (Option<Module>, Option<Str
     let here = format!("{}/", folder.display());
     let module = match Module::from_text(&folder.join(name).display().to_string(), text) {
         Ok(module) => module,
-        Err(error) => return (None, Some(page::plain(&error.render(false)).replace(&here, "")), String::new()),
+        Err(error) => return (None, Some(page::plain(&error.render(Style::Plain)).replace(&here, "")), String::new()),
     };
     let functions = module.definitions().into_iter().filter(|d| d.is_first_order);
     let errors: Vec<String> = functions
         .filter_map(|d| module.function(&d.name).and_then(|f| f.compile()).err())
-        .map(|error| page::plain(&error.render(false)).replace(&here, ""))
+        .map(|error| page::plain(&error.render(Style::Plain)).replace(&here, ""))
         .collect();
     let warnings = module.render_warnings().replace(&here, "");
     let error = (!errors.is_empty()).then(|| errors.join("\n"));
@@ -171,8 +172,8 @@ fn messages_have_no_colours_unless_they_are_wanted() {
     let unknown = Module::from_text("f.ft", "let f = x").unwrap_err();
     let mistyped = Module::from_text("f.ft", "let f = fun (x : Double) -> x[0]").unwrap_err();
     for message in [unknown, mistyped] {
-        assert!(message.render(true).contains('\u{1b}'));
-        let text = message.render(false);
+        assert!(message.render(Style::Colored).contains('\u{1b}'));
+        let text = message.render(Style::Plain);
         assert!(!text.contains('\u{1b}'), "{text:?}");
         assert_eq!(text, page::plain(&text));
     }

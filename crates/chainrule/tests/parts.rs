@@ -1,5 +1,5 @@
-//! Requests for parts: a value or a gradient alone has no more operations than both together, and both together have no
-//! more than both apart.
+//! Requests for parts: a value or a gradient alone has no more operations than both in one request, and one request for
+//! both has no more than two requests.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 

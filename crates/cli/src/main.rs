@@ -15,14 +15,14 @@ mod pipeline;
 mod progress;
 mod request;
 
-use chainrule::report::printable;
+use chainrule::report::{Style, printable};
 use clap::{Parser, Subcommand};
 use commands::{check, compile, derive, eliminate, emit, fmt, passes, run, test};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-/// A compiler for derivatives: functions in F~, their gradients, Jacobians and Hessians, as running code
-/// or as C.
+/// A compiler for derivatives: runs functions in F~, a small array language, and their gradients, Jacobians and
+/// Hessians, or writes them as C or Rust.
 #[derive(Parser)]
 #[command(name = "chainrule", version, arg_required_else_help = true)]
 #[command(after_help = "Examples:
@@ -88,7 +88,10 @@ fn run_command(command: &Command) -> Outcome {
 fn explain(error: &chainrule::Error) -> String {
     use std::error::Error as _;
     match error {
-        chainrule::Error::Program { .. } => error.render(std::io::stderr().is_terminal()),
+        chainrule::Error::Program { .. } => error.render(match std::io::stderr().is_terminal() {
+            true => Style::Colored,
+            false => Style::Plain,
+        }),
         chainrule::Error::Io { path, source } => data::unreadable(std::path::Path::new(path), source),
         bug @ chainrule::Error::Bug(_) => printable(&bug.to_string()),
         other => {

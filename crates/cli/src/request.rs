@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Function to work on.
 #[derive(Args)]
 pub struct Which {
-    /// F~ file
+    /// Program in F~, the array language of Chainrule
     pub file: PathBuf,
     /// Function to use (default: the last one in the file)
     #[arg(long, short)]
@@ -40,7 +40,7 @@ pub enum Unrolling {
 /// Order and rounding of the operations of compiled code.
 #[derive(Args, Clone, Copy)]
 pub struct Arithmetic {
-    /// Round every product: fuse none with a sum
+    /// Round every product, instead of fusing products with sums
     #[arg(long)]
     no_fuse: bool,
     /// Run loops one iteration after the other, without vectorisation, and add sums in that order
@@ -76,14 +76,14 @@ pub struct Derivative {
     /// Results to differentiate, or parts of them such as `result[0]` and `result.a` (default: all)
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub of: Vec<String>,
-    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Where loops are kept, forward and
-    /// reverse are the mode of loops, and others apply to straight-line code inside
+    /// Strategy of accumulation: auto, forward, reverse, markowitz, ... In functions that keep their loops, forward and
+    /// reverse select the mode of loops, and others apply to straight-line code inside of them
     #[arg(long, default_value = "auto")]
     pub strategy: String,
     /// Leave derivatives of straight-line code as they were accumulated, without value numbering and factoring
     #[arg(long)]
     pub no_optimise: bool,
-    /// How long derivatives of straight-line code with few operations are searched for
+    /// Time spent on a search for fewer operations, in derivatives of straight-line code
     #[arg(long, value_name = "EFFORT", value_enum, default_value_t = SearchEffort::Thorough)]
     pub effort: SearchEffort,
     /// Sparse Jacobians and Hessians: only the elements that are not structurally zero, with their pattern
@@ -92,8 +92,8 @@ pub struct Derivative {
     /// Triangle of sparse matrices, with the diagonal; implies --sparse
     #[arg(long, value_name = "WHICH", value_enum)]
     pub triangle: Option<Half>,
-    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that
-    /// keep their loops only
+    /// Maximum number of states of a loop that reverse mode saves; the others are recomputed. Only for functions that
+    /// keep their loops
     #[arg(long, value_name = "NUMBER")]
     pub checkpoints: Option<u32>,
 }
@@ -101,18 +101,18 @@ pub struct Derivative {
 /// Effort of the search for derivatives with few operations.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SearchEffort {
-    /// A few times as long as compiling takes
+    /// A few times the compile time
     Quick,
-    /// Several times as long, for fewer operations
+    /// Several times as much
     Thorough,
 }
 
 /// Triangle of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Half {
-    /// Columns up to the row.
+    /// Entries on the diagonal and below.
     Lower,
-    /// Columns from the row on.
+    /// Entries on the diagonal and above.
     Upper,
 }
 

@@ -93,7 +93,7 @@ pub fn case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
 /// # Errors
 /// Fails if `u` runs out.
 pub fn expressible_case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
-    let function = generate(u, options, true)?;
+    let function = generate(u, options, Constructs::OfSyntax)?;
     let args = arguments(u, &function)?;
     Ok(Case { function, args })
 }
@@ -151,14 +151,29 @@ fn argument(u: &mut Unstructured<'_>, ty: &Type, sizes: &Sizes) -> Result<Value<
 /// # Errors
 /// Fails if `u` runs out.
 pub fn function(u: &mut Unstructured<'_>, options: Options) -> Result<Function> {
-    generate(u, options, false)
+    generate(u, options, Constructs::All)
 }
 
-fn generate(u: &mut Unstructured<'_>, options: Options, expressible: bool) -> Result<Function> {
+/// Constructs of generated functions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Constructs {
+    All,
+    /// Those that have F~ syntax.
+    OfSyntax,
+}
+
+fn generate(u: &mut Unstructured<'_>, options: Options, constructs: Constructs) -> Result<Function> {
     let mut b = Builder::new("random");
     let sizes: Vec<VarId> = (0..u.int_in_range(0..=2)?).map(|i| b.size_param(["n", "m"][i])).collect();
-    let mut g =
-        Generator { b, u, options, expressible, fuel: options.fuel, scope: Vec::new(), naturals: sizes.clone() };
+    let mut g = Generator {
+        b,
+        u,
+        options,
+        expressible: constructs == Constructs::OfSyntax,
+        fuel: options.fuel,
+        scope: Vec::new(),
+        naturals: sizes.clone(),
+    };
     if g.u.ratio(1, 4)? {
         let count = g.param("k", Type::Int);
         g.naturals.push(count);

@@ -44,6 +44,13 @@ fn print_as(function: &Function, form: Form) -> String {
     printer.out
 }
 
+/// Sizes in a printed type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sizes {
+    Written,
+    Omitted,
+}
+
 /// Form of a printed function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
@@ -153,7 +160,7 @@ impl Printer<'_> {
         if !function.params.is_empty() {
             self.out.push_str(" fun");
             for param in &function.params {
-                let ty = self.ty(function.ty(*param), true);
+                let ty = self.ty(function.ty(*param), Sizes::Written);
                 let _ = write!(self.out, " ({} : {ty})", self.names[*param]);
             }
             self.out.push_str(" ->");
@@ -197,7 +204,8 @@ impl Printer<'_> {
                     let _ = write!(self.out, " {name}");
                 }
                 ty => {
-                    let ty = self.ty(ty, self.form == Form::Listing);
+                    let sizes = if self.form == Form::Listing { Sizes::Written } else { Sizes::Omitted };
+                    let ty = self.ty(ty, sizes);
                     let _ = write!(self.out, " ({name} : {ty})");
                 }
             }
@@ -286,7 +294,7 @@ impl Printer<'_> {
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }
             Expr::Zero => {
-                let ty = self.ty(self.function.ty(stmt.var), true);
+                let ty = self.ty(self.function.ty(stmt.var), Sizes::Written);
                 let _ = write!(self.out, "zero : {ty}");
             }
             Expr::OneHot { index, value, proved } => {
@@ -453,22 +461,25 @@ impl Printer<'_> {
     }
 
     // Prints a type as annotation: with its sizes at entry, without them inside, where they are known.
-    fn ty(&self, ty: &Type, with_sizes: bool) -> String {
+    fn ty(&self, ty: &Type, sizes: Sizes) -> String {
         match ty {
             Type::Double => "Double".to_owned(),
             Type::Int => "Int".to_owned(),
             Type::Bool => "Bool".to_owned(),
             Type::Array(size, element) => {
-                let size = if with_sizes { self.annotated_size(size) } else { String::new() };
-                format!("[{size}]{}", self.ty(element, with_sizes))
+                let size = match sizes {
+                    Sizes::Written => self.annotated_size(size),
+                    Sizes::Omitted => String::new(),
+                };
+                format!("[{size}]{}", self.ty(element, sizes))
             }
             Type::Tuple(fields, None) => {
-                let fields: Vec<String> = fields.iter().map(|f| self.ty(f, with_sizes)).collect();
+                let fields: Vec<String> = fields.iter().map(|f| self.ty(f, sizes)).collect();
                 format!("({})", fields.join(", "))
             }
             Type::Tuple(fields, Some(names)) => {
                 let fields: Vec<String> =
-                    names.iter().zip(fields).map(|(n, f)| format!("{n} : {}", self.ty(f, with_sizes))).collect();
+                    names.iter().zip(fields).map(|(n, f)| format!("{n} : {}", self.ty(f, sizes))).collect();
                 format!("{{ {} }}", fields.join(", "))
             }
         }

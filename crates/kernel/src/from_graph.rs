@@ -56,30 +56,31 @@ pub fn lower_graph(
     inputs: &[GraphPort<'_>],
     outputs: &[GraphPort<'_>],
 ) -> Result<Kernel, Diagnostics> {
-    lower(name.into(), graph, inputs, outputs, false)
+    lower_graph_with(name.into(), graph, inputs, outputs, Products::Rounded)
 }
 
-/// Lowers a graph with products fused into sums. The result is that of [`lower_graph`] followed by
-/// [`contract`](crate::contract()), up to the numbers of registers, in a third of the time.
+/// Rounding of the products in sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Products {
+    /// Each product is rounded.
+    Rounded,
+    /// Products are fused into sums. The kernel is that of [`Self::Rounded`] followed by
+    /// [`contract`](crate::contract()), up to the numbers of registers, in a third of the time.
+    Fused,
+}
+
+/// As [`lower_graph`], with products rounded or fused.
 ///
 /// # Errors
 /// Those of [`lower_graph`].
-pub fn lower_graph_fused(
-    name: impl Into<Name>,
-    graph: &Graph,
-    inputs: &[GraphPort<'_>],
-    outputs: &[GraphPort<'_>],
-) -> Result<Kernel, Diagnostics> {
-    lower(name.into(), graph, inputs, outputs, true)
-}
-
-fn lower(
+pub fn lower_graph_with(
     name: Name,
     graph: &Graph,
     inputs: &[GraphPort<'_>],
     outputs: &[GraphPort<'_>],
-    fuse: bool,
+    products: Products,
 ) -> Result<Kernel, Diagnostics> {
+    let fuse = products == Products::Fused;
     // Composite operators are expanded before products are fused.
     let at_once = fuse && graph.len() <= fuse::MOST_NODES && !graph.has_steps();
     let mut lowering = Lowering::new(graph, inputs, outputs, at_once)?;
@@ -305,7 +306,7 @@ impl<'a> Lowering<'a> {
                 let dst = self.code.define(|dst| fuse::computed(state, dst, node, args));
                 state[id.index()] = State { real: dst.index() as u32, flags: State::DONE, ..node };
                 if node.is(State::STORED) {
-                    self.code.store(dst, node.real, true, self.sums.n_fused);
+                    self.code.store(dst, node.real, Some(self.sums.n_fused));
                 }
             }
             id = self.stack.pop()?;
@@ -412,8 +413,8 @@ impl<'a> Lowering<'a> {
         if store != NONE {
             let value = self.real(id);
             // Stores of a constant stay together.
-            let moves = self.state[id].as_const().is_none();
-            self.code.store(value, store, moves, self.sums.n_fused);
+            let n_fused = self.state[id].as_const().is_none().then_some(self.sums.n_fused);
+            self.code.store(value, store, n_fused);
         }
     }
 

@@ -52,6 +52,7 @@ use crate::prune::prune;
 use crate::steps;
 use builder::{Builder, Range};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
+use chainrule_graph::Semantics;
 use chainrule_ir::{Expr, Function, Size, VarId};
 use in_place::{Making, Narrow, Saving};
 use layout::{Leaf, Scalar, Value, View};
@@ -66,18 +67,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A limitation where the size of a result or of an array in the workspace depends on data; a bug where
 /// the function is malformed, or holds a `Jvp`.
 pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
-    lower_function_with(function, true)
+    lower_function_with(function, Semantics::Algebraic)
 }
 
-/// The same; `reorder`: whether sums of arrays may be added in another order. Otherwise the kernel computes what the
-/// reference evaluator does, bit for bit.
+/// As [`lower_function`], under these semantics. Under strict ones, the kernel has the results of the reference
+/// evaluator, bit for bit.
 ///
 /// # Errors
 /// As [`lower_function`].
-pub fn lower_function_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
+pub fn lower_function_with(function: &Function, semantics: Semantics) -> Result<Kernel, Diagnostics> {
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
-        if reorder {
+        if semantics == Semantics::Algebraic {
             return lower(&terms::in_order(&function), None);
         }
         let (function, distinct) = distinct::sums(&function);

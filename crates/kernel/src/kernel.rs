@@ -391,7 +391,7 @@ pub enum Instr {
         args: [Reg; 3],
     },
     /// `a * b + c`, possibly with one sign inverted, rounded once. Made by [`contract`](crate::contract::contract) and
-    /// [`lower_graph_fused`](crate::from_graph::lower_graph_fused).
+    /// [`lower_graph_with`](crate::from_graph::lower_graph_with).
     MulAdd {
         /// Class `Real`.
         dst: Reg,

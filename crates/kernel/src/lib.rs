@@ -65,7 +65,7 @@ pub use choices::with_choices;
 pub use contract::contract;
 pub use counts::counts;
 pub use events::{Event, Part, events, parts, walk, with_late_constants};
-pub use from_graph::{GraphPort, lower_graph, lower_graph_fused};
+pub use from_graph::{GraphPort, Products, lower_graph, lower_graph_with};
 pub use from_ir::{lower_function, lower_function_with};
 pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES,

@@ -192,7 +192,7 @@ impl Pass {
 pub type Watch<'a> = &'a mut dyn FnMut(&Pass, &Kernel) -> ControlFlow<()>;
 
 /// Selection of passes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Plan<'a> {
     /// Stages to run.
     pub stages: &'a [Stage],
@@ -224,7 +224,7 @@ pub fn run(kernel: &mut Kernel, plan: &Plan<'_>, watch: Watch<'_>) {
     }
 }
 
-/// Runs the passes of one stage.
-pub(crate) fn run_stage(kernel: &mut Kernel, stage: Stage, reorder: bool) {
-    run(kernel, &Plan { stages: &[stage], reorder, disabled: &[] }, &mut |_, _| ControlFlow::Continue(()));
+/// Runs the passes that `plan` selects, without an observer.
+pub(crate) fn run_unwatched(kernel: &mut Kernel, plan: &Plan<'_>) {
+    run(kernel, plan, &mut |_, _| ControlFlow::Continue(()));
 }

@@ -98,7 +98,7 @@ impl Writer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{GraphPort, lower_graph, lower_graph_fused, verify};
+    use crate::{GraphPort, Products, lower_graph, lower_graph_with, verify};
     use chainrule_graph::{Graph, Semantics};
     use chainrule_ops::Op;
 
@@ -117,7 +117,8 @@ mod tests {
         let crate::Stmt::Straight(code) = &kernel.body[0] else { panic!("one block") };
         let count = |wanted| code.iter().filter(|i| matches!(i, crate::Instr::Op { op, .. } if *op == wanted)).count();
         assert_eq!([Op::Abs, Op::Max, Op::Div, Op::Mul, Op::Add].map(count), [2, 1, 6, 2, 1]);
-        let fused = lower_graph_fused("f", &g, &[port("in", &[y, x])], &[port("out", &[a, b])]).unwrap();
+        let fused =
+            lower_graph_with("f".into(), &g, &[port("in", &[y, x])], &[port("out", &[a, b])], Products::Fused).unwrap();
         assert_eq!(verify(&fused), Ok(()));
     }
 }

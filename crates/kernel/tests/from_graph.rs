@@ -9,7 +9,7 @@ use chainrule_base::Id;
 use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
 use chainrule_graph::{ExternalFunction, Graph, NodeId, Semantics};
 use chainrule_kernel::{
-    GraphPort, Instr, Kernel, Stmt, Zeros, contract, counts, lower_graph, lower_graph_fused, verify,
+    GraphPort, Instr, Kernel, Products, Stmt, Zeros, contract, counts, lower_graph, lower_graph_with, verify,
 };
 use chainrule_ops::Op;
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     outputs.push(row);
     let kernel = lower_graph("f", graph, &inputs(graph), &outputs).unwrap();
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-    let fused = lower_graph_fused("f", graph, &inputs(graph), &outputs).unwrap();
+    let fused = lower_graph_with("f".into(), graph, &inputs(graph), &outputs, Products::Fused).unwrap();
     assert_eq!(verify(&fused), Ok(()), "{fused}");
     let mut contracted = kernel.clone();
     contract(&mut contracted);

@@ -6,6 +6,7 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_cases::covers;
+use chainrule_graph::Semantics;
 use chainrule_ir::Value;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
 use chainrule_kernel::{streamline, vectorise, verify};
@@ -17,11 +18,11 @@ use support::reference::{compare_within, lower, lower_with};
 /// Compares random functions; returns the number compared, of loops cut, and of functions with jammed blocks.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize, usize) {
     let (compared, cut, jammed) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    let close = if reorder { 1e-9 } else { 0.0 };
+    let (close, semantics) = if reorder { (1e-9, Semantics::Algebraic) } else { (0.0, Semantics::Strict) };
     support::random(cases, seed, 0..3000, |bytes| {
         let mut u = Unstructured::new(bytes);
         let function = function(&mut u, options).unwrap();
-        let Ok(mut kernel) = lower_with(&function, reorder) else { return };
+        let Ok(mut kernel) = lower_with(&function, semantics) else { return };
         let loops = vectorise(&mut kernel, reorder);
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
         // The index of the first lane of four blocks.

@@ -36,7 +36,7 @@ fn listings_after_every_pass_are_parsed_back() {
     support::random(800, 71, 0..3000, |bytes| {
         let options = Options { depth: 4, fuel: 80, derivatives: false, transposed: false, ..Options::default() };
         let Ok(Case { function, args }) = case(&mut Unstructured::new(bytes), options) else { return };
-        let Ok(mut kernel) = lower_with(&function, true) else { return };
+        let Ok(mut kernel) = lower_with(&function, Semantics::Algebraic) else { return };
         round_trip(&kernel);
         let mut run = |stages| {
             passes::run(&mut kernel, &Plan { stages, reorder: false, disabled: &[] }, &mut |_, kernel| {
@@ -85,7 +85,7 @@ fn passes_can_be_left_out() {
         let mut u = Unstructured::new(bytes);
         let options = Options { depth: 4, fuel: 80, derivatives: false, transposed: false, ..Options::default() };
         let Ok(Case { function, args }) = case(&mut u, options) else { return };
-        let Ok(mut kernel) = lower_with(&function, false) else { return };
+        let Ok(mut kernel) = lower_with(&function, Semantics::Strict) else { return };
         let disabled: Vec<String> = names.iter().filter(|_| u.arbitrary().unwrap_or(true)).cloned().collect();
         passes::run(&mut kernel, &Plan { stages: STAGES, reorder: false, disabled: &disabled }, &mut |pass, _| {
             assert!(!disabled.iter().any(|name| name == pass.name));

@@ -7,6 +7,7 @@ mod support;
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Kind;
 use chainrule_cases::covers;
+use chainrule_graph::Semantics;
 use chainrule_ir::difference::{directions, with_cotangent, with_direction};
 use chainrule_ir::generate::{Case, Options, arguments, arrays, case, steps};
 use chainrule_ir::{Function, Type, Value, evaluate};
@@ -33,7 +34,7 @@ fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> 
     // What is added in place is added in another order.
     let close = if options.linear { 1e-9 } else { 0.0 };
     compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, close)));
-    let in_order = lower_with(&function, false).unwrap();
+    let in_order = lower_with(&function, Semantics::Strict).unwrap();
     compare(&function, &in_order, &args);
     for _ in 0..2 {
         let args = arguments(&mut u, &function)?;
@@ -175,7 +176,7 @@ fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
         match lower(&expanded) {
             Ok(kernel) => {
                 compared.set(compared.get() + usize::from(compare_within(&expanded, &kernel, &args, 1e-9)));
-                compare(&expanded, &lower_with(&expanded, false).unwrap(), &args);
+                compare(&expanded, &lower_with(&expanded, Semantics::Strict).unwrap(), &args);
             }
             Err(errors) => assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}"),
         }

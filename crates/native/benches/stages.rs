@@ -7,8 +7,9 @@
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 
 use chainrule_base::Name;
+use chainrule_cases::Marsaglia as Random;
 use chainrule_graph::{Graph, NodeId, Semantics};
-use chainrule_kernel::{GraphPort, Kernel, lower_graph_fused, verify};
+use chainrule_kernel::{GraphPort, Kernel, Products, lower_graph_with, verify};
 #[cfg(all(target_arch = "x86_64", unix))]
 use chainrule_native::{Options, Program};
 use chainrule_ops::Op;
@@ -24,21 +25,9 @@ fn processor_seconds() -> f64 {
     told.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
 }
 
-/// Xorshift (Marsaglia, 2003).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-}
-
 /// Returns a program of about `n` operations on 32 inputs; results are the unused values.
 fn program(n: usize) -> (Graph, Vec<NodeId>, Vec<NodeId>) {
-    let mut random = Random(88_172_645_463_325_252);
+    let mut random = Random::default();
     let mut g = Graph::new(Semantics::Algebraic);
     let inputs: Vec<NodeId> = (0..32).map(|i| g.input(format!("x{i}"))).collect();
     let mut values = inputs.clone();
@@ -111,7 +100,7 @@ fn main() {
         let seconds = if only.is_some() { 5 } else { 2 };
         while times[0].len() < 5 || begin.elapsed() < Duration::from_secs(seconds) {
             let start = Instant::now();
-            let kernel: Kernel = lower_graph_fused("f", &graph, &inputs, &outputs).unwrap();
+            let kernel: Kernel = lower_graph_with("f".into(), &graph, &inputs, &outputs, Products::Fused).unwrap();
             let lowered = Instant::now();
             let kernel = Arc::new(kernel);
             let layout = Layout::new(kernel.clone());

@@ -28,10 +28,17 @@ const MAX_KEPT_BYTES: usize = 64 << 20;
 /// microsecond.
 const SHORT: Duration = Duration::from_micros(20);
 
+/// Integers in place of doubles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ints {
+    Taken,
+    Refused,
+}
+
 /// Requirement on an argument.
 enum Pattern {
-    /// A number, also as an array without dimensions; the flag allows integers for doubles.
-    Number(Class, bool),
+    /// A number, also as an array without dimensions.
+    Number(Class, Ints),
     /// An array, with the extent of each axis that has at most one element.
     Array(Class, Vec<Option<isize>>),
     Tuple(Vec<Self>),
@@ -41,7 +48,7 @@ enum Pattern {
 
 impl Pattern {
     /// Returns the pattern that a key of the package's Python code describes, if any.
-    fn new(key: &Bound<'_, PyTuple>, takes_ints: bool) -> PyResult<Option<Self>> {
+    fn new(key: &Bound<'_, PyTuple>, ints: Ints) -> PyResult<Option<Self>> {
         let kind: String = key.get_item(0)?.extract()?;
         Ok(match kind.as_str() {
             "num" => {
@@ -51,12 +58,12 @@ impl Pattern {
                     _ => return Ok(None),
                 };
                 let small: Vec<Option<isize>> = key.get_item(2)?.extract()?;
-                let number = Self::Number(class, takes_ints);
+                let number = Self::Number(class, ints);
                 Some(if small.is_empty() { number } else { Self::Array(class, small) })
             }
             "row" if key.len() == 3 && !key.get_item(2)?.is_truthy()? => {
                 let parts = key.get_item(1)?.cast_into::<PyTuple>()?;
-                let parts = parts.iter().map(|part| Self::new(part.cast::<PyTuple>()?, takes_ints));
+                let parts = parts.iter().map(|part| Self::new(part.cast::<PyTuple>()?, ints));
                 parts.collect::<PyResult<Option<Vec<Self>>>>()?.map(Self::Tuple)
             }
             "known" => Some(Self::Known(key.get_item(1)?.getattr("value")?.unbind())),
@@ -68,10 +75,12 @@ impl Pattern {
     #[inline]
     fn take<'a>(&self, numpy: &Numpy, value: Borrowed<'a, '_, PyAny>, leaves: &mut Vec<Leaf<'a>>) -> Option<()> {
         match self {
-            Self::Number(Class::Real, takes_ints) => {
+            Self::Number(Class::Real, ints) => {
                 let leaf = if let Some(x) = numpy.real(value) {
                     Leaf::Real(x)
-                } else if let Some(x) = takes_ints.then(|| Numpy::int(value)).flatten() {
+                } else if *ints == Ints::Taken
+                    && let Some(x) = Numpy::int(value)
+                {
                     #[allow(clippy::cast_precision_loss)]
                     Leaf::Real(x as f64)
                 } else {
@@ -323,10 +332,12 @@ impl Caller {
         }
         let Some(interface) = locked(&self.interface).clone() else { return Ok(()) };
         let n_before_constants = interface.names.len();
-        let patterns: PyResult<Option<Vec<Pattern>>> =
-            arguments.iter().map(|(key, takes_ints)| Pattern::new(key, *takes_ints)).collect();
+        let patterns: PyResult<Option<Vec<Pattern>>> = arguments
+            .iter()
+            .map(|(key, takes_ints)| Pattern::new(key, if *takes_ints { Ints::Taken } else { Ints::Refused }))
+            .collect();
         let constant = |(value, key): (Py<PyAny>, Bound<'_, PyTuple>)| -> PyResult<Option<(Py<PyAny>, Pattern)>> {
-            Ok(Pattern::new(&key, false)?.map(|pattern| (value, pattern)))
+            Ok(Pattern::new(&key, Ints::Refused)?.map(|pattern| (value, pattern)))
         };
         let constants: Option<Vec<_>> = constants.into_iter().map(constant).collect::<PyResult<_>>()?;
         let (Some(arguments), Some(constants), Some(template)) = (patterns?, constants, Template::new(template)?)

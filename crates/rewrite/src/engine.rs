@@ -612,7 +612,7 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     let off = |name: &str| run.options.leaves_out(name);
     let Todo { split, fuse, expand, merge, share, late, factor } = todo;
     // Only nested loops recompute values.
-    let expands = expand && walk::has_nested_loops(&function.body, false);
+    let expands = expand && walk::has_nested_loops(&function.body);
     let is_in_vain = |todo: Todo| {
         let without = Todo { expand: expands, merge: false, share: false, ..todo };
         run.in_vain.iter().any(|other| without.within(*other))

@@ -207,21 +207,21 @@ pub(crate) struct Shared {
 /// Puts into `plan` the statements that loops of one block share though they cannot be merged, and that cost more than
 /// an array: loops of one count, and nested loops of the same counts in any order.
 pub(crate) fn shared<'p>(function: &'p Function, plan: &mut Plan<'p>) {
-    let mut merge = Merge::new(function, plan, false);
+    let mut merge = Merge::new(function, plan);
     merge.shared(&function.body);
 }
 
 /// Puts into `plan` the groups of loops to be merged, and the orders of blocks in which they are adjacent.
 pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, strict: bool) {
-    let mut merge = Merge::new(function, plan, strict);
+    let mut merge = Merge { strict, ..Merge::new(function, plan) };
     merge.escaping(&function.body);
     merge.block(&function.body);
 }
 
 impl<'a, 'p> Merge<'a, 'p> {
-    fn new(function: &'p Function, plan: &'a mut Plan<'p>, strict: bool) -> Self {
+    fn new(function: &'p Function, plan: &'a mut Plan<'p>) -> Self {
         let n = function.vars.len();
-        Self { function, plan, escapes: vec![false; n], at: vec![ELSEWHERE; n], strict, keys: Keys::default() }
+        Self { function, plan, escapes: vec![false; n], at: vec![ELSEWHERE; n], strict: false, keys: Keys::default() }
     }
 
     fn escaping(&mut self, block: &Block) {

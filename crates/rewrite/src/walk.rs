@@ -29,12 +29,20 @@ pub(crate) fn is_opaque(expr: &Expr) -> bool {
 }
 
 /// Returns whether `block` has nested loops, or any loop if it `is_inside` one.
-pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
+pub(crate) fn has_nested_loops(block: &Block) -> bool {
     block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(|stmt| {
-        let is_loop = matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_));
-        let inside = is_inside || is_loop;
-        (is_loop && is_inside) || stmt.expr.blocks().into_iter().any(|block| has_nested_loops(block, inside))
+        let found = if is_counted_loop(&stmt.expr) { has_loops } else { has_nested_loops };
+        stmt.expr.blocks().into_iter().any(found)
     })
+}
+
+fn has_loops(block: &Block) -> bool {
+    let is_or_has = |stmt: &Stmt| is_counted_loop(&stmt.expr) || stmt.expr.blocks().into_iter().any(has_loops);
+    block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(is_or_has)
+}
+
+fn is_counted_loop(expr: &Expr) -> bool {
+    matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_))
 }
 
 /// Returns the number of statements of `block`, including those of nested blocks.

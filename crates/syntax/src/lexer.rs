@@ -120,7 +120,7 @@ impl Lexer<'_> {
         } else if self.rest().starts_with("//") {
             self.bump_while(|c| c != '\n');
             let end = start + self.text[start..self.pos].trim_end().len();
-            self.comment(start, end, self.first, false);
+            self.comment(Comment { start: offset(start), end: offset(end), first: self.first, block: false });
         } else if self.rest().starts_with("/*") {
             self.block_comment();
         } else if is_name_start(c) {
@@ -162,8 +162,8 @@ impl Lexer<'_> {
         idx > 0 && tokens[idx - 1].kind == TokenKind::Dot && tokens[idx - 1].end == tokens[idx].start
     }
 
-    fn comment(&mut self, start: usize, end: usize, first: bool, block: bool) {
-        self.out.comments.push(Comment { start: offset(start), end: offset(end), first, block });
+    fn comment(&mut self, comment: Comment) {
+        self.out.comments.push(comment);
     }
 
     fn tab(&mut self, start: usize) {
@@ -203,7 +203,7 @@ impl Lexer<'_> {
                 break;
             }
         }
-        self.comment(start, self.pos, first, true);
+        self.comment(Comment { start: offset(start), end: offset(self.pos), first, block: true });
     }
 
     fn name(&mut self) {

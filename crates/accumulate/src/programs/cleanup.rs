@@ -3,7 +3,7 @@
 //! In: a program of any strategy. Out: a program with the same results at every point in real arithmetic; the order of
 //! factors and terms and the position of signs may change.
 
-use crate::program::{Builder, Entry, Program};
+use crate::program::{Builder, Entry, Product, Program};
 use crate::{Label, LabelId};
 use chainrule_base::{Arena, Id};
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ impl Program {
             }
             for product in self.step(idx) {
                 let factors: Vec<LabelId> = product.factors.iter().map(|f| new[f.index()]).collect();
-                builder.add_signed(product.negative, &factors);
+                builder.add_product(Product { negative: product.negative, factors: &factors });
             }
             new.push(builder.close());
         }
@@ -58,7 +58,7 @@ impl Program {
             let (label, negative) = new[entry.label.index()];
             let label = if negative {
                 *negated.entry(label).or_insert_with(|| {
-                    builder.add_signed(true, &[label]);
+                    builder.add_product(Product { negative: true, factors: &[label] });
                     builder.close()
                 })
             } else {
@@ -131,7 +131,7 @@ impl Program {
             return (*label, negative);
         }
         for (product_negative, factors) in &products {
-            builder.add_signed(*product_negative, factors);
+            builder.add_product(Product { negative: *product_negative, factors });
         }
         let label = builder.close();
         made.insert(key, label);

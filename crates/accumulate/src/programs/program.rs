@@ -343,11 +343,11 @@ impl Builder {
 
     /// Adds a product to the open step.
     pub fn add(&mut self, factors: &[LabelId]) {
-        self.add_signed(false, factors);
+        self.add_product(Product { negative: false, factors });
     }
 
     /// Adds or subtracts a product.
-    pub fn add_signed(&mut self, negative: bool, factors: &[LabelId]) {
+    pub fn add_product(&mut self, Product { negative, factors }: Product<'_>) {
         self.program.factors.extend_from_slice(factors);
         self.program.products.push((self.program.factors.len(), negative));
         self.open += 1;

@@ -18,7 +18,7 @@
 //! in the same order: derivatives are the same bit for bit.
 
 use super::Reverse;
-use crate::emit::Emitter;
+use crate::emit::{At, Emitter};
 use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 
@@ -65,7 +65,7 @@ impl Stack {
 
     /// Returns the step of the last checkpoint.
     fn place(self, out: &mut Emitter) -> VarId {
-        out.get(self.places, self.top, false)
+        out.get(self.places, At { index: self.top, proved: false })
     }
 
     /// Removes the last checkpoint unless it precedes step `i` or is the first.
@@ -146,7 +146,7 @@ impl Reverse<'_> {
         let n_checkpoints = self.out.builder.size(size.clone());
         let snapshots = minus(self.out, n_checkpoints, here.top);
         let far = next_distance(self.out, snapshots, way, limit);
-        let before = self.out.get(here.states, here.top, false);
+        let before = self.out.get(here.states, At { index: here.top, proved: false });
         let there = self.advanced(advance, before, (place, far), limit);
         let above = plus_one(self.out, here.top);
         let new_place = self.out.builder.op(Op::Add, &[place, far]);
@@ -160,7 +160,7 @@ impl Reverse<'_> {
         // Runs the remaining steps.
         let place = stack.place(self.out);
         let way = minus(self.out, i, place);
-        let before = self.out.get(stack.states, stack.top, false);
+        let before = self.out.get(stack.states, At { index: stack.top, proved: false });
         (self.advanced(advance, before, (place, way), limit), stack)
     }
 

@@ -152,7 +152,7 @@ impl<'a> Gathering<'a> {
 
     /// Returns the block with perturbations; `None` if it exceeds the budget.
     pub(crate) fn term(&mut self, block: Block) -> Option<Block> {
-        self.scan(&block, true);
+        self.scan_whole(&block);
         for stmt in &block.stmts {
             let is_lazy = matches!(stmt.expr, Expr::Build { .. }) && self.is_lazy(stmt.var);
             self.budget.expect(&stmt.expr, is_lazy);
@@ -183,17 +183,20 @@ impl<'a> Gathering<'a> {
         self.budget.spent(self.gathers.len())
     }
 
+    /// As [`Self::scan`], for a block whose result is used as a whole.
+    fn scan_whole(&mut self, block: &Block) -> (bool, usize) {
+        self.whole.insert(block.result);
+        self.scan(block)
+    }
+
     /// Computes the active variables, those used as a whole, and the depth of builds that read builds. Returns whether
     /// `block` contains an active variable, and the deepest level that it reads.
-    fn scan(&mut self, block: &Block, is_whole: bool) -> (bool, usize) {
-        if is_whole {
-            self.whole.insert(block.result);
-        }
+    fn scan(&mut self, block: &Block) -> (bool, usize) {
         let (mut any, mut deepest) = (self.active.contains(&block.result), 0);
         for stmt in &block.stmts {
             let (mut active, mut level) = (false, 0);
             for inner in stmt.expr.blocks() {
-                let (is_active, inner_level) = self.scan(inner, true);
+                let (is_active, inner_level) = self.scan_whole(inner);
                 active |= is_active;
                 level = level.max(inner_level);
             }
@@ -428,7 +431,7 @@ impl<'a> Gathering<'a> {
             let (copy, index) = (self.out.fresh(ty), self.out.fresh(Type::Int));
             let mut renaming = Renaming::from_iter([(lazy.index, index)]);
             let body = self.out.copy_block(&lazy.body, &mut renaming);
-            self.scan(&body, true);
+            self.scan_whole(&body);
             let mut expr = Expr::Build { size, index, body };
             self.blocks(&mut expr);
             stmts.push(Stmt { var: copy, expr, span: None });
@@ -471,8 +474,10 @@ impl<'a> Gathering<'a> {
             // Their proofs assume that the index of the build is in range.
             body.forget_proofs();
         }
-        let is_whole = self.whole.contains(&var);
-        self.scan(&body, is_whole);
+        if self.whole.contains(&var) {
+            self.whole.insert(body.result);
+        }
+        self.scan(&body);
         for stmt in body.stmts {
             self.stmt(stmt, stmts);
         }

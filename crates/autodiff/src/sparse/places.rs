@@ -83,7 +83,7 @@ impl Sparsity {
     /// # Errors
     /// Fails for integers that are not those of the pattern program, which is a bug; more doubles than can be counted.
     pub fn places(&self, ints: &[Vec<i64>]) -> Result<Places, Diagnostic> {
-        let (places, _) = self.layout(ints, false)?;
+        let (places, _) = self.layout(ints, None)?;
         Ok(places)
     }
 
@@ -92,11 +92,16 @@ impl Sparsity {
     /// # Errors
     /// The errors of [`Self::places`].
     pub fn blocks(&self, ints: &[Vec<i64>]) -> Result<Vec<DenseBlock>, Diagnostic> {
-        let (_, blocks) = self.layout(ints, true)?;
+        let (_, blocks) = self.layout(ints, Some(Vec::new()))?;
         Ok(blocks)
     }
 
-    fn layout(&self, ints: &[Vec<i64>], has_blocks: bool) -> Result<(Places, Vec<DenseBlock>), Diagnostic> {
+    /// Returns the entries, and `blocks` with the dense blocks added, if given.
+    fn layout(
+        &self,
+        ints: &[Vec<i64>],
+        blocks: Option<Vec<DenseBlock>>,
+    ) -> Result<(Places, Vec<DenseBlock>), Diagnostic> {
         let bug = || Diagnostic::bug("these are not the integers of the pattern program");
         // An array of negative extent is empty.
         let extent = |n: &i64| usize::try_from(*n).unwrap_or(0);
@@ -106,7 +111,6 @@ impl Sparsity {
         }
         let (rows, n_rows) = lines(&self.rows, &sizes)?;
         let (columns, n_columns) = lines(&self.columns, &sizes)?;
-        let blocks = has_blocks.then(Vec::new);
         let mut layout = Layout { sizes: &sizes, ints, rows, columns, at: Vec::new(), blocks };
         for term in &self.terms {
             layout.term(term)?;

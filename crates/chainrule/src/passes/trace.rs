@@ -6,7 +6,7 @@ use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
 use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_ir::{self as ir, Value};
-use chainrule_kernel::Kernel;
+use chainrule_kernel::{Kernel, Products};
 use chainrule_ops::F64;
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl Snapshot<'_> {
                     value => vec![value],
                 })
             }
-            Program::Graph(body) => self.interpret(super::lower_scalar("f", body, false)?, args),
+            Program::Graph(body) => self.interpret(super::lower_scalar("f", body, Products::Rounded)?, args),
             Program::Linear(_) | Program::Accumulation(_) => {
                 Err(Error::request("this program has no results", "call the program after another pass"))
             }

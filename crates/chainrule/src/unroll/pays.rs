@@ -16,7 +16,7 @@ use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops::{CostClass, Op};
 
-/// Maximum number of operations of a function that is unrolled without being told to. Deriving straight-line code of so
+/// Maximum number of operations of a function that is unrolled without a request. Deriving straight-line code of so
 /// many takes some tens of milliseconds for a gradient.
 pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
 

@@ -163,7 +163,7 @@ fn read(path: &Path) -> Result<(String, String), String> {
 }
 
 fn explain(diagnostic: Diagnostic) -> String {
-    report::render(&diagnostic.into(), &Sources::default(), false)
+    report::render(&diagnostic.into(), &Sources::default(), report::Style::Plain)
 }
 
 fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {

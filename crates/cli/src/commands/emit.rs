@@ -140,7 +140,7 @@ fn c(options: &C) -> Outcome {
         threads: options.threads && options.batch.is_none(),
         ..COptions::default()
     };
-    if let Some(outcome) = stop(&options.common, &functions, settings.threads) {
+    if let Some(outcome) = stop(&options.common, &functions, settings.threads.then_some(1)) {
         return outcome;
     }
     let write = || chainrule::emit_c_with(&file, &functions, &settings);
@@ -170,7 +170,7 @@ fn rust(options: &Rust) -> Outcome {
         unchecked: options.common.promise_in_range,
         ..RustOptions::default()
     };
-    if let Some(outcome) = stop(&options.common, &functions, false) {
+    if let Some(outcome) = stop(&options.common, &functions, None) {
         return outcome;
     }
     let write = || chainrule::emit_rust(&file, &functions, &settings);
@@ -182,15 +182,10 @@ fn rust(options: &Rust) -> Outcome {
     }
 }
 
-/// Prints the programs after the pass of `--stop-after`, if it is given. The passes are those of emission; `has_threads`:
-/// for text with threads.
-fn stop(options: &Common, functions: &[&chainrule::Function], has_threads: bool) -> Option<Outcome> {
-    let settings = CompileOptions {
-        fuse: Some(options.fuse),
-        sequential: !options.lanes,
-        threads: has_threads.then_some(1),
-        ..CompileOptions::default()
-    };
+/// Prints the programs after the pass of `--stop-after`, if it is given. The passes are those of emission.
+fn stop(options: &Common, functions: &[&chainrule::Function], threads: Option<usize>) -> Option<Outcome> {
+    let settings =
+        CompileOptions { fuse: Some(options.fuse), sequential: !options.lanes, threads, ..CompileOptions::default() };
     options.pipeline.stop(functions, &settings)
 }
 

@@ -24,7 +24,7 @@ pub enum Format {
     Json,
     /// NumPy's format, for one result that is an array of numbers
     Npy,
-    /// Columns for people
+    /// Aligned columns, for reading
     Table,
 }
 

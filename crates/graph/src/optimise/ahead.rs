@@ -128,7 +128,7 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Found, Optimise};
+    use super::super::{Found, Optimise, Steps};
     use super::FEWEST;
     use crate::graph::{Graph, Node, NodeId, Semantics};
     use chainrule_ops::Op;
@@ -160,15 +160,15 @@ mod tests {
             let n_nodes = graph.reachable(&roots).len();
             assert!(n_nodes > FEWEST + 50, "{n_nodes} nodes of {n} steps");
             for budget in [0, 1_000, 5_000, 20_000, 60_000, 200_000] {
-                let found = |looks_ahead: bool| {
-                    let found = Found::new(&graph, &roots, &Optimise { budget, ..Optimise::default() }, looks_ahead);
+                let found = |steps: Steps| {
+                    let found = Found::new(&graph, &roots, &Optimise { budget, ..Optimise::default() }, steps);
                     let listed = |(graph, roots): (Graph, Vec<NodeId>)| -> (Vec<Node>, Vec<NodeId>) {
                         (graph.ids().map(|id| graph.node(id)).collect(), roots)
                     };
                     (found.part.map(listed), found.rounds, found.left, found.stop)
                 };
-                let alone = found(false);
-                assert_eq!(found(true), alone, "{n} steps, {near} near, {budget} nodes");
+                let alone = found(Steps::InTurn);
+                assert_eq!(found(Steps::Ahead), alone, "{n} steps, {near} near, {budget} nodes");
             }
         }
     }

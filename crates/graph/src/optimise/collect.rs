@@ -212,6 +212,11 @@ impl Collector<'_> {
             let cubes = if self.n_uses[core.index()] == 1 { own.take() } else { own.clone() };
             return scaled(cubes.unwrap_or_default(), coef);
         }
+        self.literal(core, coef)
+    }
+
+    /// Returns one literal for `core` times `coef`, or a number.
+    fn literal(&mut self, core: NodeId, coef: f64) -> Vec<Cube> {
         match self.core_term(core) {
             Term { coef: 0.0, .. } => Vec::new(),
             Term { coef: c, literal: Some(literal) } => vec![Cube::literal(c * coef, literal)],
@@ -269,16 +274,16 @@ impl Collector<'_> {
         let sizes = (self.takes_sum(a), self.takes_sum(b));
         let both = sizes.0.unwrap_or(1) * sizes.1.unwrap_or(1) <= MAX_PRODUCT;
         let out = (sizes.0.is_some() && both, sizes.1.is_some() && both);
-        let p = self.copied(a, out.0);
-        let q = self.copied(b, out.1);
+        let p = self.copied(a, out.0 || self.takes_product(a));
+        let q = self.copied(b, out.1 || self.takes_product(b));
         multiplied(&p, &q)
     }
 
     fn quotient(&mut self, a: NodeId, b: NodeId) -> Option<Vec<Cube>> {
         self.settle(a);
         self.settle(b);
-        let p = self.copied(a, false);
-        let mut q = self.copied(b, false);
+        let p = self.copied(a, self.takes_product(a));
+        let mut q = self.copied(b, self.takes_product(b));
         let [divisor] = q.as_mut_slice() else { return None };
         divisor.coef = divisor.coef.recip();
         for (_, e) in &mut divisor.powers {
@@ -287,14 +292,12 @@ impl Collector<'_> {
         multiplied(&p, &q)
     }
 
-    /// Returns the cubes of a factor as a copy, for the product may be abandoned.
-    fn copied(&mut self, id: NodeId, multiplied_out: bool) -> Vec<Cube> {
-        let core = self.cores[id.index()].1.index();
-        let taken = multiplied_out || self.takes_product(id);
-        let coef = self.cores[id.index()].0;
-        match &self.sums[core] {
+    /// Returns the cubes of a factor as a copy, for the product may be abandoned: its own if `taken`, else one literal.
+    fn copied(&mut self, id: NodeId, taken: bool) -> Vec<Cube> {
+        let (coef, core) = self.cores[id.index()];
+        match &self.sums[core.index()] {
             Some(cubes) if taken && may_scale(cubes, coef) => scaled(cubes.clone(), coef),
-            _ => self.cubes(id, 1.0, false),
+            _ => self.literal(core, coef),
         }
     }
 

@@ -124,7 +124,7 @@ pub struct Optimised {
 /// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
 /// ```
 pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
-    let found = Found::new(graph, roots, options, true);
+    let found = Found::new(graph, roots, options, Steps::Ahead);
     found.put_into(graph, roots)
 }
 
@@ -134,8 +134,8 @@ pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimis
     let reader = &*graph;
     let [first, second] = roots;
     let found = std::thread::scope(|scope| {
-        let other = scope.spawn(|| Found::new(reader, second, options, false));
-        let one = Found::new(reader, first, options, false);
+        let other = scope.spawn(|| Found::new(reader, second, options, Steps::InTurn));
+        let one = Found::new(reader, first, options, Steps::InTurn);
         [one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
     });
     let [one, other] = found;
@@ -151,9 +151,18 @@ struct Found {
     stop: StopReason,
 }
 
+/// Order of the steps after a local search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    /// Another thread computes them ahead.
+    Ahead,
+    /// This thread computes them after the search.
+    InTurn,
+}
+
 impl Found {
-    /// Starts a search; `looks_ahead` states whether another thread is available for the steps after a local search.
-    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, looks_ahead: bool) -> Self {
+    /// Runs a search.
+    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, steps: Steps) -> Self {
         let before = counts(graph, roots);
         let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
         if graph.semantics() == Semantics::Strict || unresolved {
@@ -162,7 +171,7 @@ impl Found {
         let (extracted, extracted_roots) = graph.extract(roots);
         let exact = vec![true; graph.inputs().len()];
         let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
-        search.looks_ahead = looks_ahead;
+        search.looks_ahead = steps == Steps::Ahead;
         let stop = search.run();
         let Part { graph, roots, .. } = search.part;
         Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }

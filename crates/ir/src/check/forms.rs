@@ -4,7 +4,7 @@
 use super::builtin::Form;
 use super::constraint::Constraint;
 use super::core::{Core, CoreKind, DefId};
-use super::infer::{Checker, Why};
+use super::infer::{Checker, Others, Why};
 use super::messages;
 use super::pending::Scheme;
 use super::table::{Class, TyId};
@@ -130,7 +130,7 @@ impl Checker {
             core = Core { ty: fields[*index], kind: CoreKind::Component(Box::new(core), *index), span };
         }
         self.table.level = 0;
-        let scheme = self.generalise(core.ty, mark, true, span);
+        let scheme = self.generalise(core.ty, mark, Others::Decided, span);
         (core, scheme)
     }
 }

@@ -10,7 +10,7 @@ use super::constraint::{Asked, Constraint, Failure};
 use super::core::{Core, CoreBinding, CoreFun, CoreKind, CoreParam, CorePattern, DefId, LocalRef};
 use super::locals::Locals;
 use super::messages::{Clash, Excess};
-use super::pending::{Pending, Scheme};
+use super::pending::{Defaults, Pending, Scheme};
 use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
 use super::{Definition, messages};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Span};
@@ -24,6 +24,15 @@ const MAX_SUGGESTIONS: usize = 100;
 pub(crate) struct Why {
     pub(crate) label: String,
     pub(crate) span: Option<Span>,
+}
+
+/// Constraints on variables that generalisation leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// Decided by defaults: no use can determine them.
+    Decided,
+    /// They wait for later uses.
+    Wait,
 }
 
 impl Why {
@@ -84,7 +93,7 @@ impl Checker {
         self.table.level = 0;
         let failures = self.pending.settle_accumulators(&mut self.table, mark);
         self.report(failures);
-        let scheme = self.generalise(value.ty, mark, true, binding.pattern.span());
+        let scheme = self.generalise(value.ty, mark, Others::Decided, binding.pattern.span());
         (value, scheme, self.locals.functions.pop().unwrap_or(0))
     }
 
@@ -103,7 +112,7 @@ impl Checker {
     }
 
     /// Generalises over the variables of `ty` inside the current level, with the constraints on them from `mark` on.
-    pub(super) fn generalise(&mut self, ty: TyId, mark: usize, top: bool, span: Span) -> Scheme {
+    pub(super) fn generalise(&mut self, ty: TyId, mark: usize, others: Others, span: Span) -> Scheme {
         let level = self.table.level;
         let Some(vars) = self.table.vars_of(ty) else {
             self.diagnostics.push(messages::type_too_large(span, &Name::new("this definition")));
@@ -152,9 +161,9 @@ impl Checker {
         }
         taken.sort_unstable();
         let constraints = taken.into_iter().filter_map(|at| self.pending.take(waiting[at].0)).collect();
-        if top {
+        if others == Others::Decided {
             // The rest cannot be determined by a use.
-            let failures = self.pending.assume(&mut self.table, mark, true);
+            let failures = self.pending.assume(&mut self.table, mark, Defaults::All);
             self.report(failures);
             let left: Vec<usize> = self.pending.since(mark).map(|(k, _)| k).collect();
             for k in left {
@@ -606,7 +615,7 @@ impl Checker {
                     self.table.level -= 1;
                     let failures = self.pending.settle_accumulators(&mut self.table, waiting);
                     self.report(failures);
-                    let scheme = self.generalise(value.ty, waiting, false, ident.span);
+                    let scheme = self.generalise(value.ty, waiting, Others::Wait, ident.span);
                     quantified = Some(scheme.vars.clone());
                     let place = self.bind(&ident.name, scheme, ident.span);
                     CorePattern::Local(place, ident.name.clone(), ident.span)

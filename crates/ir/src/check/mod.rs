@@ -43,7 +43,7 @@ pub(crate) mod pending;
 pub(crate) mod table;
 
 use self::core::{Core, DefId};
-use self::pending::{Pending, Scheme};
+use self::pending::{Defaults, Pending, Scheme};
 use self::table::{Class, Table, TypeNames};
 use chainrule_base::{Arena, Diagnostics, FileId, Name, Span};
 use rustc_hash::FxHashMap;
@@ -143,7 +143,7 @@ fn show_scheme(table: &mut Table, scheme: &Scheme) -> String {
         for asked in constraints {
             let _ = pending.add(table, asked);
         }
-        let _ = pending.assume(table, 0, false);
+        let _ = pending.assume(table, 0, Defaults::Equality);
     }
     let mut names = TypeNames::default();
     let mut text = table.show(ty, &mut names);

@@ -89,9 +89,8 @@ impl Pending {
         failures
     }
 
-    /// Applies defaults: both sides of a comparison are equal, and so are operands. With `finally`, every variable of a
-    /// constraint becomes `Double`.
-    pub fn assume(&mut self, table: &mut Table, mark: usize, finally: bool) -> Vec<(Asked, Failure)> {
+    /// Applies defaults to the constraints from `mark` on.
+    pub fn assume(&mut self, table: &mut Table, mark: usize, defaults: Defaults) -> Vec<(Asked, Failure)> {
         let mut failures = self.settle_accumulators(table, mark);
         let numbers: Vec<usize> = self.since(mark).map(|(k, _)| k).collect();
         for number in numbers {
@@ -104,7 +103,7 @@ impl Pending {
                 Constraint::Arith { a, b, .. } => {
                     if table.as_var(a).is_some() && table.as_var(b).is_some() {
                         let _ = table.unify(a, b);
-                    } else if finally {
+                    } else if defaults == Defaults::All {
                         for ty in [a, b] {
                             if table.as_var(ty).is_some() {
                                 let _ = table.unify(ty, double);
@@ -118,6 +117,15 @@ impl Pending {
         }
         failures
     }
+}
+
+/// Defaults of constraints on types that no use determines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Defaults {
+    /// Both sides of a comparison are equal, and so are operands.
+    Equality,
+    /// In addition, every variable of a constraint becomes `Double`.
+    All,
 }
 
 impl Scheme {

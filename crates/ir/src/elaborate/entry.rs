@@ -4,7 +4,7 @@ use super::values::{Env, Fun, Value};
 use super::{Elaborator, Stop};
 use crate::check::core::{CoreFun, CorePattern, CoreSize, CoreSizeKind, CoreType, DefId, LocalRef};
 use crate::check::messages::{show, undetermined};
-use crate::check::pending::Pending;
+use crate::check::pending::{Defaults, Pending};
 use crate::check::table::{Node, TyId};
 use crate::{Size, Type, VarId};
 use chainrule_base::{Diagnostic, Name, Span};
@@ -67,7 +67,7 @@ impl<'p> Elaborator<'p> {
         for asked in constraints {
             failures.extend(pending.add(self.table, asked));
         }
-        failures.extend(pending.assume(self.table, 0, true));
+        failures.extend(pending.assume(self.table, 0, Defaults::All));
         let waiting: Vec<_> = pending.since(0).map(|(_, asked)| (asked.by.clone(), asked.span)).collect();
         if let Some((by, span)) = waiting.first()
             && failures.is_empty()

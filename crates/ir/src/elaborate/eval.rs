@@ -14,6 +14,14 @@ use std::rc::Rc;
 /// Maximum number of branches of one `if`.
 const MAX_ARMS: usize = 200;
 
+/// Names of variables that a pattern binds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    OfPattern,
+    /// Those that the variables have.
+    Kept,
+}
+
 impl<'p> Elaborator<'p> {
     /// Evaluates `core`.
     pub(super) fn eval(&mut self, core: &'p Core, env: Env) -> Result<Value<'p>, Stop> {
@@ -79,7 +87,7 @@ impl<'p> Elaborator<'p> {
                     if let (Some(annotation), Value::Data(var)) = (&binding.annotation, &value) {
                         self.check_annotation(annotation, *var, env, binding.value.span)?;
                     }
-                    self.bind(&binding.pattern, value, env.frame, true)?;
+                    self.bind(&binding.pattern, value, env.frame, Names::OfPattern)?;
                 }
                 return self.eval(body, env);
             }
@@ -188,12 +196,14 @@ impl<'p> Elaborator<'p> {
         pattern: &'p CorePattern,
         value: Value<'p>,
         frame: usize,
-        names: bool,
+        names: Names,
     ) -> Result<(), Stop> {
         match pattern {
             CorePattern::Wildcard => {}
             CorePattern::Local(place, name, _) => {
-                if names && let Value::Data(var) = &value {
+                if names == Names::OfPattern
+                    && let Value::Data(var) = &value
+                {
                     self.b.name(*var, name);
                 }
                 let owner = self.owner(*place, frame);
@@ -313,7 +323,7 @@ impl<'p> Elaborator<'p> {
         let vars: Vec<Option<VarId>> =
             args.iter().map(|v| if let Value::Data(var) = v { Some(*var) } else { None }).collect();
         for (param, value) in fun.params.iter().zip(args) {
-            self.bind(&param.pattern, value, frame, false)?;
+            self.bind(&param.pattern, value, frame, Names::Kept)?;
         }
         self.check_params(fun, &vars, inner)?;
         let result = self.eval(&fun.body, inner)?;

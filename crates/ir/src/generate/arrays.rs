@@ -17,6 +17,14 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Number, Kind::Vector, Kind::Matrix];
 
+/// Constructs that make arrays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrays {
+    Built,
+    /// Also arrays with a changed element, and loops with elements.
+    Updated,
+}
+
 struct Generator<'a, 'u> {
     b: Builder,
     u: &'a mut Unstructured<'u>,
@@ -26,21 +34,20 @@ struct Generator<'a, 'u> {
     /// Indices below n in scope.
     indices: Vec<VarId>,
     fuel: u32,
-    /// Whether arrays with a changed element are made, and loops with elements.
-    updates: bool,
+    arrays: Arrays,
 }
 
 /// Returns a function with its arguments. Sizes are a parameter of 0 to 3, or the constant 2.
 pub fn case(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
-    function(u, fuel, false)
+    function(u, fuel, Arrays::Built)
 }
 
 /// As [`case`], with loops that update their states.
 pub fn updates(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
-    function(u, fuel, true)
+    function(u, fuel, Arrays::Updated)
 }
 
-fn function(u: &mut Unstructured<'_>, fuel: u32, updates: bool) -> Result<(Function, Vec<Value<f64>>)> {
+fn function(u: &mut Unstructured<'_>, fuel: u32, arrays: Arrays) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("arrays");
     let fixed = u.ratio(1, 3)?;
     let extent = if fixed { 2 } else { u.int_in_range(0..=3)? };
@@ -49,7 +56,7 @@ fn function(u: &mut Unstructured<'_>, fuel: u32, updates: bool) -> Result<(Funct
     let matrix = Type::array(n.clone(), vector.clone());
     let params = [("x", Kind::Number, Type::Double), ("v", Kind::Vector, vector), ("m", Kind::Matrix, matrix)];
     let scope = params.map(|(name, kind, ty)| (kind, b.param(name, ty))).to_vec();
-    let mut g = Generator { b, u, n, scope, indices: vec![], fuel, updates };
+    let mut g = Generator { b, u, n, scope, indices: vec![], fuel, arrays };
     let results = (0..g.u.int_in_range(1..=3)?).map(|_| g.any(4).map(|(_, var)| var)).collect::<Result<Vec<_>>>()?;
     let result = g.b.tuple(&results);
     let function = g.b.finish(result);
@@ -85,7 +92,12 @@ impl Generator<'_, '_> {
             return self.old(kind);
         }
         self.fuel -= 1;
-        let var = match self.u.int_in_range(0..=if self.updates { 14 } else { 9 })? {
+        let var = match self.u.int_in_range(
+            0..=match self.arrays {
+                Arrays::Built => 9,
+                Arrays::Updated => 14,
+            },
+        )? {
             0 | 1 => return self.old(kind),
             2 | 3 => self.fold(kind, depth)?,
             4 => self.branch(kind, depth)?,
@@ -238,7 +250,7 @@ impl Generator<'_, '_> {
         let index = self.b.fresh(Type::Int);
         let steps = self.u.int_in_range(0..=3)?;
         let over_n = counted && self.u.arbitrary()?;
-        let with_elements = self.updates && over_n && self.u.arbitrary()?;
+        let with_elements = self.arrays == Arrays::Updated && over_n && self.u.arbitrary()?;
         let row = if with_elements && self.u.arbitrary()? { Kind::Number } else { Kind::Vector };
         let body = self.block(|g| {
             for (idx, kind) in kinds.iter().enumerate() {
@@ -249,7 +261,7 @@ impl Generator<'_, '_> {
                 g.indices.push(index);
             }
             let arrays: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Number).collect();
-            if g.updates && !arrays.is_empty() {
+            if g.arrays == Arrays::Updated && !arrays.is_empty() {
                 // In sequence, each made from the previous ones.
                 for _ in 0..g.u.int_in_range(0..=3)? {
                     let kind = *g.u.choose(&arrays)?;

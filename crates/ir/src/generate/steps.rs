@@ -25,7 +25,7 @@ struct Generator<'a, 'u> {
 /// # Errors
 /// Fails if `u` runs out.
 pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
-    made(u, false)
+    made(u, Next::Elements)
 }
 
 /// Returns a function whose next state is a sum of up to 42 matrices, with arguments.
@@ -33,10 +33,17 @@ pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
 /// # Errors
 /// Fails if `u` runs out.
 pub fn long_sums(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
-    made(u, true)
+    made(u, Next::Sum)
 }
 
-fn made(u: &mut Unstructured<'_>, sums: bool) -> Result<(Function, Vec<Value<f64>>)> {
+/// Form of the next state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Elements,
+    Sum,
+}
+
+fn made(u: &mut Unstructured<'_>, next: Next) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("steps");
     let inner = Size::var(b.size_param("m"));
     let n = inner.add(&Size::constant(2));
@@ -52,7 +59,10 @@ fn made(u: &mut Unstructured<'_>, sums: bool) -> Result<(Function, Vec<Value<f64
     let mut g = Generator { b, u, n: n.clone(), k, lag, made: vec![state], own: None };
     let weight = g.b.get_proved(v, index);
     // The first term of a sum, made before the state is read.
-    let first = if sums { Some(g.all(weight)?) } else { None };
+    let first = match next {
+        Next::Sum => Some(g.all(weight)?),
+        Next::Elements => None,
+    };
     for _ in 0..g.u.int_in_range(1..=4)? {
         let step = g.step(weight, 2)?;
         g.made.push(step);

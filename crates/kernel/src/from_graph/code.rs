@@ -88,13 +88,13 @@ impl Code {
         self.stores.len() as u32 - 1
     }
 
-    /// Stores `value` to the targets of the list that begins at `first`, after `n_fused` products were fused. With
-    /// `moves`, each store may be delayed to pair it with the store of an adjacent element.
-    pub(super) fn store(&mut self, value: Reg, first: u32, moves: bool, n_fused: usize) {
+    /// Stores `value` to the targets of the list that begins at `first`. After `n_fused` fused products, if that is
+    /// known, each store may be delayed to pair it with the store of an adjacent element.
+    pub(super) fn store(&mut self, value: Reg, first: u32, n_fused: Option<usize>) {
         let mut store = first;
         while store != NONE {
             let (buffer, at, next) = self.stores[store as usize];
-            if moves {
+            if let Some(n_fused) = n_fused {
                 self.stored.push((self.instrs.len(), n_fused));
             }
             self.append(|| Instr::Store { buffer, at: Poly::constant(at), value });

@@ -27,21 +27,35 @@ pub(super) fn sums(function: &Function) -> (Cow<'_, Function>, BTreeSet<VarId>) 
     function.body.for_each_use(&mut |var| *uses.entry(var).or_insert(0usize) += 1);
     let mut found = BTreeSet::new();
     let mut function = Cow::Borrowed(function);
-    if has_sum(&function.body, false) {
+    if has_sum(&function.body, Around::Nothing) {
         let Function { vars, body, .. } = function.to_mut();
         let mut zeros = BTreeSet::new();
         add_zeros(body, &mut zeros);
-        Sums { vars, uses: &uses, zeros, found: &mut found }.block(body, false);
+        Sums { vars, uses: &uses, zeros, found: &mut found }.block(body, Around::Nothing);
     }
     (function, found)
 }
 
+/// Loops around a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    Loop,
+}
+
+impl Around {
+    /// Returns the loops around the blocks of `expr`.
+    fn inside(self, expr: &Expr) -> Self {
+        if matches!(expr, Expr::If { .. }) { self } else { Self::Loop }
+    }
+}
+
 /// Returns whether an array is added to another one in a loop.
 // Recursive on the nesting of blocks.
-fn has_sum(block: &Block, in_loop: bool) -> bool {
+fn has_sum(block: &Block, around: Around) -> bool {
     block.stmts.iter().any(|stmt| {
-        (in_loop && matches!(stmt.expr, Expr::Plus(..)))
-            || stmt.expr.blocks().into_iter().any(|inner| has_sum(inner, in_loop || is_loop(&stmt.expr)))
+        (around == Around::Loop && matches!(stmt.expr, Expr::Plus(..)))
+            || stmt.expr.blocks().into_iter().any(|inner| has_sum(inner, around.inside(&stmt.expr)))
     })
 }
 
@@ -54,10 +68,6 @@ fn add_zeros(block: &Block, zeros: &mut BTreeSet<VarId>) {
         }
         stmt.expr.blocks().into_iter().for_each(|inner| add_zeros(inner, zeros));
     }
-}
-
-fn is_loop(expr: &Expr) -> bool {
-    !matches!(expr, Expr::If { .. })
 }
 
 struct Sums<'a> {
@@ -95,12 +105,12 @@ impl Leaf {
 
 impl Sums<'_> {
     // Recursive on the nesting of blocks.
-    fn block(&mut self, block: &mut Block, in_loop: bool) {
+    fn block(&mut self, block: &mut Block, around: Around) {
         for stmt in &mut block.stmts {
-            let in_loop = in_loop || is_loop(&stmt.expr);
-            stmt.expr.blocks_mut().into_iter().for_each(|inner| self.block(inner, in_loop));
+            let inside = around.inside(&stmt.expr);
+            stmt.expr.blocks_mut().into_iter().for_each(|inner| self.block(inner, inside));
         }
-        if !in_loop || !block.stmts.iter().any(|stmt| matches!(stmt.expr, Expr::Plus(..))) {
+        if around == Around::Nothing || !block.stmts.iter().any(|stmt| matches!(stmt.expr, Expr::Plus(..))) {
             return;
         }
         let defs: BTreeMap<VarId, Stmt> = (block.stmts.iter())

@@ -68,7 +68,7 @@ mod version;
 use crate::choices::choosable;
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, MAX_BRANCHES, Order, Reg};
-use crate::passes::{Stage, run_stage};
+use crate::passes::{self, Stage, run_unwatched};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,7 @@ const MAX_HEIGHT: usize = 6;
 /// `O(n d)` for loops nested `d` deep.
 pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     let before = n_lane_loops(kernel);
-    run_stage(kernel, Stage::Lanes, reorder);
+    run_unwatched(kernel, &passes::Plan { stages: &[Stage::Lanes], reorder, ..passes::Plan::default() });
     n_lane_loops(kernel).saturating_sub(before)
 }
 

@@ -1,6 +1,6 @@
 //! Unrolling of loops along rows inside of lane loops.
 //!
-//! The lanes of a loop over rows read elements that are apart, one row each. A loop along the rows reads adjacent
+//! The lanes of a loop over rows read elements of different rows, one row each. A loop along the rows reads adjacent
 //! elements of every lane. Four of its iterations at once read a square of four lanes by four elements, which backends
 //! load in rows and transpose, instead of one element at a time.
 //!
@@ -76,7 +76,7 @@ fn along_rows(kernel: &Kernel) -> BTreeSet<Reg> {
 }
 
 /// Returns whether the loop over `index`, which begins with the first of `events`, reads elements that are adjacent
-/// along it and apart along `lane`.
+/// along it and in different rows along `lane`.
 fn is_along_rows(kernel: &Kernel, events: &[Event<'_>], index: Reg, lane: Reg) -> bool {
     instrs(&kernel.regs, events).is_some_and(|instrs| instrs.iter().any(|instr| is_apart(kernel, instr, index, lane)))
 }
@@ -93,7 +93,7 @@ pub(super) fn instrs<'k>(classes: &Arena<Reg, Class>, events: &[Event<'k>]) -> O
     (is_innermost && are_numbers && is_short).then_some(body)
 }
 
-/// Returns whether an instruction loads an element that is adjacent along `index` and apart along `lane`.
+/// Returns whether an instruction loads an element that is adjacent along `index` and in different rows along `lane`.
 pub(super) fn is_apart(kernel: &Kernel, instr: &Instr, index: Reg, lane: Reg) -> bool {
     let Instr::Load { dst, at, .. } = instr else { return false };
     let is_far = |slope: Poly<Reg>| slope.as_constant().is_none_or(|c| c.abs() > 1);

@@ -20,20 +20,27 @@ const MAX_TERMS: usize = 6;
 
 /// Folds `kernel`. Linear in its size, except for the proofs of [`Ranges`].
 pub(crate) fn fold(kernel: &mut Kernel) {
-    fold_where(kernel, Aliases::default(), false);
+    fold_by(kernel, Aliases::default(), Numbered::Integers);
 }
 
 /// Folds `kernel` with carried registers replaced by congruent ones, and code computed twice from these merged.
 pub(super) fn fold_aliases(kernel: &mut Kernel, aliases: Aliases) {
-    fold_where(kernel, aliases, true);
+    fold_by(kernel, aliases, Numbered::All);
 }
 
-fn fold_where(kernel: &mut Kernel, aliases: Aliases, numbers: bool) {
+/// Values that get value numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbered {
+    Integers,
+    All,
+}
+
+fn fold_by(kernel: &mut Kernel, aliases: Aliases, numbered: Numbered) {
     let body = std::mem::take(&mut kernel.body);
     let mut is_index = vec![false; kernel.regs.len()];
     kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
     let (ranges, seen) = (Ranges::new(kernel), Seen::default());
-    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, numbers, less: BTreeMap::new() };
+    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, numbered, less: BTreeMap::new() };
     let mut body = rebuild(body, &mut pass);
     prune(&mut body, kernel.regs.len(), &kernel.buffers);
     kernel.body = body;
@@ -46,8 +53,7 @@ struct Fold<'k> {
     /// Indices of loops and sizes, by register.
     is_index: Vec<bool>,
     seen: Seen,
-    /// Whether real values are numbered too.
-    numbers: bool,
+    numbered: Numbered,
     /// Operands of `<` comparisons of doubles, by result.
     less: BTreeMap<Reg, [Reg; 2]>,
 }
@@ -183,7 +189,7 @@ impl Fold<'_> {
         let computed = match &instr {
             Instr::Int { dst, value } => Some((*dst, Computed::Value(value.clone()))),
             Instr::IntOp { dst, op, args, .. } => Some((*dst, Computed::Op(*op, *args))),
-            Instr::Op { dst, op, args } if self.numbers => Some((*dst, Computed::Op(*op, *args))),
+            Instr::Op { dst, op, args } if self.numbered == Numbered::All => Some((*dst, Computed::Op(*op, *args))),
             _ => None,
         };
         if let Some((dst, computed)) = computed

@@ -35,7 +35,7 @@ mod same;
 mod split;
 
 use crate::kernel::Kernel;
-use crate::passes::{Stage, run_stage};
+use crate::passes::{Plan, Stage, run_unwatched};
 
 pub(crate) use before::move_comparisons;
 pub(crate) use fold::fold;
@@ -52,13 +52,13 @@ const MAX_WRAPS: i64 = 2;
 /// Canonicalises the loops of `kernel`. `O(n d)` for loops nested `d` deep; splitting grows code by at most a constant
 /// factor.
 pub fn streamline(kernel: &mut Kernel) {
-    run_stage(kernel, Stage::Loops, false);
+    run_unwatched(kernel, &Plan { stages: &[Stage::Loops], ..Plan::default() });
 }
 
 /// Moves integers out of the counted loops in which they are invariant, and computes each once. Linear in the size of
 /// `kernel` times the depth of loops and branches.
 pub fn hoist(kernel: &mut Kernel) {
-    run_stage(kernel, Stage::Hoisting, false);
+    run_unwatched(kernel, &Plan { stages: &[Stage::Hoisting], ..Plan::default() });
 }
 
 /// Replaces loop-carried values by congruent ones.

@@ -2,20 +2,21 @@
 
 use super::{Array, Scalar, flatten, run};
 use chainrule_base::Diagnostics;
+use chainrule_graph::Semantics;
 use chainrule_ir::{Function, Size, Value, bind_sizes, evaluate};
 use chainrule_kernel::{Kernel, lower_function_with, verify};
 use chainrule_ops::F64;
 
 /// The kernel of `function`, which is verified and comes out the same twice.
 pub fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
-    lower_with(function, true)
+    lower_with(function, Semantics::Algebraic)
 }
 
-/// As [`lower`]; `reorder`: whether sums of arrays may be added in another order.
-pub fn lower_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
-    let kernel = lower_function_with(function, reorder)?;
+/// As [`lower`], under these semantics.
+pub fn lower_with(function: &Function, semantics: Semantics) -> Result<Kernel, Diagnostics> {
+    let kernel = lower_function_with(function, semantics)?;
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-    let again = lower_function_with(function, reorder)?;
+    let again = lower_function_with(function, semantics)?;
     assert_eq!(again.to_string(), kernel.to_string(), "lowering is deterministic");
     Ok(kernel)
 }

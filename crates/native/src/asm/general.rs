@@ -61,13 +61,24 @@ impl Assembler {
         self.emit(head | u64::from(immediate as u32) << (8 * at), at + immediate_len);
     }
 
-    /// As [`Self::registers`] without W, and with a REX prefix only if a high register or `force` requires it.
+    /// As [`Self::registers`] without W, and with a REX prefix only if a high register requires it.
     #[inline]
-    fn registers_short(&mut self, (opcode, len): (u64, usize), reg: u8, rm: u8, force: bool) {
+    fn registers_short(&mut self, opcode: (u64, usize), reg: u8, rm: u8) {
+        self.registers_prefixed((reg | rm) >= 8, opcode, reg, rm);
+    }
+
+    /// As [`Self::registers_short`], for the lowest byte of `rm`, which is encoded with a prefix from SPL on.
+    #[inline]
+    fn registers_byte(&mut self, opcode: (u64, usize), reg: u8, rm: u8) {
+        self.registers_prefixed(reg >= 8 || rm >= 4, opcode, reg, rm);
+    }
+
+    #[inline]
+    fn registers_prefixed(&mut self, has_prefix: bool, (opcode, len): (u64, usize), reg: u8, rm: u8) {
         let high = u64::from(reg >> 3) << 2 | u64::from(rm >> 3);
         let modrm = u64::from(0xC0 | (reg & 7) << 3 | (rm & 7));
         let rest = opcode | modrm << (8 * len);
-        if high != 0 || force {
+        if has_prefix {
             self.emit(REX | high | rest << 8, len + 2);
         } else {
             self.emit(rest, len + 1);
@@ -97,7 +108,7 @@ impl Assembler {
     #[inline]
     pub(crate) fn mov_ri(&mut self, dst: Gpr, value: i64) {
         if value == 0 {
-            self.registers_short(one(0x31), dst.0, dst.0, false);
+            self.registers_short(one(0x31), dst.0, dst.0);
         } else {
             self.mov_ri_keeping_flags(dst, value);
         }
@@ -282,13 +293,13 @@ impl Assembler {
     #[inline]
     pub(crate) fn setcc(&mut self, condition: Condition, dst: Gpr) {
         // Without REX, 4 to 7 are other bytes.
-        self.registers_short(two(0x90 | condition as u64), 0, dst.0, dst.0 >= 4);
+        self.registers_byte(two(0x90 | condition as u64), 0, dst.0);
     }
 
     /// `movzx`: the lowest byte of `src`, zeros above.
     #[inline]
     pub(crate) fn movzx_byte(&mut self, dst: Gpr, src: Gpr) {
-        self.registers_short(two(0xB6), dst.0, src.0, src.0 >= 4);
+        self.registers_byte(two(0xB6), dst.0, src.0);
     }
 
     /// `cmovcc`: `dst = src` if the condition holds.
@@ -306,7 +317,7 @@ impl Assembler {
     /// `call` of the address in a register.
     #[inline]
     pub(crate) fn call_r(&mut self, target: Gpr) {
-        self.registers_short(one(0xFF), 2, target.0, false);
+        self.registers_short(one(0xFF), 2, target.0);
     }
 
     /// `call` of the address in memory.

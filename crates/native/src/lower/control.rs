@@ -58,7 +58,7 @@ impl<'k> Writer<'k> {
                 self.set_end(plan);
                 self.asm.bind(top);
                 goes_on = by == LANES;
-                self.open(plan, top, exit, goes_on);
+                self.control.loops.push(OpenLoop { is_one_round: goes_on, ..opened(plan, top, exit) });
             }
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
@@ -88,7 +88,7 @@ impl<'k> Writer<'k> {
                 self.set_kept(plan, None, 1)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 self.asm.bind(top);
-                self.open(plan, top, exit, false);
+                self.control.loops.push(opened(plan, top, exit));
             }
             Event::Test { holds, failure } => {
                 let [rax, rcx, _] = SCRATCH;
@@ -253,11 +253,6 @@ impl<'k> Writer<'k> {
         self.plan.loops.get(&at).ok_or_else(|| bug("a loop has no plan"))
     }
 
-    fn open(&mut self, plan: &'k LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
-        let kept = plan.kept.iter().map(|kept| (kept.address.clone(), kept.at)).collect();
-        self.control.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
-    }
-
     /// Performs parallel moves between locations.
     fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
         let home = |r: Reg| self.home_now(r);
@@ -327,4 +322,10 @@ impl<'k> Writer<'k> {
 
 fn unbalanced() -> Box<chainrule_base::Diagnostic> {
     bug("the events of a kernel do not close what they open")
+}
+
+/// Returns a loop of several rounds at its top.
+fn opened(plan: &LoopPlan, top: crate::asm::Label, exit: crate::asm::Label) -> OpenLoop<'_> {
+    let kept = plan.kept.iter().map(|kept| (kept.address.clone(), kept.at)).collect();
+    OpenLoop { plan, kept, top, exit, is_one_round: false }
 }

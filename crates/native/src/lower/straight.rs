@@ -85,6 +85,15 @@ impl<'k> Straight<'k> {
     }
 }
 
+/// Passage of a value to later chunks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passage {
+    /// Through a slot of the stack frame.
+    Slot,
+    /// The value is in memory anyway.
+    Memory,
+}
+
 /// State of the backward walk.
 struct Walk {
     facts: Facts,
@@ -131,13 +140,12 @@ impl Walk {
         self.is_read_later.iter_mut().zip(&self.next).for_each(|(is_read, next)| *is_read |= *next != NEVER);
     }
 
-    /// Records `dst`, which the event defines, if it is read in a later chunk; if it `waits` in memory, it needs no
-    /// slot.
+    /// Records `dst`, which the event defines, if it is read in a later chunk.
     #[inline]
-    fn cross(&mut self, dst: Reg, waits: bool) {
+    fn cross(&mut self, dst: Reg, passage: Passage) {
         if self.is_read_later.get(dst.index()).is_some_and(|is_read| *is_read) {
-            let slot = (!waits).then(|| FIRST_SLOT + self.n_slots);
-            self.n_slots += u32::from(!waits);
+            let slot = (passage == Passage::Slot).then(|| FIRST_SLOT + self.n_slots);
+            self.n_slots += u32::from(slot.is_some());
             self.crossings.push(Crossing { at: self.at, value: dst, slot });
         }
     }
@@ -168,7 +176,7 @@ impl Walk {
                         places.iter_mut().zip([dst, x, y, z]).for_each(|(place, r)| *place = self.next[r.index()]);
                     }
                     self.n_found += n + 1;
-                    self.cross(dst, false);
+                    self.cross(dst, Passage::Slot);
                     // Unused operands repeat the first argument.
                     args.iter().for_each(|r| self.next[r.index()] = self.at);
                     continue;
@@ -184,7 +192,7 @@ impl Walk {
             Instr::Const { dst, .. } => {
                 self.facts.n_constants += 1;
                 self.find(*dst);
-                self.cross(*dst, true);
+                self.cross(*dst, Passage::Memory);
             }
             Instr::Store { buffer, value, .. } => {
                 self.facts.accesses[buffer.index()] += 1;
@@ -206,7 +214,7 @@ impl Walk {
                     self.lazy[self.at as usize] = waits;
                 }
                 self.find(*dst);
-                self.cross(*dst, waits);
+                self.cross(*dst, if waits { Passage::Memory } else { Passage::Slot });
             }
             Instr::External { dst, args, .. } => {
                 let before = self.n_found;

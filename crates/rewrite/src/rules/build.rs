@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Maximum shared cost of an element's fields that are computed in separate loops. It admits the few calls of a dual
-/// number, whose values several directions share once they are apart. Loops that share costly work are merged at the
+/// number, whose values several directions share once they are split. Loops that share costly work are merged at the
 /// end.
 const SHARED: f64 = 30.0;
 

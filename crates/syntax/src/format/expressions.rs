@@ -143,17 +143,20 @@ impl Printer<'_> {
             }
             ExprKind::Index { array, indices } => {
                 // The brackets of an index in parentheses are not those after them.
-                self.postfix_base(array, matches!(array.kind, ExprKind::Index { .. }));
+                match array.kind {
+                    ExprKind::Index { .. } => self.parens(array),
+                    _ => self.postfix_base(array),
+                }
                 for index in indices {
                     self.bracketed("[", "]", &Event::SoftLine, 0, |p| p.expr(index, Slot::OPEN));
                 }
             }
             ExprKind::Component { tuple, index } => {
-                self.postfix_base(tuple, false);
+                self.postfix_base(tuple);
                 self.push(format!(".{index}"));
             }
             ExprKind::Field { record, field } => {
-                self.postfix_base(record, false);
+                self.postfix_base(record);
                 self.push(format!(".{}", field.name));
             }
             ExprKind::Tuple(parts) => {
@@ -209,8 +212,8 @@ impl Printer<'_> {
     }
 
     /// Prints the base of `[i]`, `.0` or `.name`; without parentheses, `1.0` and `true.0` would be parsed differently.
-    fn postfix_base(&mut self, base: &Expr, parens: bool) {
-        if parens || matches!(base.kind, ExprKind::Integer(_) | ExprKind::Real(_) | ExprKind::Bool(_)) {
+    fn postfix_base(&mut self, base: &Expr) {
+        if matches!(base.kind, ExprKind::Integer(_) | ExprKind::Real(_) | ExprKind::Bool(_)) {
             self.parens(base);
         } else {
             self.expr(base, Slot::at_least(Level::Postfix));

@@ -11,20 +11,21 @@ type Tall<T> = (T, usize);
 impl Parser<'_> {
     /// Parses a type.
     pub(super) fn type_expr(&mut self) -> Tall<Type> {
-        self.function_type(true)
+        self.function_type(&[TokenKind::FatArrow, TokenKind::Arrow])
     }
 
     /// Parses the type between the parameters and the `->` of a `fun`: `->` ends it, `=>` does not.
     pub(super) fn result_type(&mut self) -> Tall<Type> {
-        self.function_type(false)
+        self.function_type(&[TokenKind::FatArrow])
     }
 
-    fn function_type(&mut self, arrows: bool) -> Tall<Type> {
+    /// Parses a type in which `arrows` make functions.
+    fn function_type(&mut self, arrows: &[TokenKind]) -> Tall<Type> {
         if !self.enter() {
             return self.type_error();
         }
         let (from, height) = self.product_type();
-        let arrow = self.kind() == TokenKind::FatArrow || arrows && self.kind() == TokenKind::Arrow;
+        let arrow = arrows.contains(&self.kind());
         let ty = if arrow {
             self.bump();
             let (to, to_height) = self.function_type(arrows);

@@ -10,7 +10,7 @@ use super::parts::{Kind, PartId};
 use super::separate::Separated;
 use super::subproducts;
 use super::value::Value;
-use crate::{Budget, Builder, EdgeId, Label, LabelId, LinearGraph, Outcome, StopReason};
+use crate::{Budget, Builder, EdgeId, Label, LabelId, LinearGraph, Outcome, Product, StopReason};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -202,7 +202,7 @@ impl Emission<'_> {
     fn sum(&mut self, products: Range<usize>) -> LabelId {
         for idx in products {
             let factors: Vec<LabelId> = self.products[idx].iter().filter_map(|f| self.labels[*f as usize]).collect();
-            self.builder.add_signed(self.signs[idx], &factors);
+            self.builder.add_product(Product { negative: self.signs[idx], factors: &factors });
         }
         self.builder.close()
     }

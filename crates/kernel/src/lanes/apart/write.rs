@@ -142,7 +142,8 @@ impl Cutter<'_> {
             match piece {
                 Piece::Run { body, at_once } => {
                     let needs = block.apart.supply.of_run(block.run, body);
-                    out.push(self.run(block, body, needs, Vec::new(), *at_once));
+                    let order = if *at_once { Order::Lanes } else { Order::InOrder };
+                    out.push(self.run(block, body, needs, Vec::new(), order));
                     block.run += 1;
                 }
                 Piece::Sums => {
@@ -177,7 +178,7 @@ impl Cutter<'_> {
     /// Emits a lane loop that moves registers to their destinations.
     fn moves(&mut self, block: &Block<'_>, moves: Vec<(Reg, Target)>) -> Stmt {
         let needs = block.apart.supply.needs(moves.iter().map(|(from, _)| *from).collect(), |_| false);
-        self.run(block, &[], needs, moves, true)
+        self.run(block, &[], needs, moves, Order::Lanes)
     }
 
     /// Returns a polynomial over uniform integers, valid outside of the lanes; code that computes these goes to `out`.
@@ -189,14 +190,14 @@ impl Cutter<'_> {
         copier.poly(poly)
     }
 
-    /// Emits a run: its needs, its code, its saves, and `moves`.
+    /// Emits a run, whose lanes run in `order`: its needs, its code, its saves, and `moves`.
     fn run(
         &mut self,
         block: &Block<'_>,
         body: &[Stmt],
         needs: Needs,
         mut moves: Vec<(Reg, Target)>,
-        at_once: bool,
+        order: Order,
     ) -> Stmt {
         let Block { the, wide: LaneBuffers { partial, .. }, round, .. } = block;
         let Apart { supply, sums, places, .. } = block.apart;
@@ -243,7 +244,7 @@ impl Cutter<'_> {
         }
         inside.push(Stmt::Straight(last));
         inside.retain(|stmt| !is_nothing(stmt));
-        let (order, count) = (if at_once { Order::Lanes } else { Order::InOrder }, round.lanes.clone());
+        let count = round.lanes.clone();
         let lanes = Stmt::For { index: here.lane, count, carried: Vec::new(), order, body: inside };
         match (here.nth, &round.blocks) {
             (Some(index), Some(count)) => {
