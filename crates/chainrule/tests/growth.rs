@@ -62,6 +62,28 @@ fn tuples_that_double() {
     assert_eq!(outcomes(global), [Ok(1.5), limit(), limit(), limit()]);
 }
 
+/// Functions of functions: each calls the one before twice, and no call computes a number.
+#[test]
+fn functions_that_double_the_calls_of_another() {
+    let tower = |n: usize| {
+        let again = "fun (f : Double => Double) ->";
+        let chain = lines(n, |i| format!("let t{} = {again} t{i} (t{i} f)\n", i + 1));
+        format!("let t0 = {again} fun (x : Double) -> f x\n{chain}let f = fun (x : Double) -> t{n} (fun y -> y) x\n")
+    };
+    let limit = |name: &str| Err(format!("the program became too large while `{name}` was inlined"));
+    let mut found = outcomes(tower);
+    // Each of the calls is inside of the one before.
+    assert_eq!(found.remove(0), Err("calls of `f` nest too deep".to_owned()));
+    assert_eq!(found, [limit("t6"), limit("t6"), limit("t6")]);
+    let curried = |n: usize| {
+        let chain = lines(n, |i| format!("let k{} = fun (a : Double) -> k{i} (k{i} a 1.0)\n", i + 1));
+        let first = "let k0 = fun (a : Double) -> fun (b : Double) -> a\n";
+        format!("{first}{chain}let f = fun (x : Double) -> k{n} x 2.0\n")
+    };
+    let found = outcomes(curried);
+    assert!(found[0] == Ok(1.5) && found[1..].iter().all(Result::is_err), "{found:?}");
+}
+
 #[test]
 fn integers_that_are_squared() {
     for line in ["a{i} * a{i}", "a{i} * a{i} + 1", "(a{i} + m) * (a{i} - 1)"] {

@@ -308,11 +308,18 @@ impl<'p> Elaborator<'p> {
         if self.context.calls.len() >= MAX_CALLS {
             return self.too_deep(span);
         }
-        if self.b.vars.len() > MAX_VARIABLES {
+        // Calls whose results are functions add no variable.
+        let has_many_calls = self.frames.len() > MAX_VARIABLES;
+        if has_many_calls || self.b.vars.len() > MAX_VARIABLES {
             let name = fun.name.clone().or_else(|| self.context.calls.iter().rev().find_map(|(name, _)| name.clone()));
             let of = name.map_or(String::new(), |n| format!(" while `{n}` was inlined"));
+            let reason = if has_many_calls {
+                format!("all calls are inlined, at most {MAX_VARIABLES}")
+            } else {
+                format!("all calls are inlined, into at most {MAX_VARIABLES} operations")
+            };
             let message = Diagnostic::limitation(format!("the program became too large{of}"))
-                .with_reason(format!("all calls are inlined, into at most {MAX_VARIABLES} operations"))
+                .with_reason(reason)
                 .with_help("loop with `ifold` or `build` instead of calling again and again");
             return self.stop(span, "this call is one of many", message);
         }

@@ -31,7 +31,7 @@ use crate::{Builder, Function, Size, Stmt, VarId};
 use chainrule_base::{Diagnostic, Diagnostics, Name, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of variables of a function; inlining stops there.
+/// Maximum number of variables of a function, and of inlined calls; inlining stops there.
 pub const MAX_VARIABLES: usize = 1_000_000;
 /// Maximum total number of components of the tuples of a function, including nested ones.
 pub const MAX_PARTS: usize = 1_000_000;
