@@ -19,6 +19,7 @@ Usage: cargo xtask <chore>
   shape     list functions with many parameters, structs with many fields, and literals for `bool` parameters
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
+  calibrate weights of the cost model beside times measured on this machine
   bisect    find the pass that changes the results of a program, and shrink the program: cargo xtask bisect FILE
             --what gradient --arg x='[1, 2]', with the options of `chainrule passes`; writes target/bisect
   memcheck  native code under valgrind, where that is installed
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
         "bisect" => bisect(&root),
         "pictures" => reported("pictures", pictures::write(&root)),
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
+        "calibrate" => cargo(&["bench", "-p", "chainrule-native", "--bench", "weights"]),
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),
         _ => {
             eprint!("{HELP}");
