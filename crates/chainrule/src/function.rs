@@ -11,7 +11,7 @@ use crate::where_spent::Origins;
 use crate::{CompileOptions, Compiled, Error, Result, Rewrite};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
-use chainrule_autodiff::MadeAgain;
+use chainrule_autodiff::{MadeAgain, Part};
 use chainrule_base::{Name, Sources};
 use chainrule_graph::{Graph, Node, NodeId, Semantics, counts, verify};
 use chainrule_ir as ir;
@@ -450,33 +450,33 @@ impl Function {
         }
     }
 
-    fn derive(&self, what: What) -> Derivation {
-        Derivation::new(self.clone(), what)
+    fn derive(&self, part: Part) -> Derivation {
+        Derivation::new(self.clone(), What::Part(part))
     }
 
     /// Requests the function alone; useful with [`Derivation::by`]'s siblings to compile value and derivative in one
     /// call.
     #[must_use]
     pub fn value(&self) -> Derivation {
-        self.derive(What::Value)
+        self.derive(Part::Value)
     }
 
     /// Requests the Jacobian of every result by every argument.
     #[must_use]
     pub fn jacobian(&self) -> Derivation {
-        self.derive(What::Jacobian)
+        self.derive(Part::Jacobian)
     }
 
     /// Requests the gradient of a scalar result by every argument.
     #[must_use]
     pub fn gradient(&self) -> Derivation {
-        self.derive(What::Gradient)
+        self.derive(Part::Gradient)
     }
 
     /// Requests the Hessian of a scalar result by every argument.
     #[must_use]
     pub fn hessian(&self) -> Derivation {
-        self.derive(What::Hessian)
+        self.derive(Part::Hessian)
     }
 
     /// Requests the diagonal of the Hessian of a scalar result, shaped like the arguments: the second derivative by
@@ -492,32 +492,32 @@ impl Function {
     /// ```
     #[must_use]
     pub fn hessian_diagonal(&self) -> Derivation {
-        self.derive(What::HessianDiagonal)
+        self.derive(Part::HessianDiagonal)
     }
 
     /// Requests the Jacobian times a vector: the derivative along a direction, which becomes further arguments `x_tan`,
     /// one for each argument `x`.
     #[must_use]
     pub fn jvp(&self) -> Derivation {
-        self.derive(What::Jvp)
+        self.derive(Part::Jvp)
     }
 
     /// Requests a vector times the Jacobian; the vector becomes further arguments `y_adj`, one for each result `y`.
     #[must_use]
     pub fn vjp(&self) -> Derivation {
-        self.derive(What::Vjp)
+        self.derive(Part::Vjp)
     }
 
     /// Requests the Hessian of a scalar result times a vector, which becomes further arguments `x_tan`.
     #[must_use]
     pub fn hvp(&self) -> Derivation {
-        self.derive(What::Hvp)
+        self.derive(Part::Hvp)
     }
 
     /// Requests derivatives of the given order, of every result by every argument, order times.
     #[must_use]
     pub fn derivatives(&self, order: usize) -> Derivation {
-        self.derive(What::Order(order))
+        Derivation::new(self.clone(), What::Order(order))
     }
 
     /// Returns the function with the derivatives in its text expanded, with so many checkpoints for each loop in

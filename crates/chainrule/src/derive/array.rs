@@ -81,8 +81,8 @@ impl Derivation {
         };
         let elements = |what: &What| {
             let rows = match what {
-                What::Jacobian => n_doubles(signature.results.iter().map(|(_, ty)| ty)),
-                What::Hessian => columns(),
+                What::Part(Part::Jacobian) => n_doubles(signature.results.iter().map(|(_, ty)| ty)),
+                What::Part(Part::Hessian) => columns(),
                 _ => return 0.0,
             };
             let (n, n_leaves) = (rows.0 * columns().0, rows.1 * columns().1);
@@ -96,7 +96,10 @@ impl Derivation {
     /// in loops compute the zeros of their blocks too.
     fn may_have_fast_loops(&self) -> bool {
         let is_first = |what: &What| {
-            matches!(what, What::Value | What::Jacobian | What::Gradient | What::Jvp | What::Vjp | What::Hvp)
+            matches!(
+                what,
+                What::Part(Part::Value | Part::Jacobian | Part::Gradient | Part::Jvp | Part::Vjp | Part::Hvp)
+            )
         };
         self.what.iter().all(is_first)
             && self.strategy == "auto"
@@ -172,7 +175,7 @@ impl Derivation {
 
     /// Returns a Jacobian or a gradient as a request on array programs; `None` for other requests.
     pub(crate) fn first_derivative(&self, by: &[Name]) -> Option<Request> {
-        matches!(self.what.as_slice(), [What::Jacobian | What::Gradient]).then(|| self.request(by))
+        matches!(self.what.as_slice(), [What::Part(Part::Jacobian | Part::Gradient)]).then(|| self.request(by))
     }
 
     /// Returns errors of the request that the program's types determine: the same for kept and unrolled loops, and

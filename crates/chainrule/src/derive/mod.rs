@@ -35,31 +35,16 @@ use std::borrow::Cow;
 /// Requested part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
-    Value,
-    Jacobian,
-    Gradient,
-    Hessian,
-    HessianDiagonal,
-    Jvp,
-    Vjp,
-    Hvp,
+    /// Part that loops and straight-line code have alike.
+    Part(Part),
+    /// All derivatives of an order.
     Order(usize),
 }
 
 impl What {
     /// Returns the part of a request on array programs; `None` for a derivative of any order.
     fn part(self) -> Option<Part> {
-        Some(match self {
-            Self::Value => Part::Value,
-            Self::Jacobian => Part::Jacobian,
-            Self::Gradient => Part::Gradient,
-            Self::Hessian => Part::Hessian,
-            Self::HessianDiagonal => Part::HessianDiagonal,
-            Self::Jvp => Part::Jvp,
-            Self::Hvp => Part::Hvp,
-            Self::Vjp => Part::Vjp,
-            Self::Order(_) => return None,
-        })
+        if let Self::Part(part) = self { Some(part) } else { None }
     }
 
     /// Returns the order of a derivative of any order.
@@ -70,14 +55,7 @@ impl What {
     /// Returns the suffix of a derived function's name.
     fn suffix(self) -> String {
         match self {
-            Self::Value => "value".into(),
-            Self::Jacobian => "jacobian".into(),
-            Self::Gradient => "gradient".into(),
-            Self::Hessian => "hessian".into(),
-            Self::HessianDiagonal => "hessian_diagonal".into(),
-            Self::Jvp => "jvp".into(),
-            Self::Vjp => "vjp".into(),
-            Self::Hvp => "hvp".into(),
+            Self::Part(part) => part.name().to_owned(),
             Self::Order(n) => format!("order{n}"),
         }
     }
@@ -326,8 +304,8 @@ impl Derivation {
     /// Adds the value of the function itself, first among the results, in one call.
     #[must_use]
     pub fn with_value(mut self) -> Self {
-        if !self.what.contains(&What::Value) {
-            self.what.insert(0, What::Value);
+        if !self.what.contains(&What::Part(Part::Value)) {
+            self.what.insert(0, What::Part(Part::Value));
         }
         self
     }
@@ -358,7 +336,7 @@ impl Derivation {
 
     /// Returns whether it requests more than the value.
     pub(crate) fn differentiates(&self) -> bool {
-        self.what.iter().any(|what| *what != What::Value)
+        self.what.iter().any(|what| *what != What::Part(Part::Value))
     }
 
     /// Selects the passes over the scalar graph of the results.
@@ -425,8 +403,8 @@ impl Derivation {
     /// Returns whether the requested matrix is a Hessian, not a Jacobian.
     pub(crate) fn matrix_is_hessian(&self) -> Result<bool> {
         match self.what.as_slice() {
-            [What::Jacobian | What::Gradient] => Ok(false),
-            [What::Hessian] => Ok(true),
+            [What::Part(Part::Jacobian | Part::Gradient)] => Ok(false),
+            [What::Part(Part::Hessian)] => Ok(true),
             _ => Err(Error::request(
                 "a sparse matrix is a Jacobian, a gradient or a Hessian",
                 "ask for one of them alone, as in `--what jacobian`",

@@ -10,6 +10,7 @@ use crate::{Error, Function, Result};
 use chainrule_accumulate::derive::{Options, jacobian, jacobian_vector, vector_jacobian};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Effort, Pattern};
+use chainrule_autodiff::Part;
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId, derivatives_of_order};
 use chainrule_ir::Type;
@@ -73,17 +74,17 @@ impl Derivation {
         for what in &self.what {
             work.place(*what);
             match what {
-                What::Value => work.value(),
-                What::Jacobian => work.jacobian()?,
-                What::Gradient => {
+                What::Part(Part::Value) => work.value(),
+                What::Part(Part::Jacobian) => work.jacobian()?,
+                What::Part(Part::Gradient) => {
                     work.one_scalar(*what)?;
                     work.jacobian()?;
                 }
-                What::Hessian => work.hessian()?,
-                What::HessianDiagonal => work.hessian_diagonal()?,
-                What::Jvp => work.jvp()?,
-                What::Vjp => work.vjp()?,
-                What::Hvp => work.hvp()?,
+                What::Part(Part::Hessian) => work.hessian()?,
+                What::Part(Part::HessianDiagonal) => work.hessian_diagonal()?,
+                What::Part(Part::Jvp) => work.jvp()?,
+                What::Part(Part::Vjp) => work.vjp()?,
+                What::Part(Part::Hvp) => work.hvp()?,
                 What::Order(order) => work.order(*order)?,
             }
         }
@@ -200,10 +201,10 @@ impl Work<'_> {
         };
         let (of, by) = (several(&self.of), several(&self.by));
         let dimensions: &[&[Vec<Name>]] = match what {
-            What::Value | What::Jvp | What::Order(_) => &[&of],
-            What::Jacobian | What::Gradient => &[&of, &by],
-            What::Hessian => &[&by, &by],
-            What::Vjp | What::Hvp | What::HessianDiagonal => &[&by],
+            What::Part(Part::Value | Part::Jvp) | What::Order(_) => &[&of],
+            What::Part(Part::Jacobian | Part::Gradient) => &[&of, &by],
+            What::Part(Part::Hessian) => &[&by, &by],
+            What::Part(Part::Vjp | Part::Hvp | Part::HessianDiagonal) => &[&by],
         };
         let places = dimensions.iter().fold(vec![part], |paths, dimension| {
             let longer =
@@ -305,7 +306,7 @@ impl Work<'_> {
 
     /// Computes the gradient, then its Jacobian: the lower triangle is accumulated, the upper one is its mirror image.
     fn hessian(&mut self) -> Result<()> {
-        let f = self.one_scalar(What::Hessian)?;
+        let f = self.one_scalar(What::Part(Part::Hessian))?;
         let columns = nodes(&self.by);
         let gradient = self.accumulate(&[f], &columns, None)?;
         let rows: Vec<NodeId> = gradient.iter().map(|(_, _, node)| *node).collect();
@@ -350,7 +351,7 @@ impl Work<'_> {
 
     /// Computes the gradient, then the derivative of each element by the same variable.
     fn hessian_diagonal(&mut self) -> Result<()> {
-        let f = self.one_scalar(What::HessianDiagonal)?;
+        let f = self.one_scalar(What::Part(Part::HessianDiagonal))?;
         let columns = nodes(&self.by);
         let gradient = self.accumulate(&[f], &columns, None)?;
         let rows: Vec<NodeId> = gradient.iter().map(|(_, _, node)| *node).collect();
@@ -452,7 +453,7 @@ impl Work<'_> {
     }
 
     fn hvp(&mut self) -> Result<()> {
-        let f = self.one_scalar(What::Hvp)?;
+        let f = self.one_scalar(What::Part(Part::Hvp))?;
         let by = self.by.clone();
         let columns = nodes(&by);
         let mut gradient = vec![self.graph.constant(0.0); columns.len()];

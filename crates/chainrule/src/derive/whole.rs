@@ -8,6 +8,7 @@ use super::{Derivation, What};
 use crate::function::{Port, ScalarBody};
 use crate::interface::array_of;
 use crate::leaves::leaves;
+use chainrule_autodiff::Part;
 use chainrule_base::Name;
 use chainrule_ir::Type;
 
@@ -112,10 +113,12 @@ impl Whole {
             let (ty, blocks) = match what {
                 // Its leaves are in their order already.
                 What::Order(order) => (self.order(*order).0, None),
-                What::Value | What::Jvp => (of.clone(), None),
-                What::Vjp | What::Hvp | What::HessianDiagonal => (by.clone(), None),
-                What::Jacobian | What::Gradient => with_blocks(self.jacobian()),
-                What::Hessian => with_blocks(by_components(&by, 0, &|rows, first| jacobian_of(rows, first, &by))),
+                What::Part(Part::Value | Part::Jvp) => (of.clone(), None),
+                What::Part(Part::Vjp | Part::Hvp | Part::HessianDiagonal) => (by.clone(), None),
+                What::Part(Part::Jacobian | Part::Gradient) => with_blocks(self.jacobian()),
+                What::Part(Part::Hessian) => {
+                    with_blocks(by_components(&by, 0, &|rows, first| jacobian_of(rows, first, &by)))
+                }
             };
             if made.as_slice().first().is_some_and(|port| port.pattern.is_some()) {
                 outputs.extend(made.next());
