@@ -28,57 +28,55 @@
 //! | [`eliminate`], [`accumulate`] | linearised graphs without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; decomposition of types |
 //! | `passes` | from a function to the kernel that runs or is written |
+//! | **`execute`** | **execution in this process** |
 //! | `compiled` | [`Compiled`]: executable code |
-//! | `matrix` | [`SparseMatrix`]: a sparse Jacobian or Hessian of any function, in the way that is chosen |
-//! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
-//! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
 //! | `compile_options` | [`CompileOptions`]: backend, instruction set, threads, checks |
 //! | `engine` | execution: native code or the interpreter |
 //! | `batch` | batches of points |
 //! | `within` | [`Within`]: executable code within a bound of memory |
 //! | `bound` | repeated evaluation at single points, in preallocated memory |
+//! | `prepared` | evaluation of large arguments |
+//! | **`matrices`** | **sparse Jacobians and Hessians** |
+//! | `matrix` | [`SparseMatrix`]: a sparse Jacobian or Hessian of any function, in the way that is chosen |
+//! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
+//! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
+//! | **`explain`** | **reports on functions** |
+//! | `where_spent`, `loop_counts` | operations by result and by line of source, and in sizes |
+//! | `optimisation` | [`Optimisation`]: report of the optimiser of array programs |
+//! | `array_dot` | array programs as Graphviz graphs |
+//! | **other** | |
 //! | `emit` | C, Rust |
 //! | [`bisect`] | the first pass that changes results, and a small program for it |
-//! | `where_spent` | operations by result and by line of source |
-//! | `optimisation` | [`Optimisation`]: report of the optimiser of array programs |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
 pub mod array;
-mod array_dot;
-mod batch;
 pub mod bisect;
-mod bound;
 mod build;
 pub mod check;
-mod coloured;
-mod compile_options;
-mod compiled;
 mod derive;
 pub mod eliminate;
 mod emit;
-mod engine;
 mod error;
+mod execute;
+mod explain;
 pub mod files;
 mod function;
 pub mod guard;
 mod interface;
 mod leaves;
-mod loop_counts;
-mod matrix;
+mod matrices;
 mod module;
-mod optimisation;
 mod passes;
-mod prepared;
 mod regions;
 pub mod report;
-mod saved;
-mod sparse;
 mod straight;
 mod unroll;
-mod where_spent;
-mod within;
+
+use execute::{batch, bound, compile_options, compiled, engine, prepared, saved, within};
+use explain::{array_dot, loop_counts, optimisation, where_spent};
+use matrices::{coloured, matrix, sparse};
 
 pub use batch::{BatchOptions, Observer};
 pub use bound::Bound;
