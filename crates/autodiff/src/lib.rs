@@ -18,7 +18,6 @@
 //! tangent), `useful` (leaves whose tangents are used).
 
 mod activity;
-mod asked;
 mod bounds;
 mod canonical;
 mod chain;
@@ -26,12 +25,10 @@ pub mod check;
 mod congruent;
 mod cotangent;
 mod custom;
-mod diagonal;
 mod dual;
 mod emit;
 pub mod forward;
 mod lift;
-pub mod orders;
 pub mod parts;
 mod powers;
 pub mod request;
@@ -41,10 +38,13 @@ pub mod sparse;
 pub mod tidy;
 mod useful;
 
+use request::asked;
+
 pub use custom::own_derivative;
 pub use forward::{expand, expand_told, expand_with};
 pub use parts::{PartOf, Step, part_type};
 pub use powers::without_products_of_roots;
+pub use request::orders;
 pub use request::{Mode, Part, Request, by_rows_where, check_request, derive, derive_told};
 pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};

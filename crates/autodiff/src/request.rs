@@ -28,6 +28,10 @@
 //! Hessian costs as many `hvp`s as there are doubles in one of its blocks if the index structure shows that it is block
 //! diagonal (one for a sum of terms of one number each), else one for each input.
 
+pub(crate) mod asked;
+pub(crate) mod diagonal;
+pub mod orders;
+
 use crate::asked::Asked;
 use crate::reverse::MadeAgain;
 use crate::{forward, sparse};

@@ -28,7 +28,6 @@
 //! | [`generate`] | random functions with arguments |
 
 pub mod alpha;
-pub mod bound;
 pub mod builder;
 pub mod check;
 pub mod cost;
@@ -42,12 +41,10 @@ pub mod express;
 pub mod function;
 #[cfg(feature = "generate")]
 pub mod generate;
-pub mod leaves;
 pub mod library;
 pub mod parse;
 pub mod print;
-pub mod range;
-pub mod rows;
+pub mod sizes;
 pub mod specialise;
 pub mod types;
 pub mod typing;
@@ -63,8 +60,9 @@ pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop};
 pub use parse::parse;
 pub use print::{listing, print};
+pub use sizes::{bound, range, rows};
 pub use specialise::specialise;
-pub use types::{Size, Type};
+pub use types::{Size, Type, leaves};
 pub use typing::{check_type, describe, type_of};
 pub use value::{Sizes, Value, bind_sizes, named_type};
 pub use verify::verify;

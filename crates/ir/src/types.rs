@@ -1,5 +1,7 @@
 //! Types with sizes.
 
+pub mod leaves;
+
 use crate::VarId;
 use chainrule_base::{Name, Poly};
 use std::sync::Arc;

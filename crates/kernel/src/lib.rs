@@ -31,19 +31,16 @@
 //! | [`from_ir`] | lowering a function of the array IR |
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
-pub mod addresses;
+pub mod analyses;
 pub mod bytes;
 pub mod check_layout;
 pub mod choices;
 pub mod contract;
-pub mod counts;
-pub mod events;
 mod forward;
 pub mod from_graph;
 pub mod from_ir;
 pub mod kernel;
 pub mod lanes;
-pub mod liveness;
 pub mod loops;
 mod memory;
 pub mod moves;
@@ -52,14 +49,12 @@ pub mod parts;
 pub mod passes;
 pub mod print;
 mod prune;
-pub mod ranges;
 mod rebuild;
-pub mod registers;
 mod steps;
 pub mod unchecked;
 pub mod verify;
-pub mod zeros;
 
+pub use analyses::{addresses, counts, events, liveness, ranges, registers, zeros};
 pub use check_layout::check_layout;
 pub use choices::with_choices;
 pub use contract::contract;

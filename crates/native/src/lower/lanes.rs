@@ -15,6 +15,11 @@
 //!
 //! The kernel guarantees that iterations are independent; addresses are checked in all lanes.
 
+pub(in crate::lower) mod accumulators;
+pub(in crate::lower) mod fetched;
+pub(in crate::lower) mod rows;
+pub(in crate::lower) mod spread;
+
 use super::fetched::Fetched;
 use super::frame::Words;
 use super::homes::Homes;

@@ -38,14 +38,10 @@
 //! Every address is either proved to be inside its buffer or checked at run time, so no kernel that the verifier
 //! accepts can access other memory, unless the caller has promised that indices are in range ([`InRange`]).
 
-mod accumulators;
-mod assign;
 mod call;
 mod control;
 mod copies;
-mod fetched;
 pub(crate) mod frame;
-mod homes;
 mod inline;
 mod integers;
 mod lanes;
@@ -56,15 +52,14 @@ mod plain;
 mod plan;
 mod pointers;
 mod registers;
-mod rows;
-mod spans;
 mod spares;
-mod spread;
 mod state;
 mod straight;
-mod survey;
 mod values;
 mod zeros;
+
+use lanes::{accumulators, fetched, rows, spread};
+use plan::{assign, homes, spans, survey};
 
 pub(crate) use frame::{FrameLayout, Header, Words, lanes as n_lanes};
 

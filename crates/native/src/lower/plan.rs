@@ -11,6 +11,11 @@
 //!
 //! **Next uses** are found in a backward walk, and stored in reverse order of the forward walk that reads them.
 
+pub(in crate::lower) mod assign;
+pub(in crate::lower) mod homes;
+pub(in crate::lower) mod spans;
+pub(in crate::lower) mod survey;
+
 use super::accumulators::{self, Accumulators};
 use super::assign::{Assigned, assign_pointers};
 use super::copies;

@@ -5,13 +5,13 @@
 //! vector and nothing else accesses these elements, they need no memory. The reduction uses halves of vectors, also for
 //! elements in memory.
 
-use super::copies;
-use super::homes::Homes;
-use super::lanes::ACTIVE;
-use super::plan::{Home, NEVER, Number, calls};
-use super::survey::{Survey, weight};
-use super::{Result, Writer};
 use crate::asm::{Arith, Half, Shape, Xmm};
+use crate::lower::copies;
+use crate::lower::homes::Homes;
+use crate::lower::lanes::ACTIVE;
+use crate::lower::plan::{Home, NEVER, Number, calls};
+use crate::lower::survey::{Survey, weight};
+use crate::lower::{Result, Writer};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::at_first;
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Place, Reg};
@@ -22,11 +22,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const STEPS: usize = LANES as usize - 1;
 
 /// Number of instructions of a reduction tree: loads, then operators.
-pub(super) const TREE: usize = LANES as usize + STEPS;
+pub(in crate::lower) const TREE: usize = LANES as usize + STEPS;
 
 /// A reduction of elements to one.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(in crate::lower) struct Tree {
     op: Arith,
     /// Whether the instruction takes its arguments in the other order.
     is_exchanged: bool,
@@ -45,7 +45,7 @@ impl Tree {
 
 /// Partial sums in vector registers.
 #[derive(Default, Debug)]
-pub(super) struct Accumulators {
+pub(in crate::lower) struct Accumulators {
     /// Value location of each vector, by buffer and first element.
     vectors: BTreeMap<(BufferId, i64), Number>,
     /// Reduction trees, by the number of the first event.
@@ -54,12 +54,12 @@ pub(super) struct Accumulators {
 
 impl Accumulators {
     /// Returns whether there are any.
-    pub(super) fn are_some(&self) -> bool {
+    pub(in crate::lower) fn are_some(&self) -> bool {
         !self.vectors.is_empty()
     }
 
     /// Returns whether all of a buffer stays in vectors.
-    pub(super) fn holds(&self, buffer: BufferId) -> bool {
+    pub(in crate::lower) fn holds(&self, buffer: BufferId) -> bool {
         self.vectors.range((buffer, i64::MIN)..=(buffer, i64::MAX)).next().is_some()
     }
 }
@@ -78,7 +78,7 @@ struct Seen {
 
 /// Finds the buffers that only the loops of `once` access, and the reductions of these and others. Other kernels access
 /// the buffers `shared`, which are in ascending order.
-pub(super) fn plan(
+pub(in crate::lower) fn plan(
     kernel: &Kernel,
     shared: &[BufferId],
     events: &[Event<'_>],
@@ -210,7 +210,7 @@ fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
 
 impl Writer<'_> {
     /// Returns the location of the vector accessed by the lanes at `at`.
-    pub(super) fn accumulator(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Home> {
+    pub(in crate::lower) fn accumulator(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Home> {
         if !self.plan.accumulators.are_some() {
             return None;
         }
@@ -218,7 +218,7 @@ impl Writer<'_> {
         self.plan.accumulators.vectors.get(&(buffer, first)).map(|number| self.plan.home(*number))
     }
 
-    pub(super) fn load_accumulator(&mut self, dst: Reg, home: Home) -> Result<()> {
+    pub(in crate::lower) fn load_accumulator(&mut self, dst: Reg, home: Home) -> Result<()> {
         let next = self.next_use();
         if self.plan.home(dst.index()) == Home::Local && next == NEVER {
             return Ok(());
@@ -229,7 +229,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn store_accumulator(&mut self, value: Reg, home: Home) -> Result<()> {
+    pub(in crate::lower) fn store_accumulator(&mut self, value: Reg, home: Home) -> Result<()> {
         let next = self.next_use();
         let x = self.in_register(value, next)?;
         match home {
@@ -243,7 +243,7 @@ impl Writer<'_> {
                     self.asm.store(self.lanes.shape, mem, x);
                 }
             }
-            _ => return Err(super::bug("a vector has no place")),
+            _ => return Err(crate::lower::bug("a vector has no place")),
         }
         self.release(value, next);
         Ok(())
@@ -256,13 +256,13 @@ impl Writer<'_> {
                 let mem = self.frame.slot(slot);
                 self.asm.load(Shape::Eight, d, mem);
             }
-            _ => return Err(super::bug("a vector has no place")),
+            _ => return Err(crate::lower::bug("a vector has no place")),
         }
         Ok(())
     }
 
     /// Reduces the elements of a tree, from a register or from memory.
-    pub(super) fn put_together(&mut self, tree: &Tree) -> Result<()> {
+    pub(in crate::lower) fn put_together(&mut self, tree: &Tree) -> Result<()> {
         let vector = tree.vector().and_then(|first| self.plan.accumulators.vectors.get(&(tree.buffer, first)));
         let home = vector.map(|number| self.plan.home(*number));
         // One next use of each load, three of each operator; the last one is that of the result.

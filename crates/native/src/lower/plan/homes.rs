@@ -1,14 +1,14 @@
 //! Value locations of globals, which outlive their block.
 //!
-//! In: uses and live intervals. Out: requests for locations that [`assign`](super::assign) fulfils: a register or a
-//! part of the frame for a whole live interval.
+//! In: uses and live intervals. Out: requests for locations that [`assign`](crate::lower::assign) fulfils: a register
+//! or a part of the frame for a whole live interval.
 //!
 //! Globals compete for registers by their weight, the number of accesses, multiplied by eight for each level of loops.
 //! A loop-carried value is coalesced with its next value if it is dead when the next value is computed.
 
-use super::lanes::LanePlan;
-use super::plan::{Counted, Kept, KeptAt, Kind, LoopPlan, Number, Step};
-use super::survey::{Survey, weight};
+use crate::lower::lanes::LanePlan;
+use crate::lower::plan::{Counted, Kept, KeptAt, Kind, LoopPlan, Number, Step};
+use crate::lower::survey::{Survey, weight};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// A request for a location.
 #[derive(Clone, Copy)]
-pub(super) struct Wish {
+pub(in crate::lower) struct Wish {
     /// From the first definition to the last use.
     pub from: u32,
     pub to: u32,
@@ -28,14 +28,14 @@ pub(super) struct Wish {
 
 /// The pointer of a buffer in a loop.
 #[derive(Clone, Copy)]
-pub(super) struct Pointer {
+pub(in crate::lower) struct Pointer {
     /// The same pointer in the outer loop.
     pub around: Option<Number>,
 }
 
 impl Wish {
     /// Returns the gain of a register for each event of its live interval, for integers; `None` if there is no gain.
-    pub(super) fn urgency(&self) -> Option<u64> {
+    pub(in crate::lower) fn urgency(&self) -> Option<u64> {
         let urgency = match self.kind {
             Kind::Int => (self.weight << 16) / u64::from(self.to - self.from + 1),
             _ => self.weight,
@@ -45,7 +45,7 @@ impl Wish {
 }
 
 /// Requests for locations, by value.
-pub(super) struct Homes<'a> {
+pub(in crate::lower) struct Homes<'a> {
     pub n_events: usize,
     pub wishes: Vec<Option<Wish>>,
     /// Union-find of coalesced requests.
@@ -58,7 +58,13 @@ pub(super) struct Homes<'a> {
 
 impl<'a> Homes<'a> {
     /// Returns the requests of registers.
-    pub(super) fn new(n_regs: usize, n_events: usize, kinds: &[Kind], lives: &Liveness, survey: &'a Survey) -> Self {
+    pub(in crate::lower) fn new(
+        n_regs: usize,
+        n_events: usize,
+        kinds: &[Kind],
+        lives: &Liveness,
+        survey: &'a Survey,
+    ) -> Self {
         let mut wishes: Vec<Option<Wish>> = Vec::with_capacity(n_regs);
         for (i, kind) in kinds.iter().enumerate() {
             let global = survey.global[i];
@@ -76,7 +82,7 @@ impl<'a> Homes<'a> {
     }
 
     /// Returns the request that this one is coalesced with.
-    pub(super) fn find(&mut self, mut i: usize) -> usize {
+    pub(in crate::lower) fn find(&mut self, mut i: usize) -> usize {
         while self.leader[i] != i {
             self.leader[i] = self.leader[self.leader[i]];
             i = self.leader[i];
@@ -99,27 +105,27 @@ impl<'a> Homes<'a> {
     }
 
     /// Requests a location for an integer.
-    pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
+    pub(in crate::lower) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: None })
     }
 
     /// Removes the request for `r`.
-    pub(super) fn forget(&mut self, r: Reg) {
+    pub(in crate::lower) fn forget(&mut self, r: Reg) {
         self.wishes[r.index()] = None;
     }
 
     /// Requests a location for a pointer; `around` is that in the outer loop, if any.
-    pub(super) fn pointer(&mut self, from: u32, to: u32, weight: u64, around: Option<Number>) -> Number {
+    pub(in crate::lower) fn pointer(&mut self, from: u32, to: u32, weight: u64, around: Option<Number>) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: Some(Pointer { around }) })
     }
 
     /// Requests a location for a vector.
-    pub(super) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
+    pub(in crate::lower) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Real, pointer: None })
     }
 
     /// Requests a location for the broadcast of `of` in a lane loop, which reduces the weight of the scalar.
-    pub(super) fn copy_for(&mut self, of: Reg, from: u32, to: u32, weight: u64) -> Number {
+    pub(in crate::lower) fn copy_for(&mut self, of: Reg, from: u32, to: u32, weight: u64) -> Number {
         let leader = self.find(of.index());
         let Some(outer) = &mut self.wishes[leader] else { return self.number(from, to, 0) };
         outer.weight = outer.weight.saturating_sub(weight).max(1);
@@ -128,7 +134,7 @@ impl<'a> Homes<'a> {
     }
 
     /// Extends the live interval of a vector to these events, and coalesces it with another one.
-    pub(super) fn keep_over(&mut self, place: Number, other: Number, from: u32, to: u32) {
+    pub(in crate::lower) fn keep_over(&mut self, place: Number, other: Number, from: u32, to: u32) {
         self.unite(other, place);
         let leader = self.find(place);
         if let Some(wish) = &mut self.wishes[leader] {
@@ -137,19 +143,19 @@ impl<'a> Homes<'a> {
     }
 
     /// Returns whether these events have calls only in the given stretch.
-    pub(super) fn call_nowhere_but(&self, from: u32, to: u32, begin: u32, end: u32) -> bool {
+    pub(in crate::lower) fn call_nowhere_but(&self, from: u32, to: u32, begin: u32, end: u32) -> bool {
         let before = |event: u32| self.calls[(event as usize + 1).min(self.calls.len() - 1)];
         before(to) - before(from) == before(end) - before(begin)
     }
 
     /// Returns the weight of the calls during its live interval.
-    pub(super) fn calls(&self, wish: &Wish) -> u64 {
+    pub(in crate::lower) fn calls(&self, wish: &Wish) -> u64 {
         let to = (wish.to as usize + 1).min(self.calls.len() - 1);
         self.calls[to] - self.calls[wish.from as usize]
     }
 
     /// Returns whether addresses are computed during its live interval.
-    pub(super) fn computes_addresses(&self, wish: &Wish) -> bool {
+    pub(in crate::lower) fn computes_addresses(&self, wish: &Wish) -> bool {
         let to = (wish.to as usize + 1).min(self.computed_addresses.len() - 1);
         self.computed_addresses[to] > self.computed_addresses[wish.from as usize]
     }
@@ -161,7 +167,7 @@ impl<'a> Homes<'a> {
     }
 
     /// Returns the plans of all loops; addresses of a single buffer are pointers in them.
-    pub(super) fn loops(
+    pub(in crate::lower) fn loops(
         &mut self,
         events: &[Event<'_>],
         lives: &Liveness,
@@ -214,7 +220,7 @@ impl<'a> Homes<'a> {
 
 /// Lane loops, by their opening events.
 #[derive(Clone, Copy)]
-pub(super) struct Lanes<'a> {
+pub(in crate::lower) struct Lanes<'a> {
     /// Loops of one round, with their indices.
     pub once: &'a BTreeMap<u32, Reg>,
     /// All lane loops.

@@ -6,12 +6,12 @@
 //! written again in the block, they are loaded at the first use, otherwise at the first load. Adjacent stores of such
 //! elements are combined in the same way.
 
-use super::lanes::Across;
-use super::plan::{Home, NEVER};
-use super::registers::Copy;
-use super::{Origin, Result, SCRATCH, Writer};
 use crate::asm::{Half, Mem, Shape, Xmm};
 use crate::level::Level;
+use crate::lower::lanes::Across;
+use crate::lower::plan::{Home, NEVER};
+use crate::lower::registers::Copy;
+use crate::lower::{Origin, Result, SCRATCH, Writer};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, Class, Instr, Place, Reg};
@@ -28,7 +28,7 @@ const RECENT: usize = 16;
 
 /// Records of a block, or of consecutive blocks without code between.
 #[derive(Default, Debug)]
-pub(super) struct Rows<'k> {
+pub(in crate::lower) struct Rows<'k> {
     /// Number of the next event.
     end: u32,
     all: Vec<Row<'k>>,
@@ -70,7 +70,7 @@ impl Row<'_> {
 impl<'k> Writer<'k> {
     /// Finds the records of a block of a lane loop, whose first event has number `first`. A record does not extend over
     /// an index check, which its second part may need. Delayed loads of the previous block stay valid.
-    pub(super) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
+    pub(in crate::lower) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
         if first != self.lanes.rows.end {
             self.lanes.rows = Rows::default();
         }
@@ -120,7 +120,7 @@ impl<'k> Writer<'k> {
 
     /// Performs the load of an event, whose next use is `next`, or delays it, if it belongs to a record and was not
     /// loaded before. Returns whether it belongs to one.
-    pub(super) fn load_in_row(&mut self, event: u32, dst: Reg, next: u32) -> Result<bool> {
+    pub(in crate::lower) fn load_in_row(&mut self, event: u32, dst: Reg, next: u32) -> Result<bool> {
         let Some(row) = self.lanes.rows.of.get(&event).copied() else { return Ok(false) };
         let Row { fields, waits, .. } = &mut self.lanes.rows.all[row];
         if next == NEVER {
@@ -144,7 +144,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Returns the record in which `copy` is delayed.
-    pub(super) fn row_of(&self, copy: Copy) -> Option<usize> {
+    pub(in crate::lower) fn row_of(&self, copy: Copy) -> Option<usize> {
         let Copy::Load(number) = copy else { return None };
         match self.copies.origins[number as usize] {
             Origin::Row(row) => Some(row),
@@ -154,11 +154,11 @@ impl<'k> Writer<'k> {
 
     /// Loads `r`, which is delayed in a record and is used now and next at `next`, with the other delayed loads of the
     /// record. Locks the register.
-    pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
+    pub(in crate::lower) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
         let Row { buffer, fields, waits, .. } = &mut self.lanes.rows.all[row];
         let (buffer, mut fields, waits) = (*buffer, std::mem::take(fields), *waits);
         let Some(asked) = fields.iter_mut().find(|field| field.dst == r) else {
-            return Err(super::bug("a load waits nowhere"));
+            return Err(crate::lower::bug("a load waits nowhere"));
         };
         asked.next = next;
         let asked = *asked;
@@ -245,7 +245,7 @@ impl<'k> Writer<'k> {
                 let mut places = self.places(mem, &slope)?;
                 Box::new(move |this| places.next(this))
             }
-            _ => return Err(super::bug("a load that waits is not apart")),
+            _ => return Err(crate::lower::bug("a load that waits is not apart")),
         };
         for lane in 0..self.n_active() {
             let mem = place(self);
@@ -289,19 +289,19 @@ impl<'k> Writer<'k> {
             self.registers.give_back(x);
             self.registers.unlock(x);
         }
-        found.ok_or_else(|| super::bug("a load waits nowhere"))
+        found.ok_or_else(|| crate::lower::bug("a load waits nowhere"))
     }
 
     /// Emits the first stores of `instrs`, if they are to adjacent elements at strided positions; returns their number,
     /// or 0.
-    pub(super) fn store_row(&mut self, instrs: &[Instr]) -> Result<usize> {
+    pub(in crate::lower) fn store_row(&mut self, instrs: &[Instr]) -> Result<usize> {
         let Some((buffer, first, slope, n)) = self.row_to_store(instrs) else { return Ok(0) };
         if self.registers.n_usable() < n + TURNING {
             return Ok(0);
         }
         let mut values = Vec::with_capacity(n);
         for instr in &instrs[..n] {
-            let Instr::Store { value, .. } = instr else { return Err(super::bug("a row has no store")) };
+            let Instr::Store { value, .. } = instr else { return Err(crate::lower::bug("a row has no store")) };
             let next = self.next_use();
             values.push((*value, next, self.in_register(*value, next)?));
         }
@@ -386,5 +386,5 @@ impl<'k> Writer<'k> {
 
 /// Returns the location of the third element.
 fn third_of(mem: Mem) -> Result<Mem> {
-    mem.plus(16).ok_or_else(|| super::bug("a place is too far"))
+    mem.plus(16).ok_or_else(|| crate::lower::bug("a place is too far"))
 }

@@ -3,15 +3,15 @@
 //! In: the events of a kernel. Out: [`Survey`], in one forward walk: values that outlive their block, their uses by
 //! loop depth, and candidates for coalescing.
 
-use super::copies;
-use super::plan::{Kind, calls};
 use crate::asm::Shape;
+use crate::lower::copies;
+use crate::lower::plan::{Kind, calls};
 use chainrule_base::Id;
 use chainrule_kernel::{Event, Instr, Kernel, Reg};
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
 /// Results of one forward walk.
-pub(super) struct Survey {
+pub(in crate::lower) struct Survey {
     /// Whether each register is used outside the block that defines it.
     pub global: Vec<bool>,
     /// Weighted accesses of each register, larger in loops. Only used for globals.
@@ -33,27 +33,27 @@ pub(super) struct Survey {
     block_of: Vec<u32>,
 }
 
-pub(super) fn weight(depth: u8) -> u64 {
+pub(in crate::lower) fn weight(depth: u8) -> u64 {
     1 << (3 * u32::from(depth.min(8)))
 }
 
 impl Survey {
     /// Returns whether an integer is used outside addresses.
-    pub(super) fn is_read(&self, r: Reg) -> bool {
+    pub(in crate::lower) fn is_read(&self, r: Reg) -> bool {
         self.is_read[r.index()]
     }
 
     /// Returns the number of uses of `r`.
-    pub(super) fn uses(&self, r: Reg) -> u32 {
+    pub(in crate::lower) fn uses(&self, r: Reg) -> u32 {
         self.uses[r.index()]
     }
 
     /// Returns whether `r` is a truth value in each lane.
-    pub(super) fn is_truth(&self, r: Reg) -> bool {
+    pub(in crate::lower) fn is_truth(&self, r: Reg) -> bool {
         self.is_truth[r.index()]
     }
 
-    pub(super) fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
+    pub(in crate::lower) fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
         let n = kernel.regs.len();
         let mut this = Self {
             global: kinds.iter().map(|k| *k == Kind::Int).collect(),
@@ -173,7 +173,7 @@ impl Survey {
 impl Survey {
     /// Returns the comparisons that only a directly following branch reads, which uses the flags: they need no
     /// locations. Comparisons of doubles only for one point.
-    pub(super) fn fuse(&mut self, events: &[Event<'_>], shape: Shape) -> BTreeSet<u32> {
+    pub(in crate::lower) fn fuse(&mut self, events: &[Event<'_>], shape: Shape) -> BTreeSet<u32> {
         let mut fused = BTreeSet::new();
         for (at, pair) in (1u32..).zip(events.windows(2)) {
             if let [Event::Instr(comparison), Event::If { condition }] = pair

@@ -7,7 +7,7 @@
 use std::iter::successors;
 
 /// Segment tree: its root is node 1, the children of node `i` are `2 i` and `2 i + 1`, the last nodes are the events.
-pub(super) struct Spans {
+pub(in crate::lower) struct Spans {
     nodes: Vec<Node>,
     n_leaves: usize,
 }
@@ -21,13 +21,13 @@ struct Node {
 
 impl Spans {
     /// Returns a tree of unused registers for events up to `last`.
-    pub(super) fn new(last: usize) -> Self {
+    pub(in crate::lower) fn new(last: usize) -> Self {
         let n_leaves = (last + 1).next_power_of_two();
         Self { nodes: vec![Node::default(); 2 * n_leaves], n_leaves }
     }
 
     /// Marks `registers` as used in an interval, both ends inclusive.
-    pub(super) fn take(&mut self, from: u32, to: u32, registers: u32) {
+    pub(in crate::lower) fn take(&mut self, from: u32, to: u32, registers: u32) {
         let (first, last) = self.leaves(from, to);
         for_each_inside(first, last, |i| {
             self.nodes[i].throughout |= registers;
@@ -37,7 +37,7 @@ impl Spans {
     }
 
     /// Returns the registers in use in some event of an interval, both ends inclusive.
-    pub(super) fn taken(&self, from: u32, to: u32) -> u32 {
+    pub(in crate::lower) fn taken(&self, from: u32, to: u32) -> u32 {
         let (first, last) = self.leaves(from, to);
         let mut all = 0;
         for_each_inside(first, last, |i| all |= self.nodes[i].somewhere);

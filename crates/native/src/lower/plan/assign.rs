@@ -6,12 +6,12 @@
 //! inner loop precedes a pointer that all loops use occasionally. A pointer is in the frame anyway, so each loop may
 //! have it in a register of its own; if inner loops already have it in one register, the outer loop takes that.
 
-use super::frame::Words;
-use super::homes::{Homes, Wish};
-use super::plan::{Home, Kind};
-use super::spans::Spans;
 use crate::asm::{Gpr, Xmm};
 use crate::level::Level;
+use crate::lower::frame::Words;
+use crate::lower::homes::{Homes, Wish};
+use crate::lower::plan::{Home, Kind};
+use crate::lower::spans::Spans;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::successors;
@@ -56,12 +56,12 @@ fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
     (from..to).map(Xmm)
 }
 
-pub(super) fn survives_calls(g: Gpr) -> bool {
+pub(in crate::lower) fn survives_calls(g: Gpr) -> bool {
     [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
 }
 
 /// Locations of all requests.
-pub(super) struct Assigned {
+pub(in crate::lower) struct Assigned {
     /// By register, then of the numbers added by the plan, then of the pointers of buffers. The first ones are omitted
     /// if all are local.
     pub homes: Vec<Home>,
@@ -79,11 +79,11 @@ pub(super) struct Assigned {
 
 /// Live intervals assigned to a register, disjoint, by their start, with the request.
 #[derive(Default)]
-pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
+pub(in crate::lower) struct Taken(BTreeMap<u32, (u32, usize)>);
 
 impl Taken {
     /// Returns whether a value is live across an event.
-    pub(super) fn is_over(&self, at: u32) -> bool {
+    pub(in crate::lower) fn is_over(&self, at: u32) -> bool {
         self.0.range(..at).next_back().is_some_and(|(_, (end, _))| *end > at)
     }
 
@@ -111,7 +111,7 @@ struct Assignment<'a> {
 
 /// Returns locations for the pointers of buffers if no loop and no other value requests any: the result of
 /// [`Homes::assign`], in a fraction of its time for small code.
-pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> Vec<Home> {
+pub(in crate::lower) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> Vec<Home> {
     let pool = general_pool(calls > 0, n_events);
     // From the start to the end.
     let wish = |weight| Wish { from: 0, to: n_events as u32 + 1, weight, kind: Kind::Int, pointer: None };
@@ -132,7 +132,7 @@ pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> 
 
 impl Homes<'_> {
     /// Assigns locations. `O(n log n)` for `n` requests, times the depth of loops.
-    pub(super) fn assign(self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
+    pub(in crate::lower) fn assign(self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
         let mut this = Assignment {
             places: vec![Home::Local; self.wishes.len()],
             is_inside: vec![false; self.wishes.len()],

@@ -5,17 +5,17 @@
 //! A call outside lanes only preserves as many lanes of a register as run there: if the outer loop has a call, the lane
 //! loop broadcasts its values itself.
 
-use super::homes::Homes;
-use super::lanes::{LanePlan, shape};
-use super::plan::{Home, Number};
-use super::{Result, Writer, bug};
+use crate::lower::homes::Homes;
+use crate::lower::lanes::{LanePlan, shape};
+use crate::lower::plan::{Home, Number};
+use crate::lower::{Result, Writer, bug};
 use chainrule_base::Id;
 use chainrule_kernel::{Liveness, Reg};
 use std::collections::BTreeMap;
 
 /// Broadcast of a value from outside the loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Uniform {
+pub(in crate::lower) struct Uniform {
     pub place: Number,
     /// Whether the outer loop broadcasts it, once for all rounds.
     pub early: bool,
@@ -23,17 +23,17 @@ pub(super) struct Uniform {
 
 /// A loop around a lane loop, which may broadcast values from outside both.
 #[derive(Clone, Copy)]
-pub(super) struct Around {
+pub(in crate::lower) struct Around {
     pub begin: u32,
     pub end: u32,
 }
 
 /// Broadcasts for inner lane loops: values with their locations, by the opening event of the outer loop.
-pub(super) type Early = BTreeMap<u32, BTreeMap<Reg, Number>>;
+pub(in crate::lower) type Early = BTreeMap<u32, BTreeMap<Reg, Number>>;
 
 impl LanePlan {
     /// Moves broadcasts of values from outside both loops to the outer loop, once for all its lane loops.
-    pub(super) fn spread_early(
+    pub(in crate::lower) fn spread_early(
         &mut self,
         outer: Around,
         lives: &Liveness,
@@ -50,7 +50,7 @@ impl LanePlan {
 
 impl Writer<'_> {
     /// Broadcasts a value from outside a loop into its location.
-    pub(super) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
+    pub(in crate::lower) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
         let shape = shape(self.mode.level);
         let (to, slot) = match self.plan.home(place) {
             Home::Xmm(x) => (x, None),

@@ -2,14 +2,15 @@
 //!
 //! Each gathered index has a word of the frame for each lane, and so has the common part of addresses that only differ
 //! by a constant, such as the fields of a record with a gathered number. That part is computed once for each block.
-//! Elements are then loaded one by one, or several adjacent ones together ([`rows`](super::rows)), which works at all
-//! levels and takes no longer than gather instructions. Words of inactive lanes repeat that of the last active one.
+//! Elements are then loaded one by one, or several adjacent ones together ([`rows`](crate::lower::rows)), which works
+//! at all levels and takes no longer than gather instructions. Words of inactive lanes repeat that of the last active
+//! one.
 
-use super::frame::Words;
-use super::lanes::Across;
-use super::plan::Number;
-use super::{Here, Overflow, Result, SCRATCH, Site, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use crate::lower::frame::Words;
+use crate::lower::lanes::Across;
+use crate::lower::plan::Number;
+use crate::lower::{Here, Overflow, Result, SCRATCH, Site, Writer, n_lanes};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, LANES, Reg};
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Gathered integers of a lane loop, with the first word of each.
 #[derive(Default, Debug)]
-pub(super) struct Fetched {
+pub(in crate::lower) struct Fetched {
     integers: BTreeMap<Reg, u32>,
     /// Parts of addresses, except single integers.
     parts: BTreeMap<Poly<Reg>, u32>,
@@ -25,19 +26,19 @@ pub(super) struct Fetched {
 
 impl Fetched {
     /// Reserves words for an integer.
-    pub(super) fn integer(&mut self, r: Reg, words: &mut Words) {
+    pub(in crate::lower) fn integer(&mut self, r: Reg, words: &mut Words) {
         self.integers.entry(r).or_insert_with(|| words.take_all(LANES as u32));
     }
 
     /// Reserves words for a part of addresses.
-    pub(super) fn part(&mut self, part: Poly<Reg>, words: &mut Words) {
+    pub(in crate::lower) fn part(&mut self, part: Poly<Reg>, words: &mut Words) {
         if part.as_var().is_none() {
             self.parts.entry(part).or_insert_with(|| words.take_all(LANES as u32));
         }
     }
 
     /// Returns the gathered integers.
-    pub(super) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
+    pub(in crate::lower) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
         self.integers.keys().copied()
     }
 
@@ -53,20 +54,20 @@ impl Writer<'_> {
     }
 
     /// Returns the word of an integer in the current lane, if it is gathered.
-    pub(super) fn fetched_word(&self, number: Number) -> Option<Mem> {
+    pub(in crate::lower) fn fetched_word(&self, number: Number) -> Option<Mem> {
         let first = self.words_of(Reg::new(number))?;
         Some(self.frame.word(first + self.lanes.fetching))
     }
 
     /// Returns whether an integer is gathered.
-    pub(super) fn is_fetched(&self, r: Reg) -> bool {
+    pub(in crate::lower) fn is_fetched(&self, r: Reg) -> bool {
         self.words_of(r).is_some()
     }
 
     /// Loads an integer for each lane.
-    pub(super) fn load_fetched(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
+    pub(in crate::lower) fn load_fetched(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
-        let Some(first) = self.words_of(dst) else { return Err(super::bug("an integer is not fetched")) };
+        let Some(first) = self.words_of(dst) else { return Err(crate::lower::bug("an integer is not fetched")) };
         let slope = match self.across(at) {
             Across::Far(slope) => slope,
             Across::Next => Poly::constant(1),
@@ -80,7 +81,7 @@ impl Writer<'_> {
                 }
                 return Ok(());
             }
-            Across::Same => return Err(super::bug("an integer that is fetched is the same for all")),
+            Across::Same => return Err(crate::lower::bug("an integer that is fetched is the same for all")),
         };
         let mem = self.address(buffer, at)?;
         let mut places = self.places(mem, &slope)?;
@@ -97,7 +98,7 @@ impl Writer<'_> {
     }
 
     /// Fails unless the index of each lane is in range, with the index of the first failing lane.
-    pub(super) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
+    pub(in crate::lower) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, _] = SCRATCH;
         let is_length = self.integers.ranges.is_at_least_zero(len);
         let _ = self.poly(len, 1, Overflow::Fails)?;
@@ -117,7 +118,7 @@ impl Writer<'_> {
     }
 
     /// Gathers elements at gathered addresses into `d`.
-    pub(super) fn gather_fetched(&mut self, buffer: BufferId, at: &Poly<Reg>, d: Xmm) -> Result<()> {
+    pub(in crate::lower) fn gather_fetched(&mut self, buffer: BufferId, at: &Poly<Reg>, d: Xmm) -> Result<()> {
         let mut places = self.fetched_places(buffer, &[at])?;
         self.collect(d, &mut |this, x| {
             let mem = places.next(this);
@@ -127,14 +128,14 @@ impl Writer<'_> {
 
     /// Returns the locations of the first of some elements at gathered addresses that differ by constants; checks all
     /// of them. Uses the first and the second scratch register.
-    pub(super) fn fetched_places(&mut self, buffer: BufferId, ats: &[&Poly<Reg>]) -> Result<FetchedPlaces> {
+    pub(in crate::lower) fn fetched_places(&mut self, buffer: BufferId, ats: &[&Poly<Reg>]) -> Result<FetchedPlaces> {
         let [rax, rcx, _] = SCRATCH;
         let Some((part, offset)) = ats.first().map(|at| split_constant(at)) else {
-            return Err(super::bug("no element is fetched"));
+            return Err(crate::lower::bug("no element is fetched"));
         };
         let first = self.lanes.plan.as_ref().and_then(|lane| lane.fetched.words(&part));
         let (Some(first), Some(disp)) = (first, offset.checked_mul(8)) else {
-            return Err(super::bug("an address has no words"));
+            return Err(crate::lower::bug("an address has no words"));
         };
         let n = n_lanes(self.lanes.shape) as u32;
         if part.as_var().is_none() && !self.integers.fetched_parts.contains(&part) {
@@ -161,7 +162,7 @@ impl Writer<'_> {
     }
 
     /// Converts a gathered integer to doubles.
-    pub(super) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
+    pub(in crate::lower) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let [rax, ..] = SCRATCH;
         let mut lane = 0;
         self.integers_to_reals(dst, &mut |this| {
@@ -178,7 +179,7 @@ impl Writer<'_> {
 }
 
 /// Locations of gathered elements, lane by lane.
-pub(super) struct FetchedPlaces {
+pub(in crate::lower) struct FetchedPlaces {
     /// Word of the next lane.
     word: u32,
     mem: Mem,
@@ -186,7 +187,7 @@ pub(super) struct FetchedPlaces {
 
 impl FetchedPlaces {
     /// Returns the location for the next lane.
-    pub(super) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
+    pub(in crate::lower) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
         let [rax, ..] = SCRATCH;
         writer.word_into(rax, self.word);
         self.word += 1;
