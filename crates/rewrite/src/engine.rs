@@ -28,8 +28,9 @@ pub const MAX_MERGES: usize = 8;
 pub const MAX_MERGES_OF_SHARED: usize = 2;
 /// Maximum number of rounds.
 pub const MAX_ROUNDS: usize = 10;
-/// Minimum relative saving of a productive round, and maximum relative cost of the result above that of the input. Chains
-/// that shrink by one link in each round save less. A result that costs little more has the form that kernels expect.
+/// Minimum relative saving of a productive round, and maximum relative cost of the result above that of the input.
+/// Chains that shrink by one link in each round save less. A result that costs little more has the form that kernels
+/// expect.
 const LITTLE: f64 = 1e-3;
 /// Maximum total work ([`Report::work`]) of unproductive rounds; short programs never reach it.
 const MAX_FOR_LITTLE: u64 = 250_000;

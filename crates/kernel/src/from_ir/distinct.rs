@@ -148,8 +148,8 @@ impl Sums<'_> {
         block.stmts = stmts;
     }
 
-    /// Returns whether `root` is a sum of one-hot arrays of numbers, or of tuples of them, that have no other use; lists
-    /// the statements of the arrays and of the other sums.
+    /// Returns whether `root` is a sum of one-hot arrays of numbers, or of tuples of them, that have no other use;
+    /// lists the statements of the arrays and of the other sums.
     fn is_tree(&self, defs: &BTreeMap<VarId, Stmt>, root: VarId, parts: &mut Vec<VarId>) -> bool {
         let mut open = vec![root];
         let mut n_leaves = 0;

@@ -255,9 +255,9 @@ impl<'e> Guarded<'e> {
         let (mut open, mut arrays) = (vec![block.result], Vec::new());
         while let Some(array) = open.pop() {
             let room = open.len() + arrays.len() < MAX_ARRAYS;
-            match rb.bound_in(block, array)? {
-                &Expr::OneHot { index, value, proved } => arrays.push(OneHot { index, value, proved }),
-                &Expr::Plus(a, b) if room => open.extend([b, a]),
+            match *rb.bound_in(block, array)? {
+                Expr::OneHot { index, value, proved } => arrays.push(OneHot { index, value, proved }),
+                Expr::Plus(a, b) if room => open.extend([b, a]),
                 _ => return None,
             }
         }

@@ -3,9 +3,9 @@
 //!
 //! `0 * x` is not 0 for infinite `x`, so products are algebraic.
 //!
-//! No sum over an index finds a condition that compares numbers of an enclosing loop. Such a mask stays outside, or moves
-//! there, as a factor of all iterations: the derivative of a rectified matrix product is then a matrix product, not a
-//! loop of selections. The other factor must be finite where the condition does not hold.
+//! No sum over an index finds a condition that compares numbers of an enclosing loop. Such a mask stays outside, or
+//! moves there, as a factor of all iterations: the derivative of a rectified matrix product is then a matrix product,
+//! not a loop of selections. The other factor must be finite where the condition does not hold.
 //!
 //! A factor that moves inside a mask is copied with all its statements, so a chain of products and sums is not masked
 //! as a whole: beyond [`MAX_COPIED`] statements they stay outside, and [`condition_of_result`] looks through them to
@@ -147,8 +147,8 @@ fn is_of_numbers(rb: &Rebuild<'_>, condition: VarId) -> bool {
     matches!(rb.def(condition).as_deref(), Some(Expr::Op(_, args)) if *rb.ty(args[0]) == Type::Double)
 }
 
-/// Returns whether `var`, in scope, is finite for finite arguments of the function, unless a product or a sum overflows:
-/// made of elements of parameters by operators without poles. `false` if that takes many steps to find.
+/// Returns whether `var`, in scope, is finite for finite arguments of the function, unless a product or a sum
+/// overflows: made of elements of parameters by operators without poles. `false` if that takes many steps to find.
 fn is_finite(rb: &Rebuild<'_>, var: VarId) -> bool {
     let (mut open, mut loops): (Vec<VarId>, Vec<Rc<Expr>>) = (vec![var], Vec::new());
     for _ in 0..MAX_COPIED {
