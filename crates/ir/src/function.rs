@@ -79,8 +79,8 @@ impl Block {
         self.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
     }
 
-    /// Returns whether each index, also of nested blocks, is proved to be in range; in an order that depends on the form
-    /// of the block only.
+    /// Returns whether each index, also of nested blocks, is proved to be in range; in an order that depends on the
+    /// form of the block only.
     #[must_use]
     pub fn proofs(&self) -> Vec<bool> {
         let (mut open, mut found) = (vec![self], Vec::new());
