@@ -70,11 +70,13 @@ fn functions_that_double_the_calls_of_another() {
         let chain = lines(n, |i| format!("let t{} = {again} t{i} (t{i} f)\n", i + 1));
         format!("let t0 = {again} fun (x : Double) -> f x\n{chain}let f = fun (x : Double) -> t{n} (fun y -> y) x\n")
     };
-    let limit = |name: &str| Err(format!("the program became too large while `{name}` was inlined"));
-    let mut found = outcomes(tower);
+    let is_limit = |found: &Result<f64, String>| {
+        found.as_ref().is_err_and(|title| title.starts_with("the program became too large while `t"))
+    };
+    let found = outcomes(tower);
     // Each of the calls is inside of the one before.
-    assert_eq!(found.remove(0), Err("calls of `f` nest too deep".to_owned()));
-    assert_eq!(found, [limit("t6"), limit("t6"), limit("t6")]);
+    assert_eq!(found[0], Err("calls of `f` nest too deep".to_owned()));
+    assert!(found[1..].iter().all(is_limit), "{found:?}");
     let curried = |n: usize| {
         let chain = lines(n, |i| format!("let k{} = fun (a : Double) -> k{i} (k{i} a 1.0)\n", i + 1));
         let first = "let k0 = fun (a : Double) -> fun (b : Double) -> a\n";
