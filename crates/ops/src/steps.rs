@@ -121,12 +121,17 @@ pub(crate) const ANGLE_BEND: Formula = Apply(
 
 const ROOT: Formula = Apply(Sqrt, &[SQUARES]);
 
-pub(crate) const DIRECTION_COSINE: Formula = Apply(Div, &[FIRST, ROOT]);
+/// Slopes of the norm are 0 where it is 0, as those of `sqrt (x * x + y * y)`. A sum, because a maximum may drop a NaN.
+const IS_ZERO: Formula = Apply(Eq, &[Apply(Add, &[Apply(Abs, &[A0]), Apply(Abs, &[A1])]), Const(0.0)]);
+
+pub(crate) const DIRECTION_COSINE: Formula = Apply(Select, &[IS_ZERO, Const(0.0), Apply(Div, &[FIRST, ROOT])]);
 
 const CUBE: Formula = Apply(Mul, &[SQUARES, ROOT]);
 
 /// One factor is divided by the larger argument before they are multiplied: their product may underflow although the
 /// result does not.
-pub(crate) const HYPOT_BEND: Formula = Apply(Mul, &[Apply(Div, &[SECOND, CUBE]), Apply(Div, &[SECOND, LARGER])]);
+pub(crate) const HYPOT_BEND: Formula =
+    Apply(Select, &[IS_ZERO, Const(0.0), Apply(Mul, &[Apply(Div, &[SECOND, CUBE]), Apply(Div, &[SECOND, LARGER])])]);
 
-pub(crate) const HYPOT_TWIST: Formula = Apply(Div, &[Apply(Div, &[Apply(Mul, &[FIRST, SECOND]), CUBE]), LARGER]);
+pub(crate) const HYPOT_TWIST: Formula =
+    Apply(Select, &[IS_ZERO, Const(0.0), Apply(Div, &[Apply(Div, &[Apply(Mul, &[FIRST, SECOND]), CUBE]), LARGER])]);

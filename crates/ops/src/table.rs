@@ -765,24 +765,27 @@ operators! {
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         cost: CostClass::Div, weight: 48
     }
-    /// x / sqrt(x^2 + y^2): the slope of hypot, also where its value overflows.
+    /// x / sqrt(x^2 + y^2), and 0 at (0, 0): the slope of hypot, also where its value overflows.
     DirectionCosine {
         name: "directionCosine", args: &[N, N],
         value: |a| steps::value(&steps::DIRECTION_COSINE, a), steps: Some(steps::DIRECTION_COSINE),
-        precise: |p, a| { let h = p.hypot(&a[0], &a[1]); p.div(&a[0], &h) },
+        precise: |p, a| {
+            let h = p.hypot(&a[0], &a[1]);
+            if h.is_zero() { p.from_f64(0.0) } else { p.div(&a[0], &h) }
+        },
         slope: Slope::Pole,
         partials: &[Apply(HypotBend, &[A0, A1]), Apply(Neg, &[Apply(HypotTwist, &[A0, A1])])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
-        cost: CostClass::Div, weight: 26
+        cost: CostClass::Div, weight: 29
     }
-    /// y^2 / (x^2 + y^2)^(3/2): the second slope of hypot by x.
+    /// y^2 / (x^2 + y^2)^(3/2), and 0 at (0, 0): the second slope of hypot by x.
     HypotBend {
         name: "hypotBend", args: &[N, N],
         value: |a| steps::value(&steps::HYPOT_BEND, a), steps: Some(steps::HYPOT_BEND),
         precise: |p, a| {
             let cube = p.cube_of_hypot(&a[0], &a[1]);
             let square = p.mul(&a[1], &a[1]);
-            p.div(&square, &cube)
+            if cube.is_zero() { p.from_f64(0.0) } else { p.div(&square, &cube) }
         },
         slope: Slope::Pole,
         // With c = DirectionCosine: -3 (this / h) c(x, y), and (2 c(x, y)^2 - c(y, x)^2) c(y, x) / h / h.
@@ -800,16 +803,16 @@ operators! {
             ]),
         ],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
-        cost: CostClass::Div, weight: 33
+        cost: CostClass::Div, weight: 36
     }
-    /// x y / (x^2 + y^2)^(3/2): the mixed second slope of hypot, but for the sign.
+    /// x y / (x^2 + y^2)^(3/2), and 0 at (0, 0): the mixed second slope of hypot, but for the sign.
     HypotTwist {
         name: "hypotTwist", args: &[N, N], commutative: true,
         value: |a| steps::value(&steps::HYPOT_TWIST, a), steps: Some(steps::HYPOT_TWIST),
         precise: |p, a| {
             let cube = p.cube_of_hypot(&a[0], &a[1]);
             let product = p.mul(&a[0], &a[1]);
-            p.div(&product, &cube)
+            if cube.is_zero() { p.from_f64(0.0) } else { p.div(&product, &cube) }
         },
         slope: Slope::Pole,
         // With c = DirectionCosine: (c(y, x)^2 - 2 c(x, y)^2) c(y, x) / h / h, and the same with x and y swapped.
@@ -830,7 +833,7 @@ operators! {
             ]),
         ],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
-        cost: CostClass::Div, weight: 33
+        cost: CostClass::Div, weight: 36
     }
     /// x * y, but 0 if x is 0, for any y: a direction times a partial derivative.
     MaskedMul {

@@ -76,4 +76,8 @@ fn slopes_at_awkward_points() {
         -1.491_794_419_777_764_8e-258,
     );
     assert_eq!(slope(Op::Pow, Of::First(0), &[0.0, 0.5]), f64::INFINITY);
+    for of in [Of::First(0), Of::First(1), Of::Second(0, 0), Of::Second(0, 1), Of::Second(1, 1)] {
+        assert_eq!(slope(Op::Hypot, of, &[0.0, 0.0]), 0.0, "{of:?}");
+        assert!(slope(Op::Hypot, of, &[1.0, f64::NAN]).is_nan() && slope(Op::Hypot, of, &[f64::NAN, 0.0]).is_nan());
+    }
 }
