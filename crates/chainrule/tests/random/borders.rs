@@ -16,13 +16,18 @@ struct Writer<'a, 'u> {
 impl Writer<'_, '_> {
     /// Writes steps of a stencil on a vector, or a sum over a matrix.
     fn program(mut self) -> Result<Written> {
-        let whole = match self.u.int_in_range(0..=4)? {
+        let whole = match self.u.int_in_range(0..=5)? {
             0 | 1 => {
                 let step = self.number("v", false, 3)?;
                 format!("let v = ifold (fun v s -> build n (fun i -> {step})) x 2 in\n  sum n (fun i -> v[i] * v[i])")
             }
             2 => format!("sum n (fun i -> {})", self.number("x", false, 3)?),
             3 => format!("build n (fun i -> sum m (fun j -> {}))", self.number("x", true, 3)?),
+            4 => {
+                let (weight, factor) = (self.number("x", false, 1)?, self.number("x", true, 1)?);
+                let product = format!("sum m (fun j -> {factor} * a[k][j])");
+                format!("sum n (fun i -> {weight} * sum n (fun k -> max 0 ({product} - 0.2)))")
+            }
             _ => format!("sum n (fun i -> sum m (fun j -> {}))", self.number("x", true, 3)?),
         };
         let text = format!("let f = fun (x : [n]Double) (a : [n][m]Double) ->\n  {whole}\n");
@@ -89,7 +94,20 @@ impl Writer<'_, '_> {
 
     fn element(&mut self, vector: &str, column: bool) -> Result<String> {
         let c = self.u.int_in_range(0..=2)?;
-        Ok(match self.u.int_in_range(0..=7)? {
+        Ok(match self.u.int_in_range(0..=9)? {
+            8 => {
+                let new = format!("(build (max (n - 2) 0) (fun k -> {vector}[k] * {vector}[k + 2] - {vector}[k + 1]))");
+                format!("(if 1 <= i && i < n - 1 then {new}[i - 1] else {vector}[i])")
+            }
+            9 if column => {
+                let borders = *self.u.choose(&[
+                    "i == 0 || i == n - 1 || j == 0 || j == m - 1",
+                    "j == 0 || i == 0 || j == m - 1 || i == n - 1",
+                    "not (1 <= i && i < n - 1) || not (1 <= j && j < m - 1)",
+                ])?;
+                let inner = "sin a[i - 1][j] + a[i + 1][j] * a[i][j - 1] - a[i][j + 1]";
+                format!("(if {borders} then a[i][j] else {inner})")
+            }
             0 => format!("(if i == 0 then {vector}[n - 1] else {vector}[i - 1])"),
             1 => format!("(if i == n - 1 then {vector}[0] else {vector}[i + 1])"),
             2 => format!("(if i < {c} then 0.5 else {vector}[i - {c}])"),
