@@ -12,6 +12,10 @@ const RANDOM_CASES: &str = "0.1";
 /// Crates that the whole pipeline does not contain.
 const OUTSIDE: &[&str] = &["backend-tests", "cases", "cli", "python", "search"];
 
+/// Crate whose selection gives dependencies the features that they have for the library's tests. Otherwise cargo
+/// compiles the changed crate, and those that use it, once for its own tests and once for the pipeline.
+const UNIFIES_FEATURES: &str = "chainrule-backend-tests";
+
 /// Returns the files that differ from the last commit; those of the last commit if there are none.
 fn changed_files(root: &Path) -> Vec<String> {
     let git = |args: &[&str]| -> Vec<String> {
@@ -40,7 +44,9 @@ fn commands(crates: &BTreeSet<String>, docs: bool) -> Vec<Vec<String>> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
     let mut all = vec![words("fmt --all --check"), words("test -p xtask")];
     for name in crates.iter().filter(|name| *name != "python") {
-        all.push(words(&format!("test -p {}", package(name))));
+        let is_inside = *name != "chainrule" && !OUTSIDE.contains(&name.as_str());
+        let with = if is_inside { format!(" -p {UNIFIES_FEATURES}") } else { String::new() };
+        all.push(words(&format!("test -p {}{with}", package(name))));
     }
     if crates.contains("python") {
         all.push(words("check -p chainrule-python"));
@@ -86,7 +92,10 @@ mod tests {
     #[test]
     fn a_crate_is_tested_and_then_the_pipeline() {
         let files = ["crates/rewrite/src/turn.rs", "crates/rewrite/tests/random.rs", "docs/README.md"];
-        assert_eq!(lines(&files, false), ["test -p chainrule-rewrite", "test -p chainrule --test programs"]);
+        assert_eq!(
+            lines(&files, false),
+            ["test -p chainrule-rewrite -p chainrule-backend-tests", "test -p chainrule --test programs"]
+        );
     }
 
     #[test]
