@@ -1,9 +1,9 @@
 //! The cost model beside the machine: `cargo xtask calibrate`.
 //!
-//! Each row has two kernels, the second of which does some work more. Printed are the time of that work by the model for
-//! vectorisation ([`chainrule_kernel::time`]) and as measured, both in units of one cheap instruction, and their ratio.
-//! The unit is the measured time of a fused product in lanes. Times are the least of many runs, in turn; arrays lie in
-//! the first cache, rows of 40 at its limit.
+//! Each row has two kernels, the second of which does some work more. Printed are the time of that work by the model
+//! for vectorisation ([`chainrule_kernel::time`]) and as measured, both in units of one cheap instruction, and their
+//! ratio. The unit is the measured time of a fused product in lanes. Times are the least of many runs, in turn; arrays
+//! lie in the first cache, rows of 40 at its limit.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 

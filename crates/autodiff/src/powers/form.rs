@@ -1,7 +1,7 @@
 //! Values as powers of one number.
 //!
-//! A form is `scale * base ** exponent`, with a meaning for negative bases ([`Kind`]). It is equal to its value wherever
-//! the value is a number.
+//! A form is `scale * base ** exponent`, with a meaning for negative bases ([`Kind`]). It is equal to its value
+//! wherever the value is a number.
 
 use chainrule_ir::VarId;
 use chainrule_ops::Op;

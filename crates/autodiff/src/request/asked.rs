@@ -54,7 +54,7 @@ pub(crate) enum Step {
     Field(usize),
 }
 
-/// Inputs of [`Asked::computed`].
+/// Inputs of the computation of requested parts.
 struct Wanted<'a> {
     function: &'a Function,
     parts: &'a [Part],
