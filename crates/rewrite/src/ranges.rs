@@ -81,7 +81,7 @@ impl Ranges {
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
-    /// Returns sizes that are nonnegative where `comparison` is `value`: two different integers are further apart than
+    /// Returns sizes that are nonnegative where `comparison` is `value`: two different integers differ by more than
     /// known before.
     pub(crate) fn learned(&self, comparison: &Comparison<'_>, value: bool) -> Vec<Size> {
         let one = Size::constant(1);

@@ -10,7 +10,7 @@
 //! - all accesses of the loop load an element, add to it and store it, independently of the loop's index, and the loop
 //!   is outermost: the buffer is an accumulator;
 //! - the same with addresses that depend on the loop's index, in no branch: iterations update common elements
-//!   (`apart`);
+//!   (conflict splitting);
 //! - all addresses are linear in the loop's index with one slope, and the rest of each address is proved to be between
 //!   0 and the slope;
 //! - all addresses are linear in the loop's index with one slope, and the rest is a multiple of a number that the slope
