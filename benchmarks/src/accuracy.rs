@@ -6,10 +6,11 @@ mod measure;
 #[path = "../../crates/ops/tests/support/sweep.rs"]
 mod sweep;
 
-use chainrule_ops::{Op, Precise};
+use chainrule_ops::{Big, Op, Precise};
 use clap::Args;
 use measure::{Subject, Way, computed, subjects, ways};
 use serde_json::json;
+use std::collections::HashMap;
 use sweep::Of;
 
 /// Extent of the sweep.
@@ -37,6 +38,32 @@ struct Worst {
     n_above: usize,
 }
 
+/// Exact results.
+struct Exact {
+    precise: Precise,
+    /// Polygamma by order and argument. Its derivatives are those of the next orders, which are swept as well.
+    polygamma: HashMap<[u64; 2], Option<Big>>,
+}
+
+impl Exact {
+    /// Returns the exact result at a point, if it is a normal double.
+    fn at(&mut self, op: Op, of: Of, point: &[f64]) -> Option<Big> {
+        let more = match of {
+            Of::Value => 0.0,
+            Of::First(_) => 1.0,
+            Of::Second(..) => 2.0,
+        };
+        match (op, point) {
+            (Op::Polygamma, [order, x]) => {
+                let point = [order + more, *x];
+                let known = self.polygamma.entry(point.map(f64::to_bits));
+                known.or_insert_with(|| sweep::exact(&mut self.precise, op, Of::Value, &point)).clone()
+            }
+            _ => sweep::exact(&mut self.precise, op, of, point),
+        }
+    }
+}
+
 /// Prints the largest errors, one line for each result of each operator.
 ///
 /// # Errors
@@ -58,16 +85,21 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ways.iter().for_each(|way| print!(" {:>20}", way.name));
         println!(" {:>6}  at", "beyond");
     }
+    let mut exact = Exact { precise: Precise::new(), polygamma: HashMap::new() };
     for subject in subjects() {
         if options.operators.is_empty() || options.operators.iter().any(|name| name == subject.op.name()) {
-            sweep_subject(subject, &ways, options)?;
+            sweep_subject(subject, &ways, options, &mut exact)?;
         }
     }
     Ok(())
 }
 
-fn sweep_subject(subject: Subject, ways: &[Way], options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let mut precise = Precise::new();
+fn sweep_subject(
+    subject: Subject,
+    ways: &[Way],
+    options: &Options,
+    all: &mut Exact,
+) -> Result<(), Box<dyn std::error::Error>> {
     let points = subject.points(options.points);
     for of in subject.results() {
         let mut found = Vec::new();
@@ -78,7 +110,8 @@ fn sweep_subject(subject: Subject, ways: &[Way], options: &Options) -> Result<()
         let mut worst: Vec<Worst> = ways.iter().map(|_| Worst::default()).collect();
         let (mut n_checked, mut n_beyond) = (0, 0);
         for (i, point) in points.iter().enumerate() {
-            let Some(exact) = sweep::exact(&mut precise, subject.op, of, point) else { continue };
+            let Some(exact) = all.at(subject.op, of, point) else { continue };
+            let precise = &all.precise;
             if sweep::is_beyond(subject.op, of, point) {
                 n_beyond += 1;
                 continue;
@@ -86,7 +119,7 @@ fn sweep_subject(subject: Subject, ways: &[Way], options: &Options) -> Result<()
             n_checked += 1;
             let conditioning = sweep::conditioning(subject.op, of, point, precise.as_f64(&exact));
             for (worst, found) in worst.iter_mut().zip(&found) {
-                let ulp = sweep::ulps(&precise, found[i], &exact) / conditioning;
+                let ulp = sweep::ulps(precise, found[i], &exact) / conditioning;
                 worst.n_above += usize::from(ulp > bar);
                 if ulp > worst.ulp {
                     worst.ulp = ulp;
