@@ -96,9 +96,8 @@ impl Options {
     /// Removes operators with truth values as arguments or results, or in their steps.
     #[must_use]
     pub fn of_numbers(mut self) -> Self {
-        self.operators.retain(|(op, _)| {
-            op.is_numeric() && !matches!(op, Op::MaskedMul | Op::StrongMul | Op::MaskedReciprocal | Op::MaskedOverflow)
-        });
+        let selects = |op: Op| op.row().steps.as_ref().is_some_and(|steps| steps.operators().contains(&Op::Select));
+        self.operators.retain(|(op, _)| op.is_numeric() && !selects(*op));
         self
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Ranges {
     everywhere: usize,
     /// Sizes required to be nonnegative at entry: polynomial without constant term, and the least constant.
     required: BTreeMap<Size, i64>,
+    /// Variables that are required to equal others, which stand for both.
+    equal: Vec<(VarId, VarId)>,
     /// Sizes that are nonnegative in the open branches, each with the number of loops around its branch.
     assumed: Vec<(usize, Size)>,
 }
@@ -60,7 +62,7 @@ impl Ranges {
     /// [`Self::leave`].
     pub(crate) fn enter(&mut self, count: &Size, equal: Option<Size>) {
         // A count that is no variable adds no useful fact.
-        let var = count.as_var().unwrap_or(chainrule_base::Id::new(u32::MAX as usize));
+        let var = count.as_var().map_or(chainrule_base::Id::new(u32::MAX as usize), |var| self.same(var));
         self.positive.push(Positive { var, equal });
     }
 
@@ -71,13 +73,41 @@ impl Ranges {
 
     /// Records that `var` is at least one everywhere.
     pub(crate) fn positive(&mut self, var: VarId) {
-        self.positive.insert(0, Positive { var, equal: None });
+        self.positive.insert(0, Positive { var: self.same(var), equal: None });
         self.everywhere += 1;
+    }
+
+    /// Records that `size` is required to be 0 at entry. If it is the difference of two variables, one stands for both
+    /// from here on.
+    pub(crate) fn require_zero(&mut self, size: &Size) {
+        let size = self.canonical(size);
+        let terms: Vec<(&[VarId], i64)> = size.terms().collect();
+        let ([(&[a], 1), (&[b], -1)] | [(&[b], -1), (&[a], 1)]) = terms[..] else {
+            self.require(&size);
+            self.require(&size.neg());
+            return;
+        };
+        // The other one may be any integer.
+        let (kept, replaced) = if self.natural.contains_key(&a) { (a, b) } else { (b, a) };
+        for (_, same) in self.equal.iter_mut().filter(|(_, same)| *same == replaced) {
+            *same = kept;
+        }
+        self.equal.push((replaced, kept));
+    }
+
+    /// Returns the variable that stands for `var`.
+    fn same(&self, var: VarId) -> VarId {
+        self.equal.iter().find(|(replaced, _)| *replaced == var).map_or(var, |(_, kept)| *kept)
+    }
+
+    /// Returns `size` with one variable for each group of equal ones.
+    fn canonical(&self, size: &Size) -> Size {
+        if self.equal.is_empty() { size.clone() } else { size.substitute(|v| Size::var(self.same(v))) }
     }
 
     /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
-        let (size, c) = size.split_constant();
+        let (size, c) = self.canonical(size).split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
@@ -101,8 +131,8 @@ impl Ranges {
     }
 
     /// Records that `size` is nonnegative in the branch opened last.
-    pub(crate) fn assume(&mut self, size: Size) {
-        self.assumed.push((self.positive.len() - self.everywhere, size));
+    pub(crate) fn assume(&mut self, size: &Size) {
+        self.assumed.push((self.positive.len() - self.everywhere, self.canonical(size)));
     }
 
     /// Returns the number of recorded assumptions, for [`Self::drop_assumptions`].
@@ -138,20 +168,20 @@ impl Ranges {
     }
 
     fn decide(&self, size: &Size, positive: &[Positive], more: &[VarId]) -> bool {
-        let mut size = with_equals(size.clone(), positive);
+        let mut size = self.canonical(&with_equals(self.canonical(size), positive));
         for _ in 0..MAX_REPLACED {
             if self.is_natural(&size) || self.follows(&size, positive) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
-            size = with_equals(next, positive);
+            size = self.canonical(&with_equals(next, positive));
         }
         if size.degree() > MAX_DEGREE {
             return false;
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if positive.iter().any(|known| known.var == v) || more.contains(&v) {
+            if positive.iter().any(|known| known.var == v) || more.iter().any(|more| self.same(*more) == v) {
                 v_size.add(&Size::constant(1))
             } else {
                 v_size
@@ -290,6 +320,17 @@ mod tests {
         assert_eq!(ranges.less(&i, &j), None);
         assert_eq!(ranges.equal(&i.add(&n), &i), None);
         assert_eq!(ranges.equal(&i, &n), Some(false));
+        // Where `k` is required to be `n`, each stands for the other, also as the count of a loop.
+        let equal = Size::var(k);
+        assert!(!ranges.in_range(&i, &equal));
+        ranges.require_zero(&equal.sub(&n));
+        assert!(ranges.in_range(&i, &equal));
+        assert!(!ranges.in_range(&i, &equal.sub(&Size::constant(1))));
+        assert_eq!(ranges.equal(&n, &equal), Some(true));
+        ranges.enter(&equal, None);
+        assert!(ranges.in_range(&Size::zero(), &n));
+        ranges.leave();
+        assert!(!ranges.in_range(&Size::zero(), &n));
         // A difference of squares is not decided, and not decided wrongly.
         assert!(!ranges.not_negative(&n.mul(&n).sub(&i.mul(&i).scale(2))));
     }

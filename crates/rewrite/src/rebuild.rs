@@ -305,6 +305,10 @@ pub(crate) fn rebuild(
         }
         rb.vars[*param].ty = ty;
     }
+    for requirement in function.requires.iter().filter(|requirement| requirement.exactly_zero) {
+        let zero = rb.rename_size(&requirement.size, &env);
+        rb.ranges.require_zero(&zero);
+    }
     let requires = (function.requires.iter())
         .map(|requirement| {
             let mut requirement = requirement.clone();
@@ -315,9 +319,8 @@ pub(crate) fn rebuild(
                 rb.ranges.natural(*var, None);
                 rb.ranges.positive(*var);
             }
-            rb.ranges.require(&requirement.size);
-            if requirement.exactly_zero {
-                rb.ranges.require(&requirement.size.neg());
+            if !requirement.exactly_zero {
+                rb.ranges.require(&requirement.size);
             }
             requirement
         })
@@ -699,7 +702,7 @@ impl Rebuild<'_> {
                     let sides = [self.size_of(args[0]), self.size_of(args[1])];
                     let [x, y] = &sides;
                     let learned = self.ranges.learned(&Comparison { op: *op, sides: [x, y] }, value);
-                    learned.into_iter().for_each(|size| self.ranges.assume(size));
+                    learned.iter().for_each(|size| self.ranges.assume(size));
                 }
                 _ => {}
             }
