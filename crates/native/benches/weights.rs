@@ -108,8 +108,7 @@ fn kernel(row: &Row, times: usize) -> Kernel {
         Loops::Lanes => ("8*r1 + r0", format!("for r1 in 0..{}\n  for r0 in 0..8 at once\n", N / 8), "    "),
     };
     let mut text = format!(
-        "kernel f\ninput x: real[{}] in b0\ninput t: int[{N}] in b1\noutput y: real[{N}] in b2\nr2 = 0.5\n{loops}",
-        ROOM
+        "kernel f\ninput x: real[{ROOM}] in b0\ninput t: int[{N}] in b1\noutput y: real[{N}] in b2\nr2 = 0.5\n{loops}"
     );
     let mut next = 10;
     let line = |text: &mut String, code: &str| writeln!(text, "{indent}{code}").unwrap();
