@@ -38,12 +38,6 @@ pub(crate) struct Ranges {
     assumed: Vec<(usize, Size)>,
 }
 
-/// A comparison of two integers.
-pub(crate) struct Comparison<'s> {
-    pub(crate) op: Op,
-    pub(crate) sides: [&'s Size; 2],
-}
-
 /// A variable that is at least one.
 #[derive(Clone, Debug)]
 struct Positive {
@@ -111,13 +105,12 @@ impl Ranges {
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
-    /// Returns sizes that are nonnegative where `comparison` is `value`: two different integers differ by more than
-    /// known before.
-    pub(crate) fn learned(&self, comparison: &Comparison<'_>, value: bool) -> Vec<Size> {
+    /// Returns sizes that are nonnegative where the comparison `op` of `x` and `y` is `value`: two integers that differ
+    /// are further apart than known before.
+    pub(crate) fn learned(&self, op: Op, [x, y]: [Size; 2], value: bool) -> Vec<Size> {
         let one = Size::constant(1);
-        let [x, y] = comparison.sides;
-        let (above, below) = (x.sub(y), y.sub(x));
-        match (comparison.op, value) {
+        let (above, below) = (x.sub(&y), y.sub(&x));
+        match (op, value) {
             (Op::Lt, true) => vec![below.sub(&one)],
             (Op::Lt, false) => vec![above],
             (Op::Le, true) => vec![below],

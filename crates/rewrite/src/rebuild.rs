@@ -33,7 +33,7 @@ pub(crate) use slice::Slice;
 use crate::cost;
 use crate::key::{Keys, hash_of};
 use crate::merge::Shared;
-use crate::ranges::{Comparison, Ranges};
+use crate::ranges::Ranges;
 use crate::rules::{self, Settings};
 use crate::walk;
 use chainrule_base::{Arena, Id, Span};
@@ -698,11 +698,8 @@ impl Rebuild<'_> {
                 (Some(Expr::Op(ops::Op::And, args)), true) | (Some(Expr::Op(ops::Op::Or, args)), false) => {
                     todo.extend(args.iter().map(|arg| (*arg, value)));
                 }
-                (Some(Expr::Op(op, args)), _) if args.len() == 2 && *self.ty(args[0]) == Type::Int => {
-                    let sides = [self.size_of(args[0]), self.size_of(args[1])];
-                    let [x, y] = &sides;
-                    let learned = self.ranges.learned(&Comparison { op: *op, sides: [x, y] }, value);
-                    learned.iter().for_each(|size| self.ranges.assume(size));
+                (Some(Expr::Op(op, args)), _) => {
+                    self.learned(*op, args, value).iter().for_each(|size| self.ranges.assume(size));
                 }
                 _ => {}
             }

@@ -47,6 +47,15 @@ impl Rebuild<'_> {
         self.defs.get(var.index()).map_or(f64::INFINITY, |def| def.element_cost)
     }
 
+    /// Returns integers that are nonnegative where the operator `op` of `args` is `value`; none if it compares no
+    /// integers.
+    pub(crate) fn learned(&self, op: Op, args: &[VarId], value: bool) -> Vec<Size> {
+        match args {
+            &[x, y] if *self.ty(x) == Type::Int => self.ranges.learned(op, [x, y].map(|arg| self.size_of(arg)), value),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the cost of computing `expr`, an expression of the new function.
     pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
         cost::expr(expr, &|var: VarId| &self.vars[var].ty)

@@ -4,13 +4,12 @@
 //! Each element of such a sum has one term, except at the borders. So the array is a `build` that reads, which can be
 //! fused with its users, instead of memory that every iteration adds to.
 
-use super::mask::{is_zero, mask};
+use super::mask::{Guard, mask, write_guarded};
 use super::solve::in_range;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
-use crate::ranges::Comparison;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 
 pub(super) const RULES: &[Rule] = &[
@@ -232,9 +231,7 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 /// A term that is a sum of one-hot arrays if a condition is `holds`, and otherwise zero.
 struct Guarded<'e> {
-    condition: VarId,
-    holds: bool,
-    block: &'e Block,
+    guard: Guard<'e>,
     arrays: Vec<OneHot>,
 }
 
@@ -246,27 +243,22 @@ struct OneHot {
 
 impl<'e> Guarded<'e> {
     fn new(rb: &Rebuild<'_>, sum: &Parts<'e>) -> Option<Self> {
-        let Expr::If { condition, then, otherwise } = rb.bound_in(sum.body, sum.body.result)? else { return None };
-        let (holds, block) = match (is_zero(rb, otherwise.result), is_zero(rb, then.result)) {
-            (true, false) => (true, then),
-            (false, true) => (false, otherwise),
-            _ => return None,
-        };
-        let (mut open, mut arrays) = (vec![block.result], Vec::new());
+        let guard = Guard::of_result(rb, sum.body)?;
+        let (mut open, mut arrays) = (vec![guard.block.result], Vec::new());
         while let Some(array) = open.pop() {
             let room = open.len() + arrays.len() < MAX_ARRAYS;
-            match *rb.bound_in(block, array)? {
+            match *rb.bound_in(guard.block, array)? {
                 Expr::OneHot { index, value, proved } => arrays.push(OneHot { index, value, proved }),
                 Expr::Plus(a, b) if room => open.extend([b, a]),
                 _ => return None,
             }
         }
-        Some(Self { condition: *condition, holds, block, arrays })
+        Some(Self { guard, arrays })
     }
 
     /// Returns integers that are nonnegative if the guard holds.
     fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
-        let (mut todo, mut facts) = (vec![(self.condition, self.holds)], Vec::new());
+        let (mut todo, mut facts) = (vec![(self.guard.condition, self.guard.holds)], Vec::new());
         while let Some((condition, holds)) = todo.pop() {
             if facts.len() + todo.len() > MAX_FACTS {
                 break;
@@ -276,12 +268,7 @@ impl<'e> Guarded<'e> {
             match (op, args.as_slice(), holds) {
                 (Op::Not, [x], _) => todo.push((*x, !holds)),
                 (Op::And, [x, y], true) | (Op::Or, [x, y], false) => todo.extend([(*x, holds), (*y, holds)]),
-                (op, [x, y], _) if *rb.ty(*x) == Type::Int => {
-                    let sides = [rb.size_of(*x), rb.size_of(*y)];
-                    let [x, y] = &sides;
-                    facts.extend(rb.ranges.learned(&Comparison { op, sides: [x, y] }, holds));
-                }
-                _ => {}
+                (op, args, _) => facts.extend(rb.learned(op, args, holds)),
             }
         }
         facts
@@ -294,7 +281,7 @@ impl<'e> Guarded<'e> {
             |x: &Size| rb.ranges.not_negative(x) || facts.iter().any(|fact| rb.ranges.not_negative(&x.sub(fact)));
         let is_in_range = |index: &Size| is_natural(index) && is_natural(&size.sub(index).sub(&Size::constant(1)));
         let shift = |array: &OneHot| {
-            let by = shift(rb, sum, array.index).filter(|by| rb.is_outside(by, self.block, &[]))?;
+            let by = shift(rb, sum, array.index).filter(|by| rb.is_outside(by, self.guard.block, &[]))?;
             (array.proved || is_in_range(&rb.size_of(array.index))).then_some(by)
         };
         self.arrays.iter().map(shift).collect()
@@ -304,15 +291,11 @@ impl<'e> Guarded<'e> {
     fn values(&self, rb: &mut Rebuild<'_>, sum: &Parts<'_>, array: &OneHot, element: &Type) -> VarId {
         rb.build(sum.count.clone(), |rb, i| {
             let mut env: Env<'static> = sum.at(i);
-            let kept = super::get::needed(rb, &[sum.body, self.block], array.value);
-            let condition = rb.inline(sum.body, self.condition, &mut env);
+            let Guard { condition, holds, block } = self.guard;
+            let kept = super::get::needed(rb, &[sum.body, block], array.value);
+            let condition = rb.inline(sum.body, condition, &mut env);
             rb.inline_kept(sum.body, &kept[0], &mut env);
-            let value = |rb: &mut Rebuild<'_>| rb.inline(self.block, array.value, &mut env);
-            if self.holds {
-                rb.if_(condition, element, value, |rb| rb.zero(element))
-            } else {
-                rb.if_(condition, element, |rb| rb.zero(element), value)
-            }
+            write_guarded(rb, condition, holds, element, |rb| rb.inline(block, array.value, &mut env))
         })
     }
 }

@@ -142,6 +142,38 @@ pub(super) fn mask(
     rb.if_(condition, ty, then, |rb| rb.zero(ty))
 }
 
+/// A value that is zero unless a condition is `holds`: a mask, or one with the branches exchanged.
+pub(super) struct Guard<'e> {
+    pub(super) condition: VarId,
+    pub(super) holds: bool,
+    /// Block of the value.
+    pub(super) block: &'e Block,
+}
+
+impl<'e> Guard<'e> {
+    /// Returns the result of the closed block `body` as a guarded value.
+    pub(super) fn of_result(rb: &Rebuild<'_>, body: &'e Block) -> Option<Self> {
+        let Expr::If { condition, then, otherwise } = rb.bound_in(body, body.result)? else { return None };
+        let (holds, block) = match (is_zero(rb, otherwise.result), is_zero(rb, then.result)) {
+            (true, false) => (true, then),
+            (false, true) => (false, otherwise),
+            _ => return None,
+        };
+        Some(Self { condition: *condition, holds, block })
+    }
+}
+
+/// Writes `value`, of type `ty`, where `condition` is `holds`, and zero elsewhere.
+pub(super) fn write_guarded(
+    rb: &mut Rebuild<'_>,
+    condition: VarId,
+    holds: bool,
+    ty: &Type,
+    value: impl FnOnce(&mut Rebuild<'_>) -> VarId,
+) -> VarId {
+    if holds { mask(rb, condition, ty, value) } else { rb.if_(condition, ty, |rb| rb.zero(ty), value) }
+}
+
 /// Returns whether `condition`, in scope, compares doubles.
 fn is_of_numbers(rb: &Rebuild<'_>, condition: VarId) -> bool {
     matches!(rb.def(condition).as_deref(), Some(Expr::Op(_, args)) if *rb.ty(args[0]) == Type::Double)

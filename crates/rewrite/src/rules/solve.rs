@@ -6,7 +6,7 @@ use chainrule_ops::Op;
 use std::rc::Rc;
 
 /// Maximum number of visited conjuncts.
-const MAX_CONJUNCTS: usize = 16;
+pub(super) const MAX_CONJUNCTS: usize = 16;
 
 /// Returns the expression of `var`, in scope or of a closed block.
 fn def_in(rb: &Rebuild<'_>, block: Option<&Block>, var: VarId) -> Option<Rc<Expr>> {

@@ -1,9 +1,9 @@
 //! Rules for `sum`.
 
-use super::mask::{condition_in, condition_of_result, is_zero, mask};
+use super::mask::{Guard, condition_in, condition_of_result, is_zero, mask, write_guarded};
 use super::number::is_number;
 use super::op::doubles;
-use super::solve::{in_range, solve};
+use super::solve::{MAX_CONJUNCTS, in_range, solve};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
@@ -91,8 +91,6 @@ const UNROLL_STEPS: i64 = 4;
 const UNROLL_STATEMENTS: i64 = 64;
 /// Maximum number of visited factors of a term.
 const MAX_FACTORS: usize = 16;
-/// Maximum number of visited parts of a condition.
-const MAX_CONJUNCTS: usize = 16;
 
 pub(super) struct Parts<'e> {
     pub(super) count: &'e Size,
@@ -165,13 +163,8 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 /// Returns a part of the condition of the terms that is invariant, and the value without which all terms are zero.
 fn guard(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, bool)> {
-    let Expr::If { condition, then, otherwise } = rb.bound_in(sum.body, sum.body.result)? else { return None };
-    let holds = match (is_zero(rb, otherwise.result), is_zero(rb, then.result)) {
-        (true, false) => true,
-        (false, true) => false,
-        _ => return None,
-    };
-    let mut open = vec![(*condition, holds)];
+    let Guard { condition, holds, .. } = Guard::of_result(rb, sum.body)?;
+    let mut open = vec![(condition, holds)];
     for _ in 0..MAX_CONJUNCTS {
         let (part, value) = open.pop()?;
         if sum.is_constant(rb, part) {
@@ -190,14 +183,9 @@ fn guard(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, bool)> {
 
 fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Array(..)) = (parts(expr)?, ty) else { return None };
-    let (condition, value) = guard(rb, &sum)?;
+    let (condition, holds) = guard(rb, &sum)?;
     // It is known inside, so the terms lose it.
-    let inside = |rb: &mut Rebuild<'_>| sum.sum(rb, sum.body.result);
-    Some(if value {
-        rb.if_(condition, ty, inside, |rb| rb.zero(ty))
-    } else {
-        rb.if_(condition, ty, |rb| rb.zero(ty), inside)
-    })
+    Some(write_guarded(rb, condition, holds, ty, |rb| sum.sum(rb, sum.body.result)))
 }
 
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
