@@ -11,6 +11,8 @@
 //!                                            g(kept[t])
 //! ```
 //!
+//! If only the last nest is a product, the nests before it leave: `exp (a[i, k])` in a product with a matrix.
+//!
 //! In a nest of their own, iterations share the elements of `w`, and the nest is tiled like a product of matrices.
 //!
 //! **Nests that leave** come first, or after others that leave. They write private memory, and read that of nests
@@ -34,6 +36,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Iterations of a stretch.
 const STRETCH: i64 = 32;
+
+/// The same where the product stays, which packs its matrix for each stretch.
+const STRETCH_OF_OPERANDS: i64 = 64;
 
 /// Minimum trip count of the loops of a product.
 const LEAST: i64 = 4;
@@ -72,6 +77,8 @@ struct Leading {
     until: usize,
     /// Private buffers of an iteration that nests write.
     private: BTreeSet<BufferId>,
+    /// Iterations of a stretch.
+    stretch: i64,
 }
 
 /// Facts about a loop.
@@ -86,7 +93,7 @@ struct Survey<'k> {
     defined: BTreeSet<Reg>,
 }
 
-/// Returns the statements that leave `the` loop, if there is a product among them.
+/// Returns the statements that leave `the` loop, if there is a product among them, or the rest is one.
 fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
     let has_nest =
         |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if body.iter().any(|s| matches!(s, Stmt::For { .. })));
@@ -101,7 +108,7 @@ fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
         event.for_each_def(|r| defined.extend([r]));
     }
     let survey = Survey { kernel, the, accesses: accesses(&flat), all, written, defined };
-    let mut found = Leading { until: 0, private: BTreeSet::new() };
+    let mut found = Leading { until: 0, private: BTreeSet::new(), stretch: STRETCH };
     let (mut copied, mut has_product) = (BTreeSet::new(), false);
     for (at, stmt) in the.body.iter().enumerate() {
         if !survey.may_leave(stmt, &mut copied, &mut found.private) {
@@ -112,7 +119,13 @@ fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
             has_product |= survey.is_product(stmt);
         }
     }
-    has_product.then_some(found)
+    if has_product {
+        return Some(found);
+    }
+    // The rest may be the product: without its operands, it is a nest that is tiled as well.
+    let is_product = |stmt: &Stmt| matches!(stmt, Stmt::For { .. }) && survey.is_product(stmt);
+    let is_last = found.until > 0 && matches!(&the.body[found.until..], [stmt] if is_product(stmt));
+    is_last.then_some(Leading { stretch: STRETCH_OF_OPERANDS, ..found })
 }
 
 impl Survey<'_> {
@@ -195,13 +208,14 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leading, out: &mut Vec<Stmt
     let mut private: BTreeMap<BufferId, (BufferId, Poly<Reg>)> = BTreeMap::new();
     for buffer in &found.private {
         let len = cutter.kernel.buffers[*buffer].len.clone();
-        private.insert(*buffer, (cutter.kernel.memory(len.scale(STRETCH)), len));
+        private.insert(*buffer, (cutter.kernel.memory(len.scale(found.stretch)), len));
     }
     let (mut before, mut begin) = (Vec::new(), Vec::new());
-    let (n_stretches, _) = cutter.blocks(&the.count.add(&Poly::constant(STRETCH - 1)), STRETCH, &mut before);
+    let (n_stretches, _) =
+        cutter.blocks(&the.count.add(&Poly::constant(found.stretch - 1)), found.stretch, &mut before);
     let number = cutter.int();
-    let first = Poly::var(number).scale(STRETCH);
-    let most = cutter.int_of(&mut begin, Poly::constant(STRETCH));
+    let first = Poly::var(number).scale(found.stretch);
+    let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
     let left = cutter.int_of(&mut begin, the.count.sub(&first));
     let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
     let Loop { index, carried, body, .. } = the;
