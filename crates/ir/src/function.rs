@@ -505,6 +505,26 @@ impl Function {
         &self.vars[var].ty
     }
 
+    /// Returns the size and `Int` parameters that are required to equal others, each with the one that may stand for it
+    /// in the body; that one is not replaced itself. Quadratic in the requirements.
+    #[must_use]
+    pub fn equal_sizes(&self) -> Vec<(VarId, VarId)> {
+        let mut equal: Vec<(VarId, VarId)> = Vec::new();
+        for requirement in self.requires.iter().filter(|requirement| requirement.exactly_zero) {
+            let same = |v: VarId| equal.iter().find(|(replaced, _)| *replaced == v).map_or(v, |(_, kept)| *kept);
+            let size = requirement.size.substitute(|v| Size::var(same(v)));
+            let terms: Vec<(&[VarId], i64)> = size.terms().collect();
+            let ([(&[a], 1), (&[b], -1)] | [(&[b], -1), (&[a], 1)]) = terms[..] else { continue };
+            // Sizes are never negative, integers may be.
+            let (kept, replaced) = if self.sizes.contains(&a) { (a, b) } else { (b, a) };
+            for (_, same) in equal.iter_mut().filter(|(_, same)| *same == replaced) {
+                *same = kept;
+            }
+            equal.push((replaced, kept));
+        }
+        equal
+    }
+
     /// Adds a variable of type `ty` without a name.
     pub fn fresh(&mut self, ty: Type) -> VarId {
         self.vars.push(Var { ty, name: None, span: None, value: None })

@@ -20,15 +20,7 @@ pub fn specialise(function: &Function, known: &[(VarId, i64)]) -> Function {
             false => size.clone(),
         }
     };
-    let mut made = function.clone();
-    for var in made.vars.as_mut_slice() {
-        var.ty = var.ty.map_sizes(&mut |s| size(s));
-        var.value = var.value.as_ref().map(size);
-    }
-    for requirement in &mut made.requires {
-        requirement.size = size(&requirement.size);
-    }
-    substitute(&mut made.body, &size);
+    let mut made = with_sizes(function, &size);
     // Operands still refer to the variables, which become constants of the body.
     let constants = known.iter().map(|(var, value)| {
         made.vars[*var].value = Some(Size::constant(*value));
@@ -37,6 +29,20 @@ pub fn specialise(function: &Function, known: &[(VarId, i64)]) -> Function {
     made.body.stmts = constants.chain(std::mem::take(&mut made.body.stmts)).collect();
     made.sizes.retain(|var| values[*var].is_none());
     made.params.retain(|var| values[*var].is_none());
+    made
+}
+
+/// Returns `function` with `size` applied to all sizes, requirements included. Linear.
+pub(crate) fn with_sizes(function: &Function, size: &impl Fn(&Size) -> Size) -> Function {
+    let mut made = function.clone();
+    for var in made.vars.as_mut_slice() {
+        var.ty = var.ty.map_sizes(&mut |s| size(s));
+        var.value = var.value.as_ref().map(size);
+    }
+    for requirement in &mut made.requires {
+        requirement.size = size(&requirement.size);
+    }
+    substitute(&mut made.body, size);
     made
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Runs after every pass in tests. Its findings are bugs of the previous stage, never a user's error.
 
+use crate::specialise::with_sizes;
 use crate::{Block, Expr, Function, Size, StateLoop, Stmt, Type, Var, VarId, WhileLoop, check_type, describe};
 use chainrule_base::{Diagnostic, Id, Span};
 
@@ -10,6 +11,14 @@ use chainrule_base::{Diagnostic, Id, Span};
 /// # Errors
 /// All violations, as bugs.
 pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
+    let equal = function.equal_sizes();
+    if !equal.is_empty() {
+        // Types agree where one size stands for all that are required to equal it.
+        let same = |v: VarId| equal.iter().find(|(replaced, _)| *replaced == v).map_or(v, |(_, kept)| *kept);
+        let mut function = with_sizes(function, &|size: &Size| size.substitute(|v| Size::var(same(v))));
+        function.sizes.retain(|size| same(*size) == *size);
+        return verify(&function);
+    }
     let n = function.vars.len();
     let mut verifier =
         Verifier { function, bound: vec![false; n], in_scope: vec![false; n], span: None, found: Vec::new() };

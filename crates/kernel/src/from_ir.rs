@@ -105,6 +105,7 @@ fn lower(function: &Function, distinct: Option<BTreeSet<VarId>>) -> Result<Kerne
     };
     let (mut sizes, inputs) = l.parameters();
     l.requirements(&sizes);
+    l.equate();
     let outputs = l.results();
     std::mem::take(&mut l.b.errors).into_result(())?;
 
@@ -277,6 +278,25 @@ impl<'f> Lowering<'f> {
                 message: requirement.message.clone(),
                 span: requirement.span,
             });
+        }
+    }
+
+    /// Lets one size stand for all that are required to equal it, also as the extents of parameters: they are compared
+    /// before the body runs.
+    fn equate(&mut self) {
+        let mut same: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
+        for (replaced, kept) in self.function.equal_sizes() {
+            let (own, other) = (self.size(&Size::var(replaced)), self.size(&Size::var(kept)));
+            same.extend(own.as_var().map(|own| (own, other.clone())));
+            self.values[replaced] = Some(vec![Leaf::Int(other)]);
+        }
+        for param in &self.function.params {
+            for leaf in self.values[*param].iter_mut().flatten() {
+                let Leaf::Array(view) = leaf else { continue };
+                for extent in &mut view.dims {
+                    *extent = extent.substitute(|r| same.get(&r).cloned().unwrap_or_else(|| Poly::var(r)));
+                }
+            }
         }
     }
 

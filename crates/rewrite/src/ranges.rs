@@ -71,21 +71,8 @@ impl Ranges {
         self.everywhere += 1;
     }
 
-    /// Records that `size` is required to be 0 at entry. If it is the difference of two variables, one stands for both
-    /// from here on.
-    pub(crate) fn require_zero(&mut self, size: &Size) {
-        let size = self.canonical(size);
-        let terms: Vec<(&[VarId], i64)> = size.terms().collect();
-        let ([(&[a], 1), (&[b], -1)] | [(&[b], -1), (&[a], 1)]) = terms[..] else {
-            self.require(&size);
-            self.require(&size.neg());
-            return;
-        };
-        // The other one may be any integer.
-        let (kept, replaced) = if self.natural.contains_key(&a) { (a, b) } else { (b, a) };
-        for (_, same) in self.equal.iter_mut().filter(|(_, same)| *same == replaced) {
-            *same = kept;
-        }
+    /// Records that `replaced` is required to equal `kept`, which stands for both from here on and is not replaced.
+    pub(crate) fn equate(&mut self, replaced: VarId, kept: VarId) {
         self.equal.push((replaced, kept));
     }
 
@@ -316,7 +303,7 @@ mod tests {
         // Where `k` is required to be `n`, each stands for the other, also as the count of a loop.
         let equal = Size::var(k);
         assert!(!ranges.in_range(&i, &equal));
-        ranges.require_zero(&equal.sub(&n));
+        ranges.equate(k, n.as_var().unwrap());
         assert!(ranges.in_range(&i, &equal));
         assert!(!ranges.in_range(&i, &equal.sub(&Size::constant(1))));
         assert_eq!(ranges.equal(&n, &equal), Some(true));

@@ -305,9 +305,9 @@ pub(crate) fn rebuild(
         }
         rb.vars[*param].ty = ty;
     }
-    for requirement in function.requires.iter().filter(|requirement| requirement.exactly_zero) {
-        let zero = rb.rename_size(&requirement.size, &env);
-        rb.ranges.require_zero(&zero);
+    let equal = function.equal_sizes();
+    for (replaced, kept) in &equal {
+        rb.ranges.equate(env.get(*replaced), env.get(*kept));
     }
     let requires = (function.requires.iter())
         .map(|requirement| {
@@ -319,12 +319,17 @@ pub(crate) fn rebuild(
                 rb.ranges.natural(*var, None);
                 rb.ranges.positive(*var);
             }
-            if !requirement.exactly_zero {
-                rb.ranges.require(&requirement.size);
+            rb.ranges.require(&requirement.size);
+            if requirement.exactly_zero {
+                rb.ranges.require(&requirement.size.neg());
             }
             requirement
         })
         .collect();
+    // The body uses one of them, so that its loops and arrays agree.
+    for (replaced, kept) in equal {
+        env.insert(replaced, env.get(kept));
+    }
     let result = rb.stmts(&function.body, &mut env);
     let (applied, left, work) = (std::mem::take(&mut rb.counts.applied), rb.counts.left, rb.counts.work.get());
     let body = rb.leave(result);
