@@ -57,6 +57,8 @@ pub(crate) enum First {
     Faster,
     /// Loops, which are much faster in the function itself.
     Loops,
+    /// Loops, for higher derivatives too: the library states derivatives that are shorter.
+    Stated,
 }
 
 impl Decided {
@@ -233,7 +235,8 @@ impl Function {
     /// Returns the form of the function that is differentiated: straight-line code also where the loops of the function
     /// itself take less time in lanes, because accumulation saves most operations of derivatives.
     pub(crate) fn to_differentiate(&self) -> Result<&Self> {
-        Ok(self.decision()?.and_then(|decided| decided.straight.as_ref()).unwrap_or(self))
+        let decided = self.decision()?.filter(|decided| decided.first != First::Stated);
+        Ok(decided.and_then(|decided| decided.straight.as_ref()).unwrap_or(self))
     }
 
     /// Returns the form of the first derivatives of an array program that has straight-line code.
@@ -293,7 +296,7 @@ impl Function {
         {
             return keep(&format!("an argument or a result has more than {} elements", pays::MAX_ELEMENTS));
         }
-        let Estimate { operations, loops, lanes, .. } = Estimate::of(f);
+        let Estimate { operations, loops, lanes, chooses, .. } = Estimate::of(f);
         let counted = rounded(operations);
         let most = if body.has_given_sizes { pays::MAX_OPERATIONS_OF_GIVEN_SIZES } else { pays::MAX_OPERATIONS };
         if operations > most {
@@ -303,18 +306,29 @@ impl Function {
             Ok(function) => {
                 let counts = function.counts().unwrap_or_default();
                 let weight = counts.weight as f64;
+                if chooses && weight > pays::MAX_WEIGHT_OF_CHOICES {
+                    return keep(&format!("data select integers, of which straight-line code computes all ({counts})"));
+                }
                 let is_near = weight <= pays::LANE_SPEEDUP * loops && operations <= pays::MAX_OPERATIONS_NEAR_LOOPS;
                 if weight > loops && !is_near {
                     let (loops, weight) = (rounded(loops), rounded(weight));
                     return keep(&format!("their cost is estimated at {loops}, and {weight} unrolled"));
                 }
                 let factored = || function.value().quick().function().ok();
-                let times = if lanes { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
+                let are_compared = lanes || chooses;
+                let times =
+                    if are_compared { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
+                let states = chooses && weight > pays::MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES;
                 if let Some(why) = times.as_ref().and_then(Times::why_loops) {
-                    let first = times.map_or(First::Straight, |times| times.first());
+                    let first =
+                        if states { First::Stated } else { times.map_or(First::Straight, |times| times.first()) };
                     return Ok(Decided::fast_loops(function, first, &why));
                 }
-                let first = if lanes { First::Faster } else { First::Straight };
+                let first = match (states, are_compared) {
+                    (true, _) => First::Stated,
+                    (false, true) => First::Faster,
+                    (false, false) => First::Straight,
+                };
                 unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}"))
             }
             // A failure in straight-line code may be in a branch that is never taken.

@@ -1,15 +1,17 @@
 //! Conversion of the array IR to the scalar graph: loops unrolled, arrays decomposed.
 //!
 //! In: a function without size parameters, and a graph node for every double of its arguments. Out: graph nodes for the
-//! result. Values that determine loops and indices must be known; conditions on doubles become [`Op::Select`], with
-//! both sides computed. Derivatives in the function are accumulated by [`local`], if the caller has a [`Local`] for
+//! result. Sizes of arrays must be known; conditions on doubles become [`Op::Select`], with both sides computed, and
+//! integers that they select are [`alternatives`]. Derivatives in the function are accumulated by [`local`], if the caller has a [`Local`] for
 //! them; otherwise there must be none.
 //!
 //! Linear in the operations that the function would execute; limited by a budget of graph nodes.
 
+mod alternatives;
 pub(crate) mod local;
 pub(crate) mod pays;
 
+use alternatives::{Alternatives, refusal};
 use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
@@ -28,6 +30,8 @@ const STEPS_PER_NODE: usize = 4;
 pub(crate) enum Tree {
     Real(NodeId),
     Int(i64),
+    /// Integer that is one of several, depending on data.
+    Chosen(Alternatives),
     Bool(Truth),
     Many(Rc<[Tree]>),
 }
@@ -122,17 +126,27 @@ impl Unroller<'_> {
         self.env[var].clone().ok_or_else(|| Diagnostic::bug(format!("{var} is used before it is bound")))
     }
 
+    /// Returns `size`, which must not depend on data.
     fn size(&self, size: &Size) -> Unrolled<i64> {
+        self.size_where(size, |_| None)
+    }
+
+    /// Returns `size` where the variables have the values of `known`, if it has one, or else their own.
+    fn size_where(&self, size: &Size, known: impl Fn(VarId) -> Option<i64>) -> Unrolled<i64> {
         let mut missing = None;
-        let value = size.eval(|v| match self.env[v] {
-            Some(Tree::Int(i)) => i,
+        let value = size.eval(|v| match (known(v), &self.env[v]) {
+            (Some(i), _) => i,
+            (None, Some(Tree::Int(i))) => *i,
             _ => {
                 missing = Some(v);
                 0
             }
         });
         if let Some(v) = missing {
-            return Err(Diagnostic::bug(format!("the size {size} needs {v}, which is no known integer")));
+            return Err(match self.env[v] {
+                Some(Tree::Chosen(_)) => refusal("the size of an array depends on data", None),
+                _ => Diagnostic::bug(format!("the size {size} needs {v}, which is no known integer")),
+            });
         }
         value.ok_or_else(|| {
             Diagnostic::error("a size is too large for a 64-bit integer")
@@ -141,18 +155,37 @@ impl Unroller<'_> {
         })
     }
 
+    /// Returns `size` as an integer, which may depend on data.
+    fn integer(&mut self, size: &Size, span: Option<Span>) -> Unrolled<Tree> {
+        let open: Vec<VarId> =
+            size.vars().into_iter().filter(|v| matches!(self.env[*v], Some(Tree::Chosen(_)))).collect();
+        if open.is_empty() {
+            return self.size(size).map(Tree::Int);
+        }
+        let trees = self.vars(&open)?;
+        let mut guarded = Vec::new();
+        for (values, guard) in self.combinations(&trees, span)? {
+            let known = |v: VarId| open.iter().position(|o| *o == v).map(|place| values[place]);
+            guarded.push((self.size_where(size, known)?, guard));
+        }
+        self.chosen(guarded, span)
+    }
+
     fn stmt(&mut self, stmt: &Stmt) -> Unrolled<Tree> {
         Ok(match &stmt.expr {
             Expr::Real(c) => Tree::Real(self.graph.constant(*c)),
             Expr::Bool(b) => Tree::Bool(Truth::Known(*b)),
-            Expr::Size(size) => Tree::Int(self.size(size)?),
+            Expr::Size(size) => self.integer(size, stmt.span)?,
             Expr::Op(op, args) => {
                 let args = args.iter().map(|v| self.var(*v)).collect::<Unrolled<Vec<_>>>()?;
                 self.op(*op, &args, stmt)?
             }
             Expr::ToReal(v) => match self.var(*v)? {
                 Tree::Int(i) => Tree::Real(self.graph.constant(i as f64)),
-                other => return Err(mismatch(&other, "an integer")),
+                other => {
+                    let guarded = self.alternatives(&other)?;
+                    self.selected(&guarded, stmt.span, |this, i| Ok(Tree::Real(this.graph.constant(i as f64))))?
+                }
             },
             Expr::Build { size, index, body } => {
                 let n = self.size(size)?;
@@ -164,21 +197,24 @@ impl Unroller<'_> {
                 Tree::Many(elements.into())
             }
             Expr::Fold(StateLoop { count, index, state, init, body }) => {
-                let n = self.size(count)?;
+                let steps = self.steps(count, stmt.span)?;
                 let mut value = self.var(*init)?;
-                for i in 0..n {
+                for i in 0..steps.most() {
                     self.env[*index] = Some(Tree::Int(i));
-                    self.env[*state] = Some(value);
-                    value = self.block(body)?;
+                    self.env[*state] = Some(value.clone());
+                    let next = self.step(body, steps.guard(i))?;
+                    value = self.where_it_runs(steps.guard(i), next, &value, stmt.span)?;
                 }
                 value
             }
             Expr::Sum { count, index, body } => {
-                let n = self.size(count)?;
-                let mut total = self.zero(&self.function.vars[body.result].ty)?;
-                for i in 0..n {
+                let steps = self.steps(count, stmt.span)?;
+                let zero = self.zero(&self.function.vars[body.result].ty)?;
+                let mut total = zero.clone();
+                for i in 0..steps.most() {
                     self.env[*index] = Some(Tree::Int(i));
-                    let term = self.block(body)?;
+                    let term = self.step(body, steps.guard(i))?;
+                    let term = self.where_it_runs(steps.guard(i), term, &zero, stmt.span)?;
                     total = self.plus(&total, &term)?;
                 }
                 total
@@ -207,7 +243,12 @@ impl Unroller<'_> {
             Expr::Zero => self.zero(&self.function.vars[stmt.var].ty)?,
             Expr::OneHot { index, value, .. } => {
                 let whole = self.zero(&self.function.vars[stmt.var].ty)?;
-                let (Tree::Many(elements), Tree::Int(i), value) = (whole, self.var(*index)?, self.var(*value)?) else {
+                let value = self.var(*value)?;
+                let index = self.var(*index)?;
+                if let Tree::Chosen(index) = &index {
+                    return self.chosen_one_hot(whole, index, &value, stmt.span);
+                }
+                let (Tree::Many(elements), Tree::Int(i)) = (whole, index) else {
                     return Err(Diagnostic::bug("a one-hot array needs an integer"));
                 };
                 let mut elements = elements.to_vec();
@@ -259,13 +300,22 @@ impl Unroller<'_> {
                 other => return Err(mismatch(&other, "a truth value")),
             },
             Expr::Get { array, index, .. } => {
-                let (Tree::Many(elements), Tree::Int(i)) = (self.var(*array)?, self.var(*index)?) else {
-                    return Err(Diagnostic::bug("indexing needs an array and an integer"));
+                let Tree::Many(elements) = self.var(*array)? else {
+                    return Err(Diagnostic::bug("indexing needs an array"));
                 };
-                match usize::try_from(i).ok().and_then(|i| elements.get(i)) {
-                    Some(element) => element.clone(),
-                    None if self.speculative > 0 => self.poison(&self.function.vars[stmt.var].ty)?,
-                    None => return Err(out_of_range(i, elements.len(), stmt.span)),
+                let ty = &self.function.vars[stmt.var].ty;
+                let element = |i: i64| usize::try_from(i).ok().and_then(|i| elements.get(i)).cloned();
+                match self.var(*index)? {
+                    Tree::Int(i) => match element(i) {
+                        Some(element) => element,
+                        None if self.speculative > 0 => self.poison(ty)?,
+                        None => return Err(out_of_range(i, elements.len(), stmt.span)),
+                    },
+                    Tree::Chosen(index) => self.selected(&index, stmt.span, |this, i| match element(i) {
+                        Some(element) => Ok(element),
+                        None => this.outside(stmt.span).and_then(|()| this.poison(ty)),
+                    })?,
+                    other => return Err(mismatch(&other, "an integer")),
                 }
             }
             Expr::Array(vars) | Expr::Tuple(vars) => {
@@ -344,23 +394,21 @@ impl Unroller<'_> {
         {
             return Ok(if condition { args[1].clone() } else { args[2].clone() });
         }
-        if args.iter().all(|arg| matches!(arg, Tree::Int(_))) {
-            let ints: Vec<i64> = args.iter().map(|arg| if let Tree::Int(i) = arg { *i } else { 0 }).collect();
-            let Some(int) = row.int else { return Err(Diagnostic::bug(format!("{op:?} has no integer value"))) };
-            return match int(&ints) {
-                Some(value) if is_bool => Ok(Tree::Bool(Truth::Known(value != 0))),
-                Some(value) => Ok(Tree::Int(value)),
-                None if self.speculative > 0 => Ok(Tree::Int(0)),
-                None => {
-                    let symbol = row.symbol.unwrap_or(row.name);
-                    let title = match (op, ints.as_slice()) {
-                        (Op::Quot | Op::Mod, [a, 0]) => format!("`{symbol}` of {a} and 0 is a division by zero"),
-                        _ => format!("the result of `{symbol}` of {ints:?} does not fit into 64 bits"),
-                    };
-                    let diagnostic = Diagnostic::error(title);
-                    Err(at(diagnostic, stmt.span, "computed here"))
-                }
-            };
+        if op == Op::Select && matches!(args[1], Tree::Int(_) | Tree::Chosen(_)) {
+            let condition = self.node(&args[0])?;
+            return self.select(condition, &args[1], &args[2], stmt.span);
+        }
+        if args.iter().all(|arg| matches!(arg, Tree::Int(_) | Tree::Chosen(_))) {
+            let mut guarded = Vec::new();
+            for (ints, guard) in self.combinations(args, stmt.span)? {
+                guarded.push((self.of_integers(op, &ints, stmt.span)?, guard));
+            }
+            if is_bool {
+                let holds = guarded.into_iter().filter(|(value, _)| *value != 0).map(|(_, guard)| guard);
+                let any = self.any(holds);
+                return Ok(self.truth(any));
+            }
+            return self.chosen(guarded, stmt.span);
         }
         if args.iter().all(|arg| matches!(arg, Tree::Bool(Truth::Known(_)))) {
             let bits: Vec<f64> =
@@ -369,11 +417,25 @@ impl Unroller<'_> {
         }
         let nodes = args.iter().map(|arg| self.node(arg)).collect::<Unrolled<Vec<_>>>()?;
         let node = self.graph.apply(op, &nodes);
-        Ok(if is_bool {
-            Tree::Bool(self.graph.as_const(node).map_or(Truth::Open(node), |c| Truth::Known(c != 0.0)))
-        } else {
-            Tree::Real(node)
-        })
+        Ok(if is_bool { self.truth(node) } else { Tree::Real(node) })
+    }
+
+    /// Returns `op` of integers; truth values are 1 and 0.
+    fn of_integers(&self, op: Op, ints: &[i64], span: Option<Span>) -> Unrolled<i64> {
+        let row = op.row();
+        let Some(int) = row.int else { return Err(Diagnostic::bug(format!("{op:?} has no integer value"))) };
+        match int(ints) {
+            Some(value) => Ok(value),
+            None if self.speculative > 0 => Ok(0),
+            None => {
+                let symbol = row.symbol.unwrap_or(row.name);
+                let title = match (op, ints) {
+                    (Op::Quot | Op::Mod, [a, 0]) => format!("`{symbol}` of {a} and 0 is a division by zero"),
+                    _ => format!("the result of `{symbol}` of {ints:?} does not fit into 64 bits"),
+                };
+                Err(at(Diagnostic::error(title), span, "computed here"))
+            }
+        }
     }
 
     fn node(&mut self, tree: &Tree) -> Unrolled<NodeId> {
@@ -389,6 +451,9 @@ impl Unroller<'_> {
         Ok(match (a, b) {
             (Tree::Real(x), Tree::Real(y)) => Tree::Real(self.graph.apply(Op::Select, &[condition, *x, *y])),
             (Tree::Int(x), Tree::Int(y)) if x == y => Tree::Int(*x),
+            (Tree::Int(_) | Tree::Chosen(_), Tree::Int(_) | Tree::Chosen(_)) => {
+                self.select_integer(condition, a, b, span)?
+            }
             (Tree::Bool(_), Tree::Bool(_)) => {
                 let (x, y) = (self.node(a)?, self.node(b)?);
                 Tree::Bool(Truth::Open(self.graph.apply(Op::Select, &[condition, x, y])))
@@ -397,12 +462,7 @@ impl Unroller<'_> {
                 let parts = xs.iter().zip(ys.iter()).map(|(x, y)| self.select(condition, x, y, span));
                 Tree::Many(parts.collect::<Unrolled<Vec<_>>>()?.into())
             }
-            _ => {
-                let diagnostic = Diagnostic::limitation("this `if` cannot be unrolled")
-                    .with_reason("it chooses between integers, by a condition that depends on data")
-                    .with_help("keep its loops: derive it as an array program");
-                return Err(at(diagnostic, span, "chosen here"));
-            }
+            _ => return Err(mismatch(b, "a value of the other branch's type")),
         })
     }
 
@@ -458,7 +518,7 @@ fn reals_of<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Vec<NodeId> {
     fn add(tree: &Tree, into: &mut Vec<NodeId>) {
         match tree {
             Tree::Real(node) => into.push(*node),
-            Tree::Int(_) | Tree::Bool(_) => {}
+            Tree::Int(_) | Tree::Chosen(_) | Tree::Bool(_) => {}
             Tree::Many(parts) => parts.iter().for_each(|part| add(part, into)),
         }
     }
@@ -476,11 +536,12 @@ fn with_reals(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
     }
 }
 
-/// Collects the nodes of a tree: doubles, and unknown truth values.
+/// Collects the nodes of a tree: doubles, unknown truth values, and conditions of integers.
 pub(crate) fn numbers(tree: &Tree, into: &mut Vec<NodeId>) {
     match tree {
         Tree::Real(node) | Tree::Bool(Truth::Open(node)) => into.push(*node),
         Tree::Int(_) | Tree::Bool(Truth::Known(_)) => {}
+        Tree::Chosen(alternatives) => into.extend(alternatives.iter().map(|(_, guard)| guard)),
         Tree::Many(parts) => parts.iter().for_each(|part| numbers(part, into)),
     }
 }
@@ -490,6 +551,10 @@ pub(crate) fn with_numbers(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>
     match tree {
         Tree::Real(node) => Tree::Real(nodes.next().unwrap_or(*node)),
         Tree::Bool(Truth::Open(node)) => Tree::Bool(Truth::Open(nodes.next().unwrap_or(*node))),
+        Tree::Chosen(alternatives) => {
+            let moved = alternatives.iter().map(|(value, guard)| (*value, nodes.next().unwrap_or(*guard)));
+            Tree::Chosen(moved.collect())
+        }
         Tree::Many(parts) => Tree::Many(parts.iter().map(|part| with_numbers(part, nodes)).collect()),
         known => known.clone(),
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use chainrule::{Backend, CompileOptions, Compiled, Error, Module, Semantics, Value};
+use chainrule::{Backend, CompileOptions, Compiled, Derivation, Error, Function, Module, Semantics, Unroll, Value};
 
 /// Returns every way to run `f` of the program.
 fn ways(text: &str) -> Vec<(String, Compiled)> {
@@ -286,4 +286,78 @@ fn random_loops_and_branches_on_large_numbers_are_exact_or_fail() {
         exact_or_error(&read, &[i, j], exact);
     }
     assert!(n_values > n_cases / 2, "{n_values} values");
+}
+
+/// Integers that data select are unrolled: values and derivatives of straight-line code are those of loops.
+#[test]
+fn data_select_integers() {
+    let bodies = [
+        "x[argmax x] * x[argmin x] * x[1]",
+        "let k = if x[0] > 1 then 2 else if x[1] > 0 then 1 else 0 in [1.5, 2.5, 4.0][k] * x[0] + real k * x[2]",
+        "let k = if x[0] > x[1] then 3 else 1 in ifold (fun s i -> s * x[i] + real i) x[3] k",
+        "let k = (if x[0] > x[1] then 3 else 1) - (if x[2] > 0 then 1 else 0) in sum k (fun i -> x[i] ** 2 + x[i + 1])",
+        "let k = (if x[0] > x[1] then 3 else 5) + (if x[1] > 0 then 1 else 0) in real (mod k 3) * x[0] + real (div k 2) * x[1]",
+        "let (j, k) = (if x[0] > x[1] then 1 else 0, if x[1] > x[2] then 1 else 2) in if j == k && x[3] > 0 then x[j] * x[3] else x[2]",
+        "let k = if x[0] > x[1] then 0 else 7 in if k < 4 then x[k] * x[3] else x[2] ** 2",
+        "let p = ifold (fun p i -> if x[p] < x[i] then i else p) 0 4 in x[p] * x[max (p - 1) 0] * x[min (p + 1) 3]",
+        "let v = ifold (fun v i -> let p = argmax v in build 4 (fun j -> if j == p then v[j] / 2 else v[j])) x 3 in vectorDot v v",
+    ];
+    let points = [[0.5, -1.0, 2.0, 1.25], [3.0, 2.0, 1.0, 0.5], [-0.5, 0.25, 0.75, -1.0], [1.5, 1.5, -2.0, 3.0]];
+    let requests: [fn(&Function) -> Derivation; 3] = [Function::value, Function::gradient, Function::hessian];
+    for body in bodies {
+        let text = format!("let f = fun (x : [4]Double) -> {body}");
+        let f = Module::from_text("f.ft", &text).unwrap().function("f").unwrap();
+        let [straight, loops] = [Unroll::Always, Unroll::Never].map(|unroll| f.clone().unroll(unroll));
+        for request in requests {
+            let derived = [&straight, &loops].map(|f| request(f).function().unwrap());
+            assert!(!derived[0].keeps_loops() && derived[1].keeps_loops(), "{body}");
+            let [straight, loops] = derived.map(|f| f.compile().unwrap());
+            for point in &points {
+                let [found, expected] = [&straight, &loops].map(|f| f.eval(&[point.as_slice()]).unwrap().remove(0));
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+                assert!(found.iter().zip(&expected).all(near), "{body} at {point:?}: {found:?}, not {expected:?}");
+            }
+        }
+    }
+    // Loops report an index outside; straight-line code would not.
+    let text = "let f = fun (x : [2]Double) -> let k = if x[0] > 0 then 0 else 3 in x[k] * x[1]";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let why = f.clone().unroll(Unroll::Always).value().function().unwrap_err().to_string();
+    assert!(why.contains("may be out of range"), "{why}");
+    let loops = f.compile().unwrap();
+    assert_eq!(loops.eval(&[&[2.0, 3.0]]).unwrap(), [[6.0]]);
+    let why = loops.eval(&[&[-2.0, 3.0]]).unwrap_err().to_string();
+    assert!(why.contains("the index `k` lies outside"), "{why}");
+    let text =
+        "let f = fun (x : [2]Double) -> let k = if x[0] > 0 then 1 else 3 in vectorSum (build k (fun i -> x[0]))";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap().unroll(Unroll::Always);
+    let why = f.value().function().unwrap_err().to_string();
+    assert!(why.contains("the size of an array depends on data"), "{why}");
+}
+
+/// A size that a requirement makes equal to another has its own extent, which is compared at entry.
+#[test]
+fn sizes_that_must_be_equal_are_compared() {
+    let text = "let f = fun (v : [n]Double) (w : [m][k]Double) (c : Int) ->
+        let dot = fun (a : [l]Double) (b : [l]Double) -> sum l (fun i -> a[i] * exp b[i])
+        let last = fun (a : [l]Double) -> a[l - 1]
+        sum m (fun i -> dot v w[i] * last w[i]) + real c";
+    let one = text.replace("[k]", "[n]");
+    let [two, one] = [text, &one].map(|text| Module::from_text("f.ft", text).unwrap().function("f").unwrap());
+    let requests: [fn(&Function) -> Derivation; 3] = [Function::value, Function::gradient, Function::hessian];
+    let args = |k: usize| {
+        let row = |i: usize| (0..k).map(|j| (i + 2 * j) as f64 / 4.0).collect::<Vec<f64>>();
+        [Value::from(vec![0.5, -1.0, 2.0]), Value::from((0..4).map(row).collect::<Vec<_>>()), Value::Int(3)]
+    };
+    for backend in [Backend::Auto, Backend::Interpreter] {
+        let options = CompileOptions { backend, ..CompileOptions::default() };
+        for request in requests {
+            let [two, one] = [&two, &one].map(|f| request(f).function().unwrap().compile_with(&options).unwrap());
+            assert_eq!(two.call(&args(3)).unwrap(), one.call(&args(3)).unwrap());
+            for k in [2, 4] {
+                let why = two.call(&args(k)).unwrap_err().to_string();
+                assert!(why.contains("must be 0"), "{why}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 // A failing test stops.
 #![allow(clippy::unwrap_used)]
 
-use chainrule::{Backend, CompileOptions, Function, Module, Rewrite, Value};
+use chainrule::{Backend, CompileOptions, Derivation, Function, Module, Rewrite, Unroll, Value};
 
 /// Returns the function `f` of `text`.
 fn function(text: &str) -> Function {
@@ -129,4 +129,48 @@ fn functions_with_stated_derivatives_keep_their_loops() {
     let f = function("let f = fun (v : [n]Double) -> sum n (fun i -> v[i] * constant v[i])");
     let why = f.unrolled(&[("n", 3)]).unwrap_err().to_string();
     assert!(why.contains("the loops of `f` cannot be unrolled"), "{why}");
+}
+
+#[test]
+fn pivots_are_unrolled() {
+    let bodies = [
+        ("solve a b", 4),
+        ("matrixVectorMul (inverse a) b", 3),
+        ("[logdet a, b[0]]", 3),
+        ("[det a, b[0]]", 2),
+        ("let (l, u, p) = lu a in build 2 (fun i -> b[p[i]] * l[1][i] + u[i][1] + real p[i])", 3),
+    ];
+    // Each of these orders of rows makes other pivots.
+    let orders: [[usize; 4]; 6] = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 0, 1, 3], [1, 2, 0, 3], [2, 1, 0, 3], [3, 2, 1, 0]];
+    for (body, most) in bodies {
+        for n in 2..=most {
+            let f = function(&format!("let f = fun (a : [{n}][{n}]Double) (b : [{n}]Double) -> {body}"));
+            for what in [Function::value as fn(&Function) -> Derivation, Function::jacobian] {
+                let [straight, loops] = [Unroll::Always, Unroll::Never].map(|unroll| {
+                    let derived = what(&f.clone().unroll(unroll)).function().unwrap();
+                    assert_eq!(derived.keeps_loops(), unroll == Unroll::Never);
+                    derived.compile().unwrap()
+                });
+                for order in orders.iter().map(|order| order.iter().copied().filter(|i| *i < n).collect::<Vec<_>>()) {
+                    let at = |i: usize, j: usize| {
+                        let large = if order[i] == j { 4.0 + i as f64 } else { 0.0 };
+                        // A zero where the first pivot is sought, and rows of equal size.
+                        large + if i + j == 1 { 0.0 } else { ((i * 7 + j * 5) % 4) as f64 / 4.0 }
+                    };
+                    let a = (0..n).map(|i| (0..n).map(|j| at(i, j)).collect::<Vec<f64>>()).collect::<Vec<_>>();
+                    let args = [Value::from(a), vector(n)];
+                    let [found, expected] = [&straight, &loops].map(|f| -> Vec<f64> {
+                        let values = f.call(&args).unwrap();
+                        values.iter().flat_map(|value| value.reals().into_iter().copied().collect::<Vec<_>>()).collect()
+                    });
+                    near(&found, &expected, &format!("{body}, {order:?}"));
+                }
+            }
+        }
+    }
+    // By itself the compiler unrolls small systems.
+    for (n, unrolls) in [(3, true), (6, false)] {
+        let f = function(&format!("let f = fun (a : [{n}][{n}]Double) (b : [{n}]Double) -> solve a b"));
+        assert_eq!(f.value().function().unwrap().keeps_loops(), !unrolls, "{n}: {:?}", f.unrolling());
+    }
 }

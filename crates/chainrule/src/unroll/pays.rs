@@ -27,6 +27,13 @@ pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
 /// may still take less time as straight-line code.
 pub(crate) const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
 
+/// Maximum weight of a function with integers that data select, such as rows of pivots: all alternatives are computed.
+/// Systems of up to four equations are below it, of six above it.
+pub(crate) const MAX_WEIGHT_OF_CHOICES: f64 = 320.0;
+
+/// The same for its derivatives, which are longer than the library's rules for large systems.
+pub(crate) const MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES: f64 = 160.0;
+
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
 pub(crate) const NODES_PER_OPERATION: usize = 5;
 
@@ -79,6 +86,8 @@ pub(crate) struct Estimate {
     calls: bool,
     /// Whether a loop may pay in lanes: it has at least [`WIDE_TRIPS`] iterations, or [`CALL_TRIPS`] with calls.
     pub(crate) lanes: bool,
+    /// Whether data select integers.
+    pub(crate) chooses: bool,
 }
 
 impl Estimate {
@@ -86,7 +95,8 @@ impl Estimate {
     pub(crate) fn of(function: &Function) -> Self {
         let n = function.vars.len();
         let none = || Arena::filled(n, false);
-        let mut walk = Walk { function, bounds: Arena::filled(n, None), is_constant: none(), is_whole: none() };
+        let bounds = Arena::filled(n, None);
+        let mut walk = Walk { function, bounds, is_constant: none(), is_whole: none(), is_data: none() };
         walk.block(&function.body, 1.0)
     }
 
@@ -96,6 +106,7 @@ impl Estimate {
             loops: self.loops + other.loops,
             calls: self.calls || other.calls,
             lanes: self.lanes || other.lanes,
+            chooses: self.chooses || other.chooses,
         }
     }
 }
@@ -108,6 +119,8 @@ struct Walk<'a> {
     is_constant: Arena<VarId, bool>,
     /// Whether each double is a whole number, a power to which is a few products.
     is_whole: Arena<VarId, bool>,
+    /// Whether each truth value depends on doubles.
+    is_data: Arena<VarId, bool>,
 }
 
 impl Walk<'_> {
@@ -145,6 +158,7 @@ impl Walk<'_> {
                 Estimate::default()
             }
             Expr::Op(op, args) if args.iter().any(is_double) => {
+                self.is_data[var] = true;
                 let weight = f64::from(op.row().weight);
                 let is_known = |arg: &VarId| self.is_constant[*arg] || *self.function.ty(*arg) == Type::Int;
                 let loops = weight / speedup;
@@ -154,7 +168,11 @@ impl Walk<'_> {
                 }
                 let is_power = *op == Op::Pow && args.last().is_some_and(|exponent| self.is_whole[*exponent]);
                 let calls = op.row().cost == CostClass::Call && !is_power;
-                Estimate { operations: 1.0, loops, calls, lanes: false }
+                Estimate { operations: 1.0, loops, calls, ..Estimate::default() }
+            }
+            Expr::Op(_, args) => {
+                self.is_data[var] = args.iter().any(|arg| self.is_data[*arg]);
+                Estimate::default()
             }
             Expr::Get { .. } if is_double(&var) => access,
             Expr::Build { size: count, index, body } | Expr::Sum { count, index, body } => {
@@ -177,12 +195,23 @@ impl Walk<'_> {
                 let one = self.block(condition, speedup).plus(self.block(body, speedup));
                 times(one, trips, STEP / speedup)
             }
-            Expr::If { then, otherwise, .. } => {
+            Expr::If { condition, then, otherwise } => {
                 let (a, b) = (self.block(then, speedup), self.block(otherwise, speedup));
-                Estimate { loops: a.loops.max(b.loops) + 1.0 / speedup, ..a.plus(b) }
+                let both = a.plus(b);
+                let chooses = both.chooses || self.is_data[*condition] && has_int(self.function.ty(var));
+                Estimate { loops: a.loops.max(b.loops) + 1.0 / speedup, chooses, ..both }
             }
             other => other.blocks().into_iter().fold(Estimate::default(), |sum, b| sum.plus(self.block(b, speedup))),
         }
+    }
+}
+
+fn has_int(ty: &Type) -> bool {
+    match ty {
+        Type::Int => true,
+        Type::Double | Type::Bool => false,
+        Type::Array(_, element) => has_int(element),
+        Type::Tuple(fields, _) => fields.iter().any(has_int),
     }
 }
 

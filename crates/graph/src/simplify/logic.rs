@@ -2,6 +2,10 @@
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::{Op, Type};
+use smallvec::{SmallVec, smallvec};
+
+/// Maximum number of parts of a condition that are compared with those of another.
+const MAX_CONJUNCTS: usize = 8;
 
 impl Graph {
     /// Simplifies `a < b`, `a <= b` or `a == b`.
@@ -85,6 +89,13 @@ impl Graph {
         {
             q = inner;
         }
+        // Where the inner condition is true, the outer one is not.
+        if let Node::Apply(Op::Select, [inner, _, y]) = self.node(q)
+            && y == p
+            && self.exclude(condition, inner)
+        {
+            return q;
+        }
         if self.is_algebraic() {
             (p, q) = (self.with_plain_zero(p), self.with_plain_zero(q));
         }
@@ -102,6 +113,29 @@ impl Graph {
             }
         }
         self.raw(Op::Select, &[condition, p, q])
+    }
+
+    /// Returns whether two conditions are never true together, because parts of them are opposites.
+    fn exclude(&self, a: NodeId, b: NodeId) -> bool {
+        let (a, b) = (self.conjuncts(a), self.conjuncts(b));
+        a.iter()
+            .any(|x| b.iter().any(|y| self.as_unary(Op::Not, *x) == Some(*y) || self.as_unary(Op::Not, *y) == Some(*x)))
+    }
+
+    /// Returns conditions that are all true if `condition` is: at most [`MAX_CONJUNCTS`] of them.
+    fn conjuncts(&self, condition: NodeId) -> SmallVec<[NodeId; MAX_CONJUNCTS]> {
+        let mut found: SmallVec<[NodeId; MAX_CONJUNCTS]> = smallvec![condition];
+        let mut at = 0;
+        while at < found.len() {
+            match self.as_pair(Op::And, found[at]) {
+                Some((a, b)) if found.len() < MAX_CONJUNCTS => {
+                    found[at] = a;
+                    found.push(b);
+                }
+                _ => at += 1,
+            }
+        }
+        found
     }
 
     /// Returns the constant 0 for the constant -0.
