@@ -38,15 +38,15 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
     let Some((plain, mut inputs)) = kernel(u)? else { return Ok(Ran::default()) };
     let mut ran = Ran { kernels: 1, ..Ran::default() };
     let mut kernel = plain.clone();
-    let reorder = u.arbitrary()?;
+    let semantics = if u.arbitrary()? { Semantics::Algebraic } else { Semantics::Strict };
     if u.arbitrary()? {
         streamline(&mut kernel);
     }
     if u.arbitrary()? {
-        ran.in_parts = parallelise(&mut kernel, reorder);
+        ran.in_parts = parallelise(&mut kernel, semantics);
     }
     if u.arbitrary()? {
-        ran.in_lanes = vectorise(&mut kernel, reorder);
+        ran.in_lanes = vectorise(&mut kernel, semantics);
     }
     if u.arbitrary()? {
         hoist(&mut kernel);
@@ -58,7 +58,7 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
     let saved = to_bytes(&kernel).expect("random kernels do not nest deep");
     let loaded = from_bytes(&saved, &|_, _| None).expect("what was saved loads");
     assert_eq!(loaded.to_string(), kernel.to_string());
-    if !reorder {
+    if semantics == Semantics::Strict {
         let results = |kernel| reference(kernel, &interpreter(kernel), &inputs);
         if let (Ok(before), Ok(after)) = (results(&plain), results(&loaded)) {
             assert_eq!(after, before, "{plain}\nbecame\n{loaded}");

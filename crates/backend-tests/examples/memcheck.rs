@@ -90,14 +90,14 @@ mod native {
             let mut plain = kernel.clone();
             streamline(&mut plain);
             let mut at_once = plain.clone();
-            self.loops_in_lanes += vectorise(&mut at_once, true);
+            self.loops_in_lanes += vectorise(&mut at_once, Semantics::Algebraic);
             hoist(&mut at_once);
             self.points(&at_once, inputs);
             let mut in_parts = plain;
-            let loops = parallelise(&mut in_parts, true);
+            let loops = parallelise(&mut in_parts, Semantics::Algebraic);
             if loops > 0 {
                 self.loops_in_parts += loops;
-                vectorise(&mut in_parts, true);
+                vectorise(&mut in_parts, Semantics::Algebraic);
                 hoist(&mut in_parts);
                 self.compared += compare_on_threads(&in_parts, inputs, &[1, 2, 3]).unwrap();
             }

@@ -2,7 +2,7 @@
 //! canonicalised and vectorised.
 
 use chainrule_kernel::{Instr, Kernel, Stmt, contract, hoist, streamline, vectorise};
-use chainrule_ops::{CostClass, Op};
+use chainrule_ops::{CostClass, Op, Semantics};
 
 /// Returns whether the value may differ between libraries.
 #[must_use]
@@ -75,7 +75,7 @@ pub fn plain(kernel: &Kernel) -> Kernel {
 #[must_use]
 pub fn at_once(kernel: &Kernel) -> Kernel {
     let mut kernel = plain(kernel);
-    vectorise(&mut kernel, true);
+    vectorise(&mut kernel, Semantics::Algebraic);
     hoist(&mut kernel);
     kernel
 }

@@ -13,7 +13,7 @@ use chainrule_c::{Options, emit};
 use chainrule_cases::covers;
 use chainrule_ir::{Builder, Size, Type};
 use chainrule_kernel::{lower_function, parallelise};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use std::cell::RefCell;
 use support::run_c;
 
@@ -23,7 +23,7 @@ fn cases(n: u32, seed: u64) -> Vec<Case> {
     random(n, seed, 3000, |u| {
         let Some(function) = deep_function(u) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function).map(|kernel| exact(&kernel)) else { return Ok(()) };
-        if parallelise(&mut kernel, true) == 0 {
+        if parallelise(&mut kernel, Semantics::Algebraic) == 0 {
             return Ok(());
         }
         for longest in [140, 12] {
@@ -79,7 +79,7 @@ fn the_first_failure_and_sums_of_arrays() {
         b.op(Op::Add, &[pair, inverse])
     });
     let mut kernel = exact(&lower_function(&b.finish(limited)).unwrap());
-    assert_eq!(parallelise(&mut kernel, true), 1, "{kernel}");
+    assert_eq!(parallelise(&mut kernel, Semantics::Algebraic), 1, "{kernel}");
     let text = emit(&kernel, &Options { threads: true, ..Options::default() }).unwrap().source;
     assert!(text.contains("#pragma omp parallel for schedule(static, 1)"), "{text}");
     // An index that is too large, and one that is a divisor of zero.
@@ -125,7 +125,7 @@ fn what_a_branch_guards_is_guarded_in_each_piece() {
         |_| x,
     );
     let mut kernel = exact(&lower_function(&b.finish(guarded)).unwrap());
-    assert_eq!(parallelise(&mut kernel, true), 1, "{kernel}");
+    assert_eq!(parallelise(&mut kernel, Semantics::Algebraic), 1, "{kernel}");
     let numbers: Vec<f64> = (0..200).map(f64::from).collect();
     let case = |k: i64| Case {
         kernel: kernel.clone(),

@@ -48,33 +48,46 @@ const LOWER: &str = "lower";
 /// until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
 #[must_use]
 pub fn passes() -> Vec<Pass> {
-    let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };
+    let array = |name, does, runs_under, optional| Pass { name, does, level: PassLevel::Array, runs_under, optional };
     let mut all = graph::passes().to_vec();
     all.extend([
-        array(optimiser::REGIONS, "derivatives in small scalar regions are accumulated on a scalar graph", false, true),
-        array(DIFFERENTIATE, "derivatives are expanded by forward and reverse mode", true, false),
+        array(
+            optimiser::REGIONS,
+            "derivatives in small scalar regions are accumulated on a scalar graph",
+            Semantics::Algebraic,
+            true,
+        ),
+        array(DIFFERENTIATE, "derivatives are expanded by forward and reverse mode", Semantics::Strict, false),
     ]);
     let rewriting = chainrule_rewrite::engine::passes();
-    all.extend(rewriting.map(|pass| array(pass.name, pass.does, true, true)));
+    all.extend(rewriting.map(|pass| array(pass.name, pass.does, Semantics::Strict, true)));
     all.push(array(
         chainrule_rewrite::engine::CHOOSE,
         "the cheaper of the programs with loops split and with loops kept whole",
-        true,
+        Semantics::Strict,
         false,
     ));
-    all.push(array(optimiser::SCALARISE, "scalar regions are unrolled, numbered and factored", false, true));
+    all.push(array(
+        optimiser::SCALARISE,
+        "scalar regions are unrolled, numbered and factored",
+        Semantics::Algebraic,
+        true,
+    ));
     all.push(Pass {
         name: LOWER,
         does: "the program becomes a kernel: loops, buffers, a memory plan",
         level: PassLevel::Kernel,
-        strict: true,
+        runs_under: Semantics::Strict,
         optional: false,
     });
     all.extend(kernel_passes::PASSES.iter().map(|pass| Pass {
         name: pass.name,
         does: pass.does,
         level: PassLevel::Kernel,
-        strict: matches!(pass.rounding, Rounding::Exact | Rounding::Reorders),
+        runs_under: match pass.rounding {
+            Rounding::Exact | Rounding::Reorders => Semantics::Strict,
+            Rounding::Inexact | Rounding::Fuses => Semantics::Algebraic,
+        },
         optional: true,
     }));
     all
@@ -157,8 +170,8 @@ impl Passes {
     /// As [`Self::kernel`]; `watch` sees the program after each pass. Returns nothing if its end comes before the
     /// lowering to a kernel.
     fn run(&self, function: &Function, watch: &mut Watch<'_>) -> Result<Option<Kernel>> {
-        let reorder = function.semantics() == Semantics::Algebraic;
-        let fuse = self.fuse.unwrap_or(reorder);
+        let semantics = function.semantics();
+        let fuse = self.fuse.unwrap_or(semantics == Semantics::Algebraic);
         let keeps_loops = matches!(function.body, Body::Array(_));
         let mut kernel = match &function.body {
             Body::Scalar(body) => {
@@ -180,7 +193,7 @@ impl Passes {
         .into_iter()
         .filter_map(|(stage, is_requested)| is_requested.then_some(stage))
         .collect();
-        let plan = Plan { stages: &stages, reorder, disabled: &self.rewrite.disabled() };
+        let plan = Plan { stages: &stages, semantics, disabled: &self.rewrite.disabled() };
         watch.see(LOWER, Program::Kernel(&kernel));
         if watch.is_at_end() {
             return Ok(Some(kernel));

@@ -3,7 +3,8 @@
 use crate::data::{Program, read_program, shown};
 use crate::explain;
 use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, SparsePrograms, Unroll};
-use clap::{Args, ValueEnum};
+use clap::builder::{BoolValueParser, TypedValueParser};
+use clap::{ArgAction, Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Function to work on.
@@ -22,8 +23,13 @@ pub struct Which {
     pub unroll: Unrolling,
     /// Keep every operation of the program: sums in their order, no fused products, only rewriting rules that are exact
     /// for doubles
-    #[arg(long)]
-    pub strict: bool,
+    #[arg(id = "strict", long, action = ArgAction::SetTrue, value_parser = semantics())]
+    pub semantics: Semantics,
+}
+
+/// Returns the parser of `--strict`.
+fn semantics() -> impl TypedValueParser<Value = Semantics> {
+    BoolValueParser::new().map(|is_given| if is_given { Semantics::Strict } else { Semantics::default() })
 }
 
 /// Condition for unrolling loops.
@@ -199,8 +205,7 @@ impl Which {
     }
 
     fn choose(&self, module: Module) -> Result<Function, String> {
-        let semantics = if self.strict { Semantics::Strict } else { Semantics::default() };
-        let module = module.with_semantics(semantics);
+        let module = module.with_semantics(self.semantics);
         let name = match &self.function {
             Some(name) => name.clone(),
             None => {

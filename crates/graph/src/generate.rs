@@ -3,7 +3,8 @@
 //! A [`Recipe`] is a list of steps, so that one program can be built with and without simplification, in either
 //! semantics.
 
-use crate::graph::{Graph, NodeId, Semantics};
+use crate::Semantics;
+use crate::graph::{Graph, NodeId};
 use arbitrary::{Result, Unstructured};
 use chainrule_ops::{CostClass, Op, ROWS, Type};
 

@@ -8,7 +8,7 @@
 use crate::external::ExternalFunction;
 use crate::origin::Origins;
 use chainrule_base::{Arena, Id, Name, define_id};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -36,16 +36,6 @@ pub enum Node {
     External(ExternalId, u32),
     /// Unexpanded derivative; [`Graph::args`] returns the expression, then the variables.
     Derivative(u32),
-}
-
-/// Allowed rewrites, at construction and after.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Semantics {
-    /// Real arithmetic: `x*0` is 0, sums may be regrouped, as in D*.
-    #[default]
-    Algebraic,
-    /// Only rewrites that are exact in IEEE 754.
-    Strict,
 }
 
 type Hasher = BuildHasherDefault<rustc_hash::FxHasher>;

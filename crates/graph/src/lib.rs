@@ -54,10 +54,12 @@ mod verify;
 pub use dominators::Dominators;
 pub use evaluate::{counts, evaluate, node_counts};
 pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
-pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
+pub use graph::{ExternalId, Graph, InputId, Node, NodeId};
 pub use number::{NumberReport, Numbered, Numbering, number};
 pub use origin::{Origin, OriginId};
 pub use partials::partial;
 pub use taylor::derivatives_of_order;
 pub use traverse::NodeSet;
 pub use verify::verify;
+
+pub use chainrule_ops::Semantics;

@@ -50,8 +50,9 @@ mod model;
 mod real;
 mod scale;
 
+use crate::Semantics;
 use crate::evaluate::counts;
-use crate::graph::{Graph, Node, NodeId, Semantics};
+use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::Counts;
 use check::Verdict;
 use class::{Classes, Place, one};

@@ -72,7 +72,8 @@ mod tests;
 
 pub(crate) use function::{Parity, parity};
 
-use crate::graph::{Graph, Node, NodeId, Semantics};
+use crate::Semantics;
+use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::{Algebra, Op};
 use smallvec::SmallVec;
 

@@ -154,7 +154,8 @@ impl Verifier<'_> {
 #[cfg(test)]
 mod tests {
     use super::verify;
-    use crate::graph::{Graph, Node, NodeId, Semantics};
+    use crate::Semantics;
+    use crate::graph::{Graph, Node, NodeId};
     use chainrule_base::Id;
     use chainrule_ops::Op;
 

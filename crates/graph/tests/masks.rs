@@ -106,10 +106,11 @@ fn masked_values_never_show() {
         failure_persistence: None,
         ..Default::default()
     };
-    let programs = (prop::collection::vec(any::<u8>(), 0..200), any::<bool>());
-    let result = TestRunner::new(config).run(&programs, |(bytes, strict)| {
+    let semantics = any::<bool>().prop_map(|strict| if strict { Semantics::Strict } else { Semantics::Algebraic });
+    let programs = (prop::collection::vec(any::<u8>(), 0..200), semantics);
+    let result = TestRunner::new(config).run(&programs, |(bytes, semantics)| {
         let mut u = Unstructured::new(&bytes);
-        let mut maker = Maker::new(&mut u, if strict { Semantics::Strict } else { Semantics::Algebraic }).unwrap();
+        let mut maker = Maker::new(&mut u, semantics).unwrap();
         while !u.is_empty() && maker.values.len() < 25 {
             maker.step(&mut u).unwrap();
         }

@@ -1,8 +1,7 @@
 //! Contraction of products and sums into fused multiply-adds: `a * b + c` rounded once.
 //!
 //! In: a kernel. Out: the kernel with [`Instr::MulAdd`] in place of products and sums. Values change in their last
-//! digits, usually for the better, so the caller must allow it (`algebraic`). Every backend computes the same fused
-//! values.
+//! digits, usually for the better, so the caller must request it. Every backend computes the same fused values.
 //!
 //! A product is fused if all its uses are sums and differences in its own block, each of which takes one product. The
 //! product itself is then removed, which saves one operation. If both operands of a sum are products, the first is

@@ -52,8 +52,8 @@ use crate::prune::prune;
 use crate::steps;
 use builder::{Builder, Range};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
-use chainrule_graph::Semantics;
 use chainrule_ir::{Expr, Function, Size, VarId};
+use chainrule_ops::Semantics;
 use in_place::{Making, Narrow, Saving};
 use layout::{Leaf, Scalar, Value, View};
 use live::Live;
@@ -79,20 +79,20 @@ pub fn lower_function_with(function: &Function, semantics: Semantics) -> Result<
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
         if semantics == Semantics::Algebraic {
-            return lower(&terms::in_order(&function), None);
+            return lower(&terms::in_order(&function), semantics, BTreeSet::new());
         }
         let (function, distinct) = distinct::sums(&function);
-        lower(&function, Some(distinct))
+        lower(&function, semantics, distinct)
     })?
 }
 
-/// Lowers a function. If its sums of arrays are added in order, `distinct` are the variables of those whose operands
-/// differ from zero in distinct elements.
-fn lower(function: &Function, distinct: Option<BTreeSet<VarId>>) -> Result<Kernel, Diagnostics> {
+/// Lowers a function. `distinct` are the variables of sums of arrays whose operands differ from zero in distinct
+/// elements, for strict semantics.
+fn lower(function: &Function, semantics: Semantics, distinct: BTreeSet<VarId>) -> Result<Kernel, Diagnostics> {
     let mut l = Lowering {
         function,
-        reorder: distinct.is_none(),
-        distinct: distinct.unwrap_or_default(),
+        semantics,
+        distinct,
         live: Live::of(function),
         defs: definitions(function),
         values: Arena::filled(function.vars.len(), None),
@@ -187,9 +187,10 @@ fn definitions(function: &Function) -> Arena<VarId, Option<&Expr>> {
 /// One function on its way.
 struct Lowering<'f> {
     function: &'f Function,
-    /// Whether sums of arrays may be added in another order.
-    reorder: bool,
-    /// Sums whose operands differ from zero in distinct elements, and may be added one after another.
+    /// Allowed rewrites: under algebraic semantics, sums of arrays may be added in another order.
+    semantics: Semantics,
+    /// Under strict semantics, sums whose operands differ from zero in distinct elements, and may be added one after
+    /// another.
     distinct: BTreeSet<VarId>,
     live: Live,
     /// Expression that binds each variable, if a statement does.

@@ -8,6 +8,7 @@ use crate::forward::forward;
 use crate::kernel::{Kernel, Stmt};
 use crate::{contract, lanes, loops, parts, verify};
 use chainrule_base::timing;
+use chainrule_ops::Semantics;
 use std::ops::ControlFlow;
 
 /// A pass.
@@ -20,8 +21,8 @@ pub struct Pass {
     pub stage: Stage,
     /// Effect on the order of additions and on rounding.
     pub rounding: Rounding,
-    /// Code; the flag allows sums in another order.
-    run: fn(&mut Kernel, bool),
+    /// Code; algebraic semantics allow sums in another order.
+    run: fn(&mut Kernel, Semantics),
 }
 
 /// Group of passes that a caller requests together.
@@ -44,9 +45,9 @@ pub enum Stage {
 pub enum Rounding {
     /// Results keep their bits.
     Exact,
-    /// Results keep their bits unless sums may be reordered; then their last digits may change.
+    /// Under strict semantics, results keep their bits; otherwise sums may be reordered, and last digits change.
     Reorders,
-    /// Last digits may change; the pass runs only if sums may be reordered.
+    /// Last digits may change; the pass does not run under strict semantics.
     Inexact,
     /// Last digits may change. Requesting the stage permits it.
     Fuses,
@@ -94,8 +95,8 @@ pub static PASSES: &[Pass] = &[
         does: "outermost loops are cut into chunks for threads",
         stage: Stage::Threads,
         rounding: Rounding::Reorders,
-        run: |kernel, reorder| {
-            parts::parallelise(kernel, reorder);
+        run: |kernel, semantics| {
+            parts::parallelise(kernel, semantics);
         },
     },
     Pass {
@@ -179,11 +180,11 @@ impl Pass {
         PASSES.iter().find(|pass| pass.name == name)
     }
 
-    /// Runs the pass alone. `reorder` allows sums in another order. Only fusion changes straight-line code.
-    pub fn apply(&self, kernel: &mut Kernel, reorder: bool) {
+    /// Runs the pass alone. Only fusion changes straight-line code.
+    pub fn apply(&self, kernel: &mut Kernel, semantics: Semantics) {
         let has_control = kernel.body.iter().any(|stmt| !matches!(stmt, Stmt::Straight(_) | Stmt::Copy { .. }));
         if has_control || self.stage == Stage::Fusion {
-            (self.run)(kernel, reorder);
+            (self.run)(kernel, semantics);
         }
     }
 }
@@ -192,12 +193,12 @@ impl Pass {
 pub type Watch<'a> = &'a mut dyn FnMut(&Pass, &Kernel) -> ControlFlow<()>;
 
 /// Selection of passes.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// Stages to run.
     pub stages: &'a [Stage],
-    /// Whether sums may be reordered.
-    pub reorder: bool,
+    /// Allowed rewrites: under algebraic semantics, sums may be reordered.
+    pub semantics: Semantics,
     /// Names of passes to leave out.
     pub disabled: &'a [String],
 }
@@ -209,12 +210,12 @@ pub struct Plan<'a> {
 pub fn run(kernel: &mut Kernel, plan: &Plan<'_>, watch: Watch<'_>) {
     let was_valid = cfg!(debug_assertions) && verify(kernel).is_ok();
     for pass in PASSES {
-        let is_allowed = plan.reorder || pass.rounding != Rounding::Inexact;
+        let is_allowed = plan.semantics == Semantics::Algebraic || pass.rounding != Rounding::Inexact;
         let is_disabled = plan.disabled.iter().any(|name| name == pass.name);
         if !plan.stages.contains(&pass.stage) || !is_allowed || is_disabled {
             continue;
         }
-        timing::time(pass.name, || pass.apply(kernel, plan.reorder));
+        timing::time(pass.name, || pass.apply(kernel, plan.semantics));
         if was_valid {
             debug_assert_eq!(verify(kernel), Ok(()), "{} broke the kernel:\n{kernel}", pass.name);
         }
@@ -224,7 +225,8 @@ pub fn run(kernel: &mut Kernel, plan: &Plan<'_>, watch: Watch<'_>) {
     }
 }
 
-/// Runs the passes that `plan` selects, without an observer.
-pub(crate) fn run_unwatched(kernel: &mut Kernel, plan: &Plan<'_>) {
-    run(kernel, plan, &mut |_, _| ControlFlow::Continue(()));
+/// Runs the passes of one stage.
+pub(crate) fn run_stage(kernel: &mut Kernel, stage: Stage, semantics: Semantics) {
+    let plan = Plan { stages: &[stage], semantics, disabled: &[] };
+    run(kernel, &plan, &mut |_, _| ControlFlow::Continue(()));
 }

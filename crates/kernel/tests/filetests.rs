@@ -10,7 +10,7 @@
 //! ...
 //! ```
 //!
-//! The first line names the passes to run, in order. `; reorder` allows sums in another order. A case holds if the
+//! The first line names the passes to run, in order. `; algebraic` allows sums in another order. A case holds if the
 //! passes turn the first listing into the second, both are valid, and both compute the same from random arguments,
 //! bit for bit unless sums are reordered or fused. `UPDATE_FILETESTS=1` writes the second listing anew.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -20,6 +20,7 @@ mod support;
 use chainrule_cases::files;
 use chainrule_kernel::passes::{PASSES, Pass};
 use chainrule_kernel::{Class, Kernel, Port, SizeSource, parse, verify};
+use chainrule_ops::Semantics;
 use support::{Array, Scalar, run};
 
 const EXPECTED: &str = "; expected\n";
@@ -29,7 +30,7 @@ struct Case {
     /// The lines that begin with a semicolon.
     comments: String,
     passes: Vec<&'static Pass>,
-    reorder: bool,
+    semantics: Semantics,
     before: Kernel,
 }
 
@@ -40,7 +41,7 @@ fn read(text: &str) -> Result<Case, String> {
     let pass = |name: &str| Pass::by_name(name.trim()).ok_or_else(|| format!("there is no pass `{name}`"));
     Ok(Case {
         passes: names.split(',').map(pass).collect::<Result<_, _>>()?,
-        reorder: comments.contains(&"; reorder"),
+        semantics: if comments.contains(&"; algebraic") { Semantics::Algebraic } else { Semantics::Strict },
         before: parse(&listing.join("\n")).map_err(|error| format!("in the listing, {error}"))?,
         comments: comments.join("\n"),
     })
@@ -107,15 +108,15 @@ fn compare(before: &Kernel, after: &Kernel, exact: bool) -> Result<usize, String
 }
 
 /// Checks a case. Returns its text with the listing that was found.
-fn check(Case { comments, passes, reorder, before }: &Case) -> Result<String, String> {
+fn check(Case { comments, passes, semantics, before }: &Case) -> Result<String, String> {
     let valid = |kernel: &Kernel| verify(kernel).map_err(|errors| format!("{}\n{kernel}", errors[0]));
     valid(before)?;
     let mut after = before.clone();
     for pass in passes {
-        pass.apply(&mut after, *reorder);
+        pass.apply(&mut after, *semantics);
         valid(&after)?;
     }
-    let exact = !reorder && passes.iter().all(|pass| pass.name != "contract");
+    let exact = *semantics == Semantics::Strict && passes.iter().all(|pass| pass.name != "contract");
     if compare(before, &after, exact)? == 0 {
         return Err("no random arguments are accepted".to_owned());
     }

@@ -103,11 +103,10 @@ proptest! {
     fn random_graphs_keep_their_values(
         bytes in prop::collection::vec(any::<u8>(), 0..800),
         special in any::<bool>(),
-        strict in any::<bool>(),
+        semantics in any::<bool>().prop_map(|strict| if strict { Semantics::Strict } else { Semantics::Algebraic }),
         raw in any::<bool>(),
     ) {
         let numbers = if special { Numbers::Special } else { Numbers::Tame };
-        let semantics = if strict { Semantics::Strict } else { Semantics::Algebraic };
         random(&bytes, numbers, semantics, raw).unwrap();
     }
 }

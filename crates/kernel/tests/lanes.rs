@@ -6,24 +6,24 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_cases::covers;
-use chainrule_graph::Semantics;
 use chainrule_ir::Value;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
 use chainrule_kernel::{streamline, vectorise, verify};
+use chainrule_ops::Semantics;
 use std::cell::Cell;
 
 use support::program;
-use support::reference::{compare_within, lower, lower_with};
+use support::reference::{compare_within, lower, lower_with, tolerance};
 
 /// Compares random functions; returns the number compared, of loops cut, and of functions with jammed blocks.
-fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize, usize) {
+fn many(cases: u32, seed: u64, options: Options, semantics: Semantics) -> (usize, usize, usize) {
     let (compared, cut, jammed) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    let (close, semantics) = if reorder { (1e-9, Semantics::Algebraic) } else { (0.0, Semantics::Strict) };
+    let close = tolerance(semantics);
     support::random(cases, seed, 0..3000, |bytes| {
         let mut u = Unstructured::new(bytes);
         let function = function(&mut u, options).unwrap();
         let Ok(mut kernel) = lower_with(&function, semantics) else { return };
-        let loops = vectorise(&mut kernel, reorder);
+        let loops = vectorise(&mut kernel, semantics);
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
         // The index of the first lane of four blocks.
         let is_jammed = kernel.to_string().contains("32*r");
@@ -45,7 +45,7 @@ fn options(smooth: bool, linear: bool) -> Options {
 
 #[test]
 fn independent_loops_keep_their_values() {
-    let (compared, cut, jammed) = many(1500, 31, options(false, false), false);
+    let (compared, cut, jammed) = many(1500, 31, options(false, false), Semantics::Strict);
     covers!(
         compared > 2000 && cut > 300 && jammed > 10,
         "{cut} loops in {compared} comparisons, {jammed} of several blocks"
@@ -54,13 +54,13 @@ fn independent_loops_keep_their_values() {
 
 #[test]
 fn loops_that_add_keep_their_order_where_they_have_to() {
-    let (compared, cut, _) = many(1500, 34, options(true, true), false);
+    let (compared, cut, _) = many(1500, 34, options(true, true), Semantics::Strict);
     covers!(compared > 1200 && cut > 200, "{cut} loops in {compared} comparisons");
 }
 
 #[test]
 fn sums_keep_their_values_but_for_their_order() {
-    let (compared, cut, jammed) = many(2200, 32, options(true, true), true);
+    let (compared, cut, jammed) = many(2200, 32, options(true, true), Semantics::Algebraic);
     covers!(
         compared > 2000 && cut > 1000 && jammed > 10,
         "{cut} loops in {compared} comparisons, {jammed} of several blocks"
@@ -89,7 +89,7 @@ fn rows_that_are_read_again_and_again_are_copied() {
         let function = program(&text).elaborate("f").unwrap();
         let mut kernel = lower(&function).unwrap();
         streamline(&mut kernel);
-        vectorise(&mut kernel, false);
+        vectorise(&mut kernel, Semantics::Strict);
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
         let text = kernel.to_string();
         // The block, its lanes, and the elements.

@@ -39,11 +39,15 @@ fn listings_after_every_pass_are_parsed_back() {
         let Ok(mut kernel) = lower_with(&function, Semantics::Algebraic) else { return };
         round_trip(&kernel);
         let mut run = |stages| {
-            passes::run(&mut kernel, &Plan { stages, reorder: false, disabled: &[] }, &mut |_, kernel| {
-                round_trip(kernel);
-                parsed.set(parsed.get() + 1);
-                ControlFlow::Continue(())
-            });
+            passes::run(
+                &mut kernel,
+                &Plan { stages, semantics: Semantics::Strict, disabled: &[] },
+                &mut |_, kernel| {
+                    round_trip(kernel);
+                    parsed.set(parsed.get() + 1);
+                    ControlFlow::Continue(())
+                },
+            );
             round_trip(&kernel)
         };
         let fitted = compare(&function, &run(EXACT), &args);
@@ -67,10 +71,14 @@ fn listings_of_straight_line_code_are_parsed_back() {
         let mut kernel = lower(&graph, &roots);
         round_trip(&kernel);
         with_zeros.set(with_zeros.get() + usize::from(!kernel.zeros.is_empty()));
-        passes::run(&mut kernel, &Plan { stages: STAGES, reorder: true, disabled: &[] }, &mut |_, kernel| {
-            round_trip(kernel);
-            ControlFlow::Continue(())
-        });
+        passes::run(
+            &mut kernel,
+            &Plan { stages: STAGES, semantics: Semantics::Algebraic, disabled: &[] },
+            &mut |_, kernel| {
+                round_trip(kernel);
+                ControlFlow::Continue(())
+            },
+        );
     });
     covers!(with_zeros.get() > 20, "{} kernels have zeros", with_zeros.get());
 }
@@ -87,10 +95,14 @@ fn passes_can_be_left_out() {
         let Ok(Case { function, args }) = case(&mut u, options) else { return };
         let Ok(mut kernel) = lower_with(&function, Semantics::Strict) else { return };
         let disabled: Vec<String> = names.iter().filter(|_| u.arbitrary().unwrap_or(true)).cloned().collect();
-        passes::run(&mut kernel, &Plan { stages: STAGES, reorder: false, disabled: &disabled }, &mut |pass, _| {
-            assert!(!disabled.iter().any(|name| name == pass.name));
-            ControlFlow::Continue(())
-        });
+        passes::run(
+            &mut kernel,
+            &Plan { stages: STAGES, semantics: Semantics::Strict, disabled: &disabled },
+            &mut |pass, _| {
+                assert!(!disabled.iter().any(|name| name == pass.name));
+                ControlFlow::Continue(())
+            },
+        );
         compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, 1e-9)));
     });
     covers!(compared.get() > 150, "{} functions compared", compared.get());

@@ -8,10 +8,11 @@ use chainrule_cases::covers;
 use chainrule_ir::generate::{Options, arguments_up_to, arrays, comparisons, function};
 use chainrule_ir::{Function, Value};
 use chainrule_kernel::{Kernel, hoist, streamline, vectorise, verify};
+use chainrule_ops::Semantics;
 use std::cell::Cell;
 
 use support::program;
-use support::reference::{compare_within, lower};
+use support::reference::{compare_within, lower, tolerance};
 
 fn many(cases: u32, seed: u64, check: impl Fn(&mut Unstructured<'_>)) {
     support::random(cases, seed, 0..3000, |bytes| check(&mut Unstructured::new(bytes)));
@@ -25,8 +26,9 @@ fn plain(kernel: &mut Kernel) {
 #[test]
 fn functions_keep_their_values() {
     let (compared, changed) = (Cell::new(0), Cell::new(0));
-    for (seed, linear) in [(41, false), (42, true)] {
+    for (seed, semantics) in [(41, Semantics::Strict), (42, Semantics::Algebraic)] {
         many(1200, seed, |u| {
+            let linear = semantics == Semantics::Algebraic;
             let options = Options { depth: 4, fuel: 80, smooth: linear, linear, derivatives: false, transposed: false };
             let function = function(u, options).unwrap();
             let Ok(mut kernel) = lower(&function) else { return };
@@ -35,14 +37,14 @@ fn functions_keep_their_values() {
             let after = kernel.to_string();
             changed.set(changed.get() + usize::from(after != before));
             let mut at_once = kernel.clone();
-            vectorise(&mut at_once, linear);
+            vectorise(&mut at_once, semantics);
             for kernel in [&mut kernel, &mut at_once] {
                 hoist(kernel);
                 assert_eq!(verify(kernel), Ok(()), "{kernel}");
             }
             for longest in [3, 9, 20] {
                 let args = arguments_up_to(u, &function, longest).unwrap();
-                let close = if linear { 1e-9 } else { 0.0 };
+                let close = tolerance(semantics);
                 compare_within(&function, &at_once, &args, close);
                 compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, close)));
             }
@@ -81,7 +83,7 @@ fn loops_that_compare_their_indices_keep_their_values() {
         branches.set(branches.get() + usize::from(count("if ") < 0));
         assert!(compare_within(&function, &kernel, &args, 0.0));
         let mut at_once = kernel.clone();
-        vectorise(&mut at_once, false);
+        vectorise(&mut at_once, Semantics::Strict);
         hoist(&mut at_once);
         assert_eq!(verify(&at_once), Ok(()), "{at_once}");
         assert!(compare_within(&function, &at_once, &args, 0.0));
@@ -172,7 +174,7 @@ fn how_often_inner_loops_run_is_computed_before_the_outer_ones() {
     .unwrap();
     let mut kernel = lower(&function).unwrap();
     plain(&mut kernel);
-    vectorise(&mut kernel, true);
+    vectorise(&mut kernel, Semantics::Algebraic);
     let counts = |kernel: &Kernel| {
         let text = kernel.to_string();
         text.lines().filter(|line| line.starts_with(' ') && line.contains("for ") && line.contains(" - ")).count()

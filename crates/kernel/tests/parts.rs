@@ -6,31 +6,31 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_cases::covers;
-use chainrule_graph::Semantics;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
 use chainrule_kernel::parts::split;
 use chainrule_kernel::{check_layout, contract, parallelise, vectorise, verify};
+use chainrule_ops::Semantics;
 use std::cell::Cell;
 
-use support::reference::{compare_within, lower_with};
+use support::reference::{compare_within, lower_with, tolerance};
 
 /// Compares random functions; returns the number compared, and of loops cut.
-fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
+fn many(cases: u32, seed: u64, options: Options, semantics: Semantics) -> (usize, usize) {
     let (compared, cut) = (Cell::new(0), Cell::new(0));
-    let (close, semantics) = if reorder { (1e-9, Semantics::Algebraic) } else { (0.0, Semantics::Strict) };
+    let close = tolerance(semantics);
     support::random(cases, seed, 0..3000, |bytes| {
         let mut u = Unstructured::new(bytes);
         let function = function(&mut u, options).unwrap();
         let Ok(mut kernel) = lower_with(&function, semantics) else { return };
-        let loops = parallelise(&mut kernel, reorder);
+        let loops = parallelise(&mut kernel, semantics);
         if loops == 0 {
             return;
         }
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
         if u.arbitrary().unwrap_or(true) {
-            vectorise(&mut kernel, reorder);
+            vectorise(&mut kernel, semantics);
             assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-            if reorder {
+            if semantics == Semantics::Algebraic {
                 contract(&mut kernel);
             }
         }
@@ -57,18 +57,18 @@ fn options(smooth: bool, linear: bool) -> Options {
 
 #[test]
 fn independent_loops_keep_their_values() {
-    let (compared, cut) = many(1500, 41, options(false, false), false);
+    let (compared, cut) = many(1500, 41, options(false, false), Semantics::Strict);
     covers!(compared > 300 && cut > 300, "{cut} loops in {compared} comparisons");
 }
 
 #[test]
 fn loops_that_add_keep_their_order_where_they_have_to() {
-    let (compared, cut) = many(1500, 44, options(true, true), false);
+    let (compared, cut) = many(1500, 44, options(true, true), Semantics::Strict);
     covers!(compared > 200 && cut > 200, "{cut} loops in {compared} comparisons");
 }
 
 #[test]
 fn sums_keep_their_values_but_for_their_order() {
-    let (compared, cut) = many(1500, 42, options(true, true), true);
+    let (compared, cut) = many(1500, 42, options(true, true), Semantics::Algebraic);
     covers!(compared > 600 && cut > 700, "{cut} loops in {compared} comparisons");
 }

@@ -13,7 +13,7 @@ use chainrule_base::Poly;
 use chainrule_cases::covers;
 use chainrule_interpret as interpret;
 use chainrule_kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -239,7 +239,7 @@ fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
         let Ok(plain) = kernel(u) else { return Ok(()) };
         prop_assert_eq!(verify(&plain), Ok(()));
         let mut kernel = plain.clone();
-        if vectorise(&mut kernel, true) == 0 {
+        if vectorise(&mut kernel, Semantics::Algebraic) == 0 {
             return Ok(());
         }
         cut.set(cut.get() + 1);

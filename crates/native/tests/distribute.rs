@@ -12,7 +12,7 @@ use chainrule_base::Poly;
 use chainrule_cases::covers;
 use chainrule_interpret as interpret;
 use chainrule_kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -320,7 +320,7 @@ fn many(cases: u32, seed: u64) -> [usize; 2] {
         let Ok(plain) = kernel(u) else { return Ok(()) };
         prop_assert_eq!(verify(&plain), Ok(()), "{}", plain);
         let mut kernel = plain.clone();
-        if vectorise(&mut kernel, true) == 0 {
+        if vectorise(&mut kernel, Semantics::Algebraic) == 0 {
             return Ok(());
         }
         cut.set(cut.get() + 1);

@@ -7,7 +7,7 @@
 use chainrule_ir::{Builder, Size, Type};
 use chainrule_kernel::{lower_function, streamline, vectorise};
 use chainrule_native::{Level, Options, Program, Workspace};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use chainrule_runtime::{Backend, Slice, SliceMut};
 use memmap2::MmapOptions;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn nothing_is_read_behind_an_argument() {
         let function = sums(width, n_fields);
         let mut kernel = lower_function(&function).unwrap();
         streamline(&mut kernel);
-        assert!(vectorise(&mut kernel, true) > 0, "no loop of records of {width} is in lanes");
+        assert!(vectorise(&mut kernel, Semantics::Algebraic) > 0, "no loop of records of {width} is in lanes");
         let kernel = Arc::new(kernel);
         for level in [Level::Avx2, Level::Avx512].into_iter().filter(|level| level.missing().is_empty()) {
             let options = Options { level: Some(level), ..Options::default() };

@@ -143,7 +143,7 @@ fn at_once(cases: u32, seed: u64) {
         if is_plain {
             streamline(&mut kernel);
         }
-        let loops = vectorise(&mut kernel, true);
+        let loops = vectorise(&mut kernel, Semantics::Algebraic);
         if loops == 0 {
             return Ok(());
         }
@@ -165,7 +165,7 @@ fn at_once(cases: u32, seed: u64) {
 /// Canonicalises and vectorises loops, as compilation does; returns the number of vectorised ones.
 fn cut_plain(kernel: &mut Kernel) -> usize {
     streamline(kernel);
-    let loops = vectorise(kernel, true);
+    let loops = vectorise(kernel, Semantics::Algebraic);
     hoist(kernel);
     loops
 }

@@ -11,27 +11,27 @@ use chainrule_cases::covers;
 use chainrule_interpret as interpret;
 use chainrule_ir::Type;
 use chainrule_kernel::{contract, lower_function, parallelise, vectorise};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use proptest::prelude::*;
 use std::cell::Cell;
 
 /// Checks functions with parallel sums, or only independent loops, at sizes with several chunks, at all levels.
-fn many(cases: u32, seed: u64, reorder: bool) -> Compared {
+fn many(cases: u32, seed: u64, semantics: Semantics) -> Compared {
     let all = Cell::new(Compared::default());
     random(cases, seed, 3000, |u| {
         let Some(function) = deep_function(u) else { return Ok(()) };
         let Ok(plain) = lower_function(&function) else { return Ok(()) };
         let mut kernel = plain.clone();
-        if parallelise(&mut kernel, reorder) == 0 {
+        if parallelise(&mut kernel, semantics) == 0 {
             return Ok(());
         }
-        if reorder {
-            vectorise(&mut kernel, true);
+        if semantics == Semantics::Algebraic {
+            vectorise(&mut kernel, Semantics::Algebraic);
             contract(&mut kernel);
         }
         for longest in [40, 140, 17] {
             let Some(inputs) = inputs_up_to(u, &function, longest) else { continue };
-            if !reorder {
+            if semantics == Semantics::Strict {
                 let [plain, cut] =
                     [&plain, &kernel].map(|k| reference(k, &interpret::Program::new(k).unwrap(), &inputs));
                 prop_assert_eq!(plain, cut, "cut and not cut: {}", kernel);
@@ -48,13 +48,13 @@ fn many(cases: u32, seed: u64, reorder: bool) -> Compared {
 
 #[test]
 fn independent_loops_have_the_same_results_on_any_number_of_threads() {
-    let all = many(2000, 51, false);
+    let all = many(2000, 51, Semantics::Strict);
     covers!(all.on_threads > 1000, "{all:?}");
 }
 
 #[test]
 fn sums_have_the_same_results_on_any_number_of_threads() {
-    let all = many(2000, 52, true);
+    let all = many(2000, 52, Semantics::Algebraic);
     covers!(all.on_threads > 2000, "{all:?}");
 }
 
@@ -76,8 +76,8 @@ fn the_first_failure_is_reported_on_any_number_of_threads() {
     });
     let both = b.tuple(&[all, sum]);
     let mut kernel = lower_function(&b.finish(both)).unwrap();
-    assert_eq!(parallelise(&mut kernel, true), 2, "{kernel}");
-    vectorise(&mut kernel, true);
+    assert_eq!(parallelise(&mut kernel, Semantics::Algebraic), 2, "{kernel}");
+    vectorise(&mut kernel, Semantics::Algebraic);
     let interpreter = interpret::Program::new(&kernel).unwrap();
     let programs = programs(&kernel);
     let x = chainrule_backend_tests::reals(&[1.5, 2.5, 3.5]);
@@ -110,6 +110,6 @@ fn the_first_failure_is_reported_on_any_number_of_threads() {
 #[test]
 #[ignore = "minutes"]
 fn thousands_have_the_same_results_on_any_number_of_threads() {
-    many(20_000, 1051, false);
-    many(20_000, 1052, true);
+    many(20_000, 1051, Semantics::Strict);
+    many(20_000, 1052, Semantics::Algebraic);
 }

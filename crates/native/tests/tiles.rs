@@ -13,7 +13,7 @@ use chainrule_base::Poly;
 use chainrule_cases::covers;
 use chainrule_interpret as interpret;
 use chainrule_kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -244,11 +244,11 @@ fn many(cases: u32, seed: u64) -> [usize; 5] {
     let (cut, tiled, with_panels, kept) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
     let meeting = Cell::new(0);
     random(cases, seed, 400, |u| {
-        let reorder = u.ratio(2, 3)?;
-        let Ok(plain) = kernel(u, !reorder) else { return Ok(()) };
+        let semantics = if u.ratio(2, 3)? { Semantics::Algebraic } else { Semantics::Strict };
+        let Ok(plain) = kernel(u, semantics == Semantics::Strict) else { return Ok(()) };
         prop_assert_eq!(verify(&plain), Ok(()), "{}", plain);
         let mut kernel = plain.clone();
-        if vectorise(&mut kernel, reorder) == 0 {
+        if vectorise(&mut kernel, semantics) == 0 {
             return Ok(());
         }
         cut.set(cut.get() + 1);

@@ -14,7 +14,7 @@ use chainrule_kernel::{
     Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Registers, Stmt, check_layout, hoist, vectorise,
     verify,
 };
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -107,7 +107,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         ..Kernel::empty(Name::new("turns"))
     };
     if u.ratio(1, 2)? {
-        vectorise(&mut kernel, true);
+        vectorise(&mut kernel, Semantics::Algebraic);
         hoist(&mut kernel);
     }
     Ok(kernel)

@@ -11,7 +11,7 @@
 use crate::engine::{Options, optimise_watched};
 use crate::report::Report;
 use chainrule_ir::{Function, Value, evaluate, verify};
-use chainrule_ops::{Algebra, F64, Op, Precise};
+use chainrule_ops::{Algebra, F64, Op, Precise, Semantics};
 
 /// Maximum relative difference of values in extended precision.
 pub const TOLERANCE: f64 = 1e-14;
@@ -37,9 +37,7 @@ pub fn optimised(function: &Function, args: &[Value<f64>], options: &Options) ->
     if let Some(broken) = broken {
         return Err(broken);
     }
-    let compared =
-        if options.strict { strictly(function, &found, args) } else { algebraically(function, &found, args) };
-    match compared {
+    match compare(function, &found, args, options.semantics) {
         Ok(told) => Ok((found, report, told)),
         Err(what) => Err(format!("{what}\n{report}{}", chainrule_ir::print(&found))),
     }
@@ -49,8 +47,16 @@ pub fn optimised(function: &Function, args: &[Value<f64>], options: &Options) ->
 ///
 /// # Errors
 /// A description of the fault.
-pub fn compare(function: &Function, found: &Function, args: &[Value<f64>], strict: bool) -> Result<bool, String> {
-    if strict { strictly(function, found, args) } else { algebraically(function, found, args) }
+pub fn compare(
+    function: &Function,
+    found: &Function,
+    args: &[Value<f64>],
+    semantics: Semantics,
+) -> Result<bool, String> {
+    match semantics {
+        Semantics::Strict => strictly(function, found, args),
+        Semantics::Algebraic => algebraically(function, found, args),
+    }
 }
 
 fn strictly(function: &Function, found: &Function, args: &[Value<f64>]) -> Result<bool, String> {

@@ -16,6 +16,7 @@ use crate::rules::{self, Enabled, Settings};
 use crate::{apart, cost, fusion, live, merge, products, turn, walk};
 use chainrule_base::{Span, timing};
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
+use chainrule_ops::Semantics;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Default budget of a function: rule applications and statements copied by them.
@@ -40,9 +41,8 @@ const MIN_FOR_THREAD: i64 = 200;
 /// Options of the optimiser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether only transformations that are exact in IEEE 754 are made, with all NaN equal. Otherwise doubles are
-    /// treated as real numbers: `0 * x` is 0, sums are reordered.
-    pub strict: bool,
+    /// Allowed transformations.
+    pub semantics: Semantics,
     /// Maximum number of rule applications and of statements copied by them; afterwards the remaining program is
     /// written unchanged. The same again for the run without loop splitting.
     pub budget: u64,
@@ -64,7 +64,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            strict: false,
+            semantics: Semantics::default(),
             budget: DEFAULT_BUDGET,
             per_statement: BUDGET_PER_STATEMENT,
             disabled: Vec::new(),
@@ -327,9 +327,9 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
 
 /// Rebuilds `function` once with only the rules `names`: to test the effect of a rule, whether it pays or not.
 #[must_use]
-pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Report) {
+pub fn apply(function: &Function, names: &[&str], semantics: Semantics) -> (Function, Report) {
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
-    let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
+    let options = Options { semantics, disabled: disabled.collect(), ..Options::default() };
     let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
     let mut run = Run { options, late: true, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
@@ -435,7 +435,7 @@ fn pipeline(
     for pass in LAST {
         step(pass, &mut now, run, report, watch);
     }
-    if !run.options.strict {
+    if run.options.semantics == Semantics::Algebraic {
         rounds(FACTOR, &mut now, run, report, watch);
     }
     report.stop = stop;
@@ -634,12 +634,12 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
         merge::shared(function, plan);
     }
     if merge && !off("merge") {
-        merge::analyse(function, plan, run.options.strict);
+        merge::analyse(function, plan, run.options.semantics);
     }
     if settled && plan.merged.is_empty() && plan.share.is_empty() {
         return false;
     }
-    if factor && !run.options.strict && !off("common-factor") {
+    if factor && run.options.semantics == Semantics::Algebraic && !off("common-factor") {
         products::analyse(function, plan);
     }
     // All else has been done.
@@ -663,14 +663,13 @@ fn carry_out(function: &Function, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
     let off = |name: &str| run.options.leaves_out(name);
     let settings = Settings {
         rules: Enabled::new(|rule| {
-            let left_out =
-                (rule.split && (!split || run.whole)) || (rule.algebraic && run.options.strict) || off(rule.name);
-            !left_out
+            let holds = rule.holds_under >= run.options.semantics;
+            holds && !(rule.split && (!split || run.whole)) && !off(rule.name)
         }),
         common: !off("common"),
         hoist: !off("hoist"),
         expand,
-        strict: run.options.strict,
+        semantics: run.options.semantics,
     };
     run.tally.applied[rules::DEAD] += plan.dead.len() as u64;
     run.tally.applied[rules::FIELDS] += plan.fields.len() as u64;

@@ -29,6 +29,7 @@ use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId};
+use chainrule_ops::Semantics;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
@@ -167,7 +168,7 @@ struct Merge<'a, 'p> {
     /// Position of each variable in the current block; or [`ELSEWHERE`].
     at: Vec<usize>,
     /// Whether negative zeros must be preserved: then no array is written by adding to zero.
-    strict: bool,
+    semantics: Semantics,
     keys: Keys,
 }
 
@@ -212,8 +213,8 @@ pub(crate) fn shared<'p>(function: &'p Function, plan: &mut Plan<'p>) {
 }
 
 /// Puts into `plan` the groups of loops to be merged, and the orders of blocks in which they are adjacent.
-pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, strict: bool) {
-    let mut merge = Merge { strict, ..Merge::new(function, plan) };
+pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, semantics: Semantics) {
+    let mut merge = Merge { semantics, ..Merge::new(function, plan) };
     merge.escaping(&function.body);
     merge.block(&function.body);
 }
@@ -221,7 +222,14 @@ pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, strict: b
 impl<'a, 'p> Merge<'a, 'p> {
     fn new(function: &'p Function, plan: &'a mut Plan<'p>) -> Self {
         let n = function.vars.len();
-        Self { function, plan, escapes: vec![false; n], at: vec![ELSEWHERE; n], strict: false, keys: Keys::default() }
+        Self {
+            function,
+            plan,
+            escapes: vec![false; n],
+            at: vec![ELSEWHERE; n],
+            semantics: Semantics::default(),
+            keys: Keys::default(),
+        }
     }
 
     fn escaping(&mut self, block: &Block) {
@@ -572,7 +580,9 @@ impl<'a, 'p> Merge<'a, 'p> {
     fn adding(&self, var: VarId, kind: Kind) -> f64 {
         let ty = self.function.ty(var);
         match ty {
-            Type::Array(_, element) if kind != Kind::Loop && ty.is_linear() && !self.strict => {
+            Type::Array(_, element)
+                if kind != Kind::Loop && ty.is_linear() && self.semantics == Semantics::Algebraic =>
+            {
                 3.0 * cost::words_of(element)
             }
             _ => f64::INFINITY,

@@ -24,7 +24,7 @@ mod twins;
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
-use chainrule_ops::{Op, ROWS};
+use chainrule_ops::{Op, ROWS, Semantics};
 use std::sync::LazyLock;
 
 /// A rule: a name, an equation, its conditions, and the function that applies it.
@@ -35,8 +35,8 @@ pub struct Rule {
     pub law: &'static str,
     /// Side conditions.
     pub when: &'static str,
-    /// Whether it only holds for real numbers, not for every IEEE 754 double bit for bit.
-    pub algebraic: bool,
+    /// Strictest semantics under which it holds.
+    pub holds_under: Semantics,
     /// Whether it splits loops, so that parts can be simplified; remaining parts are merged at the end.
     pub split: bool,
     pub(crate) on: On,
@@ -233,6 +233,6 @@ pub(crate) struct Settings {
     pub(crate) hoist: bool,
     /// Whether arrays are made of values that a loop recomputes.
     pub(crate) expand: bool,
-    /// Whether `+ 0.0` must stay if it changes the sign of a zero.
-    pub(crate) strict: bool,
+    /// Allowed rewrites: under strict ones, `+ 0.0` stays if it changes the sign of a zero.
+    pub(crate) semantics: Semantics,
 }

@@ -4,7 +4,7 @@
 use arbitrary::{Result, Unstructured};
 use chainrule_cases::covers;
 use chainrule_ir::{Builder, Expr, Function, Size, Sizes, StateLoop, Type, Value, VarId, print};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use chainrule_rewrite::engine::apply;
 use chainrule_rewrite::{Options, check};
 use proptest::prelude::*;
@@ -253,12 +253,12 @@ fn random_folds_in_builds_keep_their_value() {
         let Ok(args) = arguments(&mut u, &f) else { return Ok(()) };
         let fail = |what: String| TestCaseError::fail(format!("{what}\n{}\n{args:?}", print(&f)));
         // Only the rule, whose result still has everything that other rules remove.
-        let (found, report) = apply(&f, &[RULE, "component"], true);
+        let (found, report) = apply(&f, &[RULE, "component"], Semantics::Strict);
         chainrule_ir::verify(&found).map_err(|what| fail(format!("{what:?}\n{}", print(&found))))?;
-        let compared = check::compare(&f, &found, &args, true).map_err(fail)?;
+        let compared = check::compare(&f, &found, &args, Semantics::Strict).map_err(fail)?;
         told.set(told.get() + u32::from(compared));
         applied.set(applied.get() + u32::from(compared && report.times(RULE) > 0));
-        let options = Options { strict: true, ..Options::default() };
+        let options = Options { semantics: Semantics::Strict, ..Options::default() };
         let (_, report, compared) = check::optimised(&f, &args, &options).map_err(fail)?;
         chosen.set(chosen.get() + u32::from(compared && report.times(RULE) > 0));
         Ok(())
@@ -297,7 +297,7 @@ fn times(
         b.component(last, 1)
     });
     let f = b.finish(all);
-    apply(&f, &[RULE, "component"], true).1.times(RULE)
+    apply(&f, &[RULE, "component"], Semantics::Strict).1.times(RULE)
 }
 
 fn alike(b: &mut Builder, [_, _, e]: [VarId; 3], d: VarId) -> [VarId; 2] {
@@ -375,7 +375,7 @@ fn of_arrays(k: Option<i64>, whole: bool) -> u64 {
         };
         if whole { b.build(n.clone(), tangent) } else { b.sum(n.clone(), tangent) }
     });
-    apply(&b.finish(all), &[RULE, "component"], true).1.times(RULE)
+    apply(&b.finish(all), &[RULE, "component"], Semantics::Strict).1.times(RULE)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use chainrule_base::Name;
 use chainrule_cases::covers;
 use chainrule_ir::generate::{self, Case, Options as Programs};
 use chainrule_ir::{Builder, Function, Renaming, Size, Type, Value, VarId, print, verify};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use chainrule_rewrite::{Options, check, engine};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -53,7 +53,7 @@ fn run(seed: u64, cases: u32, useful: u32, options: &Options, make: Cases<'_>) -
 }
 
 fn strict() -> Options {
-    Options { strict: true, ..Options::default() }
+    Options { semantics: Semantics::Strict, ..Options::default() }
 }
 
 fn program(u: &mut Unstructured<'_>, options: Programs) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {

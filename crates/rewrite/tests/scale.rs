@@ -2,7 +2,7 @@
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::{Builder, Function, Size, Type, VarId, verify};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use chainrule_rewrite::{Options, StopReason, check, optimise};
 
 fn statements(function: &Function) -> usize {
@@ -263,8 +263,8 @@ fn what_uses_arrays_made_in_branches_moves_into_them_and_doubles_once() {
         // If the previous vector is only used in one branch, it is made there.
         assert_eq!(report.times("branches"), if last { 200 } else { 1 }, "{report}");
         assert!(statements(&found) <= 3 * statements(&f), "{} of {}", statements(&found), statements(&f));
-        for strict in [false, true] {
-            let options = Options { strict, ..Options::default() };
+        for semantics in [Semantics::Algebraic, Semantics::Strict] {
+            let options = Options { semantics, ..Options::default() };
             let args = [vec![0.5, -1.0, 0.25, 3.0].into()];
             assert_eq!(check::optimised(&chosen(12, last), &args, &options).map(|found| found.2), Ok(true));
         }
@@ -279,7 +279,7 @@ fn a_chain_of_builds_that_vanish_is_one_loop_however_long_it_is() {
     assert_eq!((loops, report.times("fuse")), (1, 2999));
     let f = added(40);
     let args = [vec![0.5, -1.0, f64::INFINITY, f64::NAN].into()];
-    let strict = Options { strict: true, ..Options::default() };
+    let strict = Options { semantics: Semantics::Strict, ..Options::default() };
     assert_eq!(check::optimised(&f, &args, &strict).map(|found| found.2), Ok(true));
 }
 
@@ -292,8 +292,8 @@ fn a_chain_that_reverse_mode_takes_again_vanishes_as_a_whole() {
         assert_eq!(loops, 1, "{report}");
     }
     let args = [vec![0.5, -1.0, 0.25, 3.0].into()];
-    for strict in [false, true] {
-        let options = Options { strict, ..Options::default() };
+    for semantics in [Semantics::Algebraic, Semantics::Strict] {
+        let options = Options { semantics, ..Options::default() };
         assert_eq!(
             check::optimised(&derived(&elementwise(30), vec![Part::Gradient]), &args, &options).map(|found| found.2),
             Ok(true)

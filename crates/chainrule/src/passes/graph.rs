@@ -13,15 +13,15 @@ pub(crate) const UNROLL: &str = "unroll";
 
 /// Returns the passes over scalar graphs, in order.
 pub(super) fn passes() -> [Pass; 6] {
-    let graph = |name, does, strict, optional| Pass { name, does, level: PassLevel::Graph, strict, optional };
-    let at = |level, name, does| Pass { name, does, level, strict: true, optional: false };
+    let graph = |name, does, runs_under, optional| Pass { name, does, level: PassLevel::Graph, runs_under, optional };
+    let at = |level, name, does| Pass { name, does, level, runs_under: Semantics::Strict, optional: false };
     [
-        graph(UNROLL, "loops are unrolled into a scalar graph, if straight-line code pays", true, false),
+        graph(UNROLL, "loops are unrolled into a scalar graph, if straight-line code pays", Semantics::Strict, false),
         at(PassLevel::Linear, LINEARISE, "operations become edges, labelled with their partial derivatives"),
         at(PassLevel::Accumulation, ACCUMULATE, "strategies compete for the cheapest program of sums of products"),
-        graph(REPLAY, "the operations of accumulation programs are added to the graph", true, false),
-        graph(NUMBER, "nodes with equal values become one", false, true),
-        graph(FACTOR, "sums and products are factored, for fewer operations", false, true),
+        graph(REPLAY, "the operations of accumulation programs are added to the graph", Semantics::Strict, false),
+        graph(NUMBER, "nodes with equal values become one", Semantics::Algebraic, true),
+        graph(FACTOR, "sums and products are factored, for fewer operations", Semantics::Algebraic, true),
     ]
 }
 

@@ -160,7 +160,6 @@ impl Rewrite {
 
     /// Returns the options of the optimiser of array programs.
     pub(crate) fn options(self, semantics: Semantics) -> chainrule_rewrite::Options {
-        let strict = semantics == Semantics::Strict;
-        chainrule_rewrite::Options { strict, disabled: self.disabled(), ..Default::default() }
+        chainrule_rewrite::Options { semantics, disabled: self.disabled(), ..Default::default() }
     }
 }

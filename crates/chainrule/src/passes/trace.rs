@@ -5,6 +5,7 @@ use crate::compiled::Compiled;
 use crate::function::{Body, ScalarBody};
 use crate::guard::guard;
 use crate::{Backend, CompileOptions, Error, Function, Result};
+use chainrule_graph::Semantics;
 use chainrule_ir::{self as ir, Value};
 use chainrule_kernel::{Kernel, Products};
 use chainrule_ops::F64;
@@ -19,8 +20,8 @@ pub struct Pass {
     pub does: &'static str,
     /// Form of the program that it leaves.
     pub level: PassLevel,
-    /// Whether it runs under strict semantics.
-    pub strict: bool,
+    /// Strictest semantics under which it runs.
+    pub runs_under: Semantics,
     /// Whether it can be left out ([`crate::Rewrite::Without`]).
     pub optional: bool,
 }

@@ -129,12 +129,12 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
         let fails = |what: &dyn std::fmt::Display| format!("{what}\n{text}\nat {args:?}");
         let ir = reread(&text, "f")?;
         let Some(exact) = Exact::new(&ir, &args) else { return Ok(false) };
-        let optimised = |function: &chainrule_ir::Function, strict: bool| {
-            let options = Options { strict, ..Options::default() };
+        let optimised = |function: &chainrule_ir::Function, semantics: Semantics| {
+            let options = Options { semantics, ..Options::default() };
             check::optimised(function, &args, &options).map_err(|e| fails(&e))
         };
-        optimised(&ir, true)?;
-        merged.set(merged.get() + optimised(&ir, false)?.1.times("merge"));
+        optimised(&ir, Semantics::Strict)?;
+        merged.set(merged.get() + optimised(&ir, Semantics::Algebraic)?.1.times("merge"));
         let read = |semantics: Semantics| {
             let module = Module::from_text("<random>", &text).map(|module| module.with_semantics(semantics));
             module.and_then(|module| module.function("f")).map_err(|e| fails(&e))
@@ -154,7 +154,7 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
             let request = Request { parts: vec![Part::Jacobian], by: vec![], mode, checkpoints: None };
             derive(&ir, &request).map_err(|e| fails(&e))
         };
-        optimised(&derived(Mode::Reverse)?, true)?;
+        optimised(&derived(Mode::Reverse)?, Semantics::Strict)?;
         let Some(exact) = Exact::new(&derived(Mode::Forward)?, &args) else { return Ok(false) };
         let reverse = f.jacobian().strategy("reverse").function().map_err(|e| fails(&e))?;
         exact.near(&call(&reverse, &CompileOptions::default())?).map_err(|e| fails(&e))?;

@@ -6,7 +6,7 @@ use crate::values::{columns, doubles, fields, limited, matrix, same, with_double
 use chainrule::{Backend, Checks, CompileOptions, Compiled, Derivation, Error, Function, Level, Rewrite, Type, Value};
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::{self as ir, Size, bind_sizes, evaluate};
-use chainrule_ops::F64;
+use chainrule_ops::{F64, Semantics};
 use chainrule_rewrite::{Options, optimise, optimise_watched};
 use chainrule_runtime::RunError;
 
@@ -76,7 +76,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
     let expanded = expand(&case.ir).map_err(|e| fails(format!("{e:?}")))?;
     let Ok(expected) = evaluate(&expanded, &mut F64, &case.args) else {
         let options = CompileOptions { rewrite: Rewrite::Off, ..bit_for_bit() };
-        let exact = Options { strict: true, ..Options::default() };
+        let exact = Options { semantics: Semantics::Strict, ..Options::default() };
         return match case.strict.compile_with(&options).and_then(|f| f.call(&case.args)) {
             Err(e) if is_bug(&e) => Err(fails(format!("{e}"))),
             Err(_) => Ok(false),

@@ -6,7 +6,7 @@ use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print};
 use chainrule::bisect::{Bisection, Wrong, flatten};
-use chainrule::{CompileOptions, Function, Pass, PassLevel, Rewrite, Snapshot, Value, bisect, passes};
+use chainrule::{CompileOptions, Function, Pass, PassLevel, Rewrite, Semantics, Snapshot, Value, bisect, passes};
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ fn list() -> String {
     let mut text = String::new();
     for pass in passes {
         let form = level(pass.level);
-        let strict = if pass.strict { "" } else { " (not with --strict)" };
+        let strict = if pass.runs_under == Semantics::Strict { "" } else { " (not with --strict)" };
         let _ = writeln!(text, "{:<width$}  {form:<13}  {}{strict}", pass.name, pass.does);
     }
     text

@@ -6,8 +6,8 @@ use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Unrolling, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
-    Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, SparseForm, SparseWay, Type, Value,
-    time_run,
+    Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, Semantics, SparseForm, SparseWay,
+    Type, Value, time_run,
 };
 use clap::{Args, ValueEnum};
 use std::ops::Deref;
@@ -253,7 +253,7 @@ fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
         ("--function", options.which.function.is_some()),
         ("--size", !options.which.sizes.is_empty()),
         ("--unroll", options.which.unroll != Unrolling::Auto),
-        ("--strict", options.which.strict),
+        ("--strict", options.which.semantics != Semantics::default()),
         ("--what", !derivative.what.is_empty()),
         ("--by", !derivative.by.is_empty()),
         ("--of", !derivative.of.is_empty()),

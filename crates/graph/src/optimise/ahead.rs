@@ -130,7 +130,8 @@ impl Search {
 mod tests {
     use super::super::{Found, Optimise, Steps};
     use super::FEWEST;
-    use crate::graph::{Graph, Node, NodeId, Semantics};
+    use crate::Semantics;
+    use crate::graph::{Graph, Node, NodeId};
     use chainrule_ops::Op;
 
     /// Returns sums and products of up to `near` previous values, with the last ones as roots.

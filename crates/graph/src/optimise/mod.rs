@@ -36,8 +36,9 @@ mod network;
 mod signs;
 mod window;
 
+use crate::Semantics;
 use crate::evaluate::counts;
-use crate::graph::{Graph, Node, NodeId, Semantics};
+use crate::graph::{Graph, Node, NodeId};
 use ahead::Watch;
 use chainrule_base::Id;
 use chainrule_ops::{Counts, Op};

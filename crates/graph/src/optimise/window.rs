@@ -307,7 +307,7 @@ pub(super) fn remade(graph: &Graph, out: &mut Graph, id: NodeId, args: &[NodeId]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Semantics;
+    use crate::Semantics;
     use chainrule_ops::Op;
 
     /// Checks that the cost of the windows and the remaining budget do not depend on parallelism.

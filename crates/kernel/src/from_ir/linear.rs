@@ -6,7 +6,7 @@ use super::offers::Target;
 use crate::kernel::{Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Id, Poly, Span};
 use chainrule_ir::{Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 impl Lowering<'_> {
     pub(super) fn zero(&mut self, var: VarId, span: Option<Span>) -> Value {
@@ -83,9 +83,9 @@ impl Lowering<'_> {
                     (Leaf::Array(a), Leaf::Array(b)) if a != b && (*a == *view || *b == *view) => {
                         let other = if a == view { b } else { a };
                         // Adding +0 changes the sign of -0.
-                        match self.reorder {
-                            true => self.b.deliver(&Leaf::Array(other.clone()), view),
-                            false => self.b.elementwise(view, view, other),
+                        match self.semantics {
+                            Semantics::Algebraic => self.b.deliver(&Leaf::Array(other.clone()), view),
+                            Semantics::Strict => self.b.elementwise(view, view, other),
                         }
                     }
                     (Leaf::Array(a), Leaf::Array(b)) => self.b.elementwise(view, a, b),

@@ -16,6 +16,7 @@ use super::layout::{self, Leaf, View};
 use crate::kernel::Reg;
 use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Expr, Size, VarId};
+use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Destination of a leaf.
@@ -149,7 +150,7 @@ impl Lowering<'_> {
                 offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| offer.is_open_to(idx)));
                 self.offers[stmt.var] = Some(offers.clone());
             }
-            if !self.reorder && adds_several(&stmt.expr) && !self.distinct.contains(&stmt.var) {
+            if self.semantics == Semantics::Strict && adds_several(&stmt.expr) && !self.distinct.contains(&stmt.var) {
                 written_only(&mut offers);
                 self.offers[stmt.var] = Some(offers.clone());
             }
@@ -224,7 +225,8 @@ impl Lowering<'_> {
                         Some(Expr::Loop(_)) => depth > 0 && (part == ELEMENTS || part == TERMS),
                         expr => depth == 0 && expr.is_some_and(writes_at_once),
                     };
-                    let onto = self.reorder && (alone || read_before) && is_written && is_late;
+                    let onto =
+                        self.semantics == Semantics::Algebraic && (alone || read_before) && is_written && is_late;
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
                         // A scalar stays in a register.

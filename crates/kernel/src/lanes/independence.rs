@@ -25,7 +25,7 @@ use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place
 use crate::liveness::Liveness;
 use crate::ranges::Ranges;
 use chainrule_base::{Id, Poly};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum trip count of a lane loop.
@@ -157,7 +157,7 @@ pub(crate) fn legal(
     kernel: &Kernel,
     events: &[Event<'_>],
     spans: &Spans,
-    reorder: bool,
+    semantics: Semantics,
     order: Order,
     choosable: &BTreeSet<Reg>,
 ) -> BTreeMap<usize, Plan> {
@@ -187,7 +187,11 @@ pub(crate) fn legal(
             _ => {
                 let least = if carried.is_empty() { FEW } else { LANES };
                 let fits = lanes.fits(kernel, *index, body, choosable) || {
-                    let added = if reorder { scattered(kernel, body, begin, &accesses) } else { BTreeSet::new() };
+                    let added = if semantics == Semantics::Algebraic {
+                        scattered(kernel, body, begin, &accesses)
+                    } else {
+                        BTreeSet::new()
+                    };
                     !added.is_empty() && lanes.fits_but(kernel, *index, body, choosable, added)
                 };
                 (least, fits)
@@ -197,7 +201,7 @@ pub(crate) fn legal(
             continue;
         }
         let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
-        let Some(sums) = sums.filter(|sums| reorder || sums.is_empty()) else { continue };
+        let Some(sums) = sums.filter(|sums| semantics == Semantics::Algebraic || sums.is_empty()) else { continue };
         let first = accesses.partition_point(|a| a.at <= begin);
         let last = accesses.partition_point(|a| a.at < end);
         let touched: BTreeSet<BufferId> = accesses[first..last].iter().map(|a| a.buffer).collect();
@@ -233,7 +237,7 @@ pub(crate) fn legal(
             }
             if !mine.iter().any(by_index) && spans.outermost.contains(&begin) {
                 plan.accumulators.push(*buffer);
-                return reorder && adds_only(kernel, body, begin + 1, *buffer, &mine);
+                return semantics == Semantics::Algebraic && adds_only(kernel, body, begin + 1, *buffer, &mine);
             }
             let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
             let in_each = mine.iter().all(|a| a.inside == Some(begin));
@@ -242,7 +246,9 @@ pub(crate) fn legal(
                 return true;
             }
             plan.scattered.insert(*buffer);
-            order == Order::Lanes && reorder && adds_apart(kernel, body, begin + 1, *buffer, &mine)
+            order == Order::Lanes
+                && semantics == Semantics::Algebraic
+                && adds_apart(kernel, body, begin + 1, *buffer, &mine)
         });
         if fits {
             found.insert(begin, plan);

@@ -46,7 +46,7 @@
 //!
 //! **Packing** of rows that an iteration reads (`stage`) or writes (`keep`) repeatedly.
 //!
-//! **Sums** change their order, and thereby their last digits, so the caller must allow it (`algebraic`). The order is
+//! **Sums** change their order, and thereby their last digits, so strict semantics do not allow it. The order is
 //! fixed and independent of the machine.
 
 mod apart;
@@ -68,8 +68,9 @@ mod version;
 use crate::choices::choosable;
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, MAX_BRANCHES, Order, Reg};
-use crate::passes::{self, Stage, run_unwatched};
+use crate::passes::{Stage, run_stage};
 use chainrule_base::Id;
+use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use distribute::distribute;
@@ -81,11 +82,11 @@ pub(crate) use version::version;
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;
 
-/// Vectorises loops of `kernel` and returns the number of lane loops made. `reorder` allows sums in another order.
+/// Vectorises loops of `kernel` and returns the number of lane loops made. Algebraic semantics allow sums in another order.
 /// `O(n d)` for loops nested `d` deep.
-pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
+pub fn vectorise(kernel: &mut Kernel, semantics: Semantics) -> usize {
     let before = n_lane_loops(kernel);
-    run_unwatched(kernel, &passes::Plan { stages: &[Stage::Lanes], reorder, ..passes::Plan::default() });
+    run_stage(kernel, Stage::Lanes, semantics);
     n_lane_loops(kernel).saturating_sub(before)
 }
 
@@ -94,7 +95,7 @@ fn n_lane_loops(kernel: &Kernel) -> usize {
 }
 
 /// Packs rows that loops to be vectorised access repeatedly.
-pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
+pub(crate) fn pack(kernel: &mut Kernel, semantics: Semantics) {
     let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
     if read.is_empty() && written.is_empty() {
         return;
@@ -102,7 +103,7 @@ pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
     let mut near = kernel.clone();
     keep::keep(&mut near, &written);
     stage::stage(&mut near, &read);
-    let Plans { chosen, .. } = plans(&near, reorder);
+    let Plans { chosen, .. } = plans(&near, semantics);
     read.retain(|row| chosen.contains_key(&row.of));
     written.retain(|row| chosen.contains_key(&row.of));
     keep::keep(kernel, &written);
@@ -110,8 +111,8 @@ pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
 }
 
 /// Cuts loops for lanes.
-pub(crate) fn cut(kernel: &mut Kernel, reorder: bool) {
-    let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
+pub(crate) fn cut(kernel: &mut Kernel, semantics: Semantics) {
+    let Plans { chosen, tiles, choosable } = plans(kernel, semantics);
     rewrite::rewrite(kernel, chosen, tiles, &choosable);
 }
 
@@ -125,11 +126,11 @@ struct Plans {
     choosable: BTreeSet<Reg>,
 }
 
-fn plans(kernel: &Kernel, reorder: bool) -> Plans {
+fn plans(kernel: &Kernel, semantics: Semantics) -> Plans {
     let events = events(&kernel.body);
     let spans = Spans::of(&events);
     let choosable = choosable(kernel, &events);
-    let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
+    let legal = independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &choosable);
     let chosen = cost::choose(&kernel.regs, &events, &spans, &legal);
     let tiles = tile::choose(kernel, &events, &spans, &legal, &chosen);
     Plans { chosen, tiles, choosable }

@@ -24,7 +24,7 @@ use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use std::collections::BTreeMap;
 
 /// Length from which on rows are long: lanes in a row then save more than putting partial sums together costs.
@@ -35,14 +35,14 @@ const MAX_NEST: usize = 80;
 
 /// Versions nests over rows in `kernel` that run other loops in lanes if rows are short than if they are long. Linear
 /// in its size for each level of loops.
-pub(crate) fn version(kernel: &mut Kernel, reorder: bool) {
-    let mut rows = nests_over_rows(kernel, reorder);
+pub(crate) fn version(kernel: &mut Kernel, semantics: Semantics) {
+    let mut rows = nests_over_rows(kernel, semantics);
     if rows.is_empty() {
         return;
     }
     let mut near = kernel.clone();
     let loops = write(&mut near, &rows);
-    let Plans { chosen, .. } = plans(&near, reorder);
+    let Plans { chosen, .. } = plans(&near, semantics);
     for (index, [short, long]) in loops {
         let runs = |loops: &[Reg]| -> Vec<bool> { loops.iter().map(|r| chosen.contains_key(r)).collect() };
         if runs(&short) == runs(&long) {
@@ -71,7 +71,7 @@ fn write(kernel: &mut Kernel, rows: &BTreeMap<Reg, Reg>) -> Vec<(Reg, [Vec<Reg>;
 }
 
 /// Returns the outermost loops over rows, by index, with the extent that is the length of all their rows.
-fn nests_over_rows(kernel: &Kernel, reorder: bool) -> BTreeMap<Reg, Reg> {
+fn nests_over_rows(kernel: &Kernel, semantics: Semantics) -> BTreeMap<Reg, Reg> {
     let events = events(&kernel.body);
     let has_rows = |at: usize| unroll::instrs(&kernel.regs, &events[at..]).is_some();
     if !(0..events.len()).any(has_rows) {
@@ -79,7 +79,7 @@ fn nests_over_rows(kernel: &Kernel, reorder: bool) -> BTreeMap<Reg, Reg> {
     }
     let spans = Spans::of(&events);
     let choosable = choosable(kernel, &events);
-    let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
+    let legal = independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &choosable);
     let mut found = BTreeMap::new();
     let mut past = 0;
     for begin in legal.keys().copied() {

@@ -35,7 +35,8 @@ mod same;
 mod split;
 
 use crate::kernel::Kernel;
-use crate::passes::{Plan, Stage, run_unwatched};
+use crate::passes::{Stage, run_stage};
+use chainrule_ops::Semantics;
 
 pub(crate) use before::move_comparisons;
 pub(crate) use fold::fold;
@@ -52,13 +53,13 @@ const MAX_WRAPS: i64 = 2;
 /// Canonicalises the loops of `kernel`. `O(n d)` for loops nested `d` deep; splitting grows code by at most a constant
 /// factor.
 pub fn streamline(kernel: &mut Kernel) {
-    run_unwatched(kernel, &Plan { stages: &[Stage::Loops], ..Plan::default() });
+    run_stage(kernel, Stage::Loops, Semantics::Strict);
 }
 
 /// Moves integers out of the counted loops in which they are invariant, and computes each once. Linear in the size of
 /// `kernel` times the depth of loops and branches.
 pub fn hoist(kernel: &mut Kernel) {
-    run_unwatched(kernel, &Plan { stages: &[Stage::Hoisting], ..Plan::default() });
+    run_stage(kernel, Stage::Hoisting, Semantics::Strict);
 }
 
 /// Replaces loop-carried values by congruent ones.

@@ -38,6 +38,7 @@ pub use split::{Piece, Pieces, split};
 use crate::events::events;
 use crate::kernel::{Kernel, MAX_BRANCHES, Order, Stmt};
 use crate::lanes::{Spans, cost, independence};
+use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of parallel loops of a kernel: those with the costliest iterations.
@@ -63,13 +64,13 @@ fn in_branches(body: &[Stmt], n_branches: usize) -> bool {
     })
 }
 
-/// Makes loops of `kernel` parallel and returns their number. `reorder` allows sums in another order. `O(n d)` for
+/// Makes loops of `kernel` parallel and returns their number. Algebraic semantics allow sums in another order. `O(n d)` for
 /// loops nested `d` deep. Runs before [`vectorise`](crate::vectorise()), which cuts the loops of the chunks for lanes.
-pub fn parallelise(kernel: &mut Kernel, reorder: bool) -> usize {
+pub fn parallelise(kernel: &mut Kernel, semantics: Semantics) -> usize {
     let plans = {
         let events = events(&kernel.body);
         let spans = Spans::of(&events);
-        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Parts, &BTreeSet::new());
+        let legal = independence::legal(kernel, &events, &spans, semantics, Order::Parts, &BTreeSet::new());
         let mut found: Vec<_> = legal
             .into_iter()
             .filter_map(|(begin, plan)| {

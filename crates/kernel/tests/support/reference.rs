@@ -2,10 +2,9 @@
 
 use super::{Array, Scalar, flatten, run};
 use chainrule_base::Diagnostics;
-use chainrule_graph::Semantics;
 use chainrule_ir::{Function, Size, Value, bind_sizes, evaluate};
 use chainrule_kernel::{Kernel, lower_function_with, verify};
-use chainrule_ops::F64;
+use chainrule_ops::{F64, Semantics};
 
 /// The kernel of `function`, which is verified and comes out the same twice.
 pub fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
@@ -19,6 +18,14 @@ pub fn lower_with(function: &Function, semantics: Semantics) -> Result<Kernel, D
     let again = lower_function_with(function, semantics)?;
     assert_eq!(again.to_string(), kernel.to_string(), "lowering is deterministic");
     Ok(kernel)
+}
+
+/// Returns the largest difference of results under these semantics, relative to the largest result.
+pub fn tolerance(semantics: Semantics) -> f64 {
+    match semantics {
+        Semantics::Strict => 0.0,
+        Semantics::Algebraic => 1e-9,
+    }
 }
 
 /// Compares results bit for bit; returns whether the arguments fit.

@@ -9,14 +9,14 @@ use super::{On, Rule};
 use crate::key::Key;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "if-same",
         law: "if c then x else x = x",
         when: "an index that only one branch proves to be in range is checked",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: same,
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "if-not",
         law: "if not c then x else y = if c then y else x",
         when: "the other way round is no mask",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: swapped,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "if-truth",
         law: "if c then true else false = c; if c then x else false = c && x; if c then true else x = c || x",
         when: "x is known outside of the branch",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: truth,
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "if-select",
         law: "if c then x else y = select c x y",
         when: "x and y are doubles known outside of the branches",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: selected,
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "flat-if",
         law: "if c then ((x, y), z) else ((u, v), w) = ((a, b), d) where (a, b, d) = if c then (x, y, z) else (u, v, w)",
         when: "the value is a tuple with tuples in it; then each field by itself can be dead",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: flat,
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "if-one-hot",
         law: "if c then oneHot i x else oneHot i y = oneHot i (if c then x else y); 0 is oneHot i 0; for fields of tuples, too",
         when: "i is in range outside of the branches; it is no mask that sums look for (one-hot-mask); no long row is added where nothing was",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::If,
         apply: one_hot,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "if-one-hots",
         law: "if c then a + oneHot i x else b = (if c then a else b) + oneHot i (if c then x else 0); for fields of tuples, too",
         when: "as if-one-hot",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::If,
         apply: one_hots,

@@ -7,13 +7,14 @@ use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild, Slice};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "same-array",
         law: "build n (fun i -> a[i]) = a",
         when: "a has n elements",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Build,
         apply: same,
@@ -22,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "build-zero",
         law: "build n (fun i -> 0) = 0",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Build,
         apply: zero,
@@ -31,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "build-one",
         law: "build 1 f = [f 0]",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Build,
         apply: one,
@@ -40,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "build-in-mask",
         law: "build n (fun i -> [c] f i) = [c] (build n f)",
         when: "c does not depend on i",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Build,
         apply: into_mask,
@@ -49,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "build-one-hot",
         law: "build n (fun i -> [i == e] f i) = oneHot e (f e)",
         when: "e does not depend on i and is in range",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Build,
         apply: one_hot,
@@ -58,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "split-build",
         law: "build n (fun i -> (f i, g i)) = zip (build n f) (build n g)",
         when: "f and g share no more than a few calls",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: true,
         on: On::Build,
         apply: split,

@@ -9,7 +9,7 @@ use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use rustc_hash::FxHashSet;
 
 pub(super) const RULES: &[Rule] = &[
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fold-of-none",
         law: "ifold f z 0 = z; ifold (fun s i -> s) z n = z",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: none,
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fold-once",
         law: "ifold (fun s i -> if i == e then f s i else s) z n = if 0 <= e < n then f z e else z",
         when: "e does not depend on i or s",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: once,
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "unroll-fold",
         law: "ifold f z 2 = f (f z 0) 1",
         when: "the count is a small literal, and f is short",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: unroll,
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fold-to-sum",
         law: "ifold (fun s i -> s + f i) z n = z + sum n f",
         when: "f does not depend on s; strictly: z is 0.0",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: to_sum,
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "split-fold",
         law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart; and groups of fields that leave a loop around",
         when: "no other field depends on them, and f depends on none, a group on itself; strictly: z of a sum is 0.0",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: true,
         on: On::Fold,
         apply: split,
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "flat-fold",
         law: "ifold f ((x, y), z) n = ((x', y'), z') where (x', y', z') = ifold f' (x, y, z) n",
         when: "the state is a tuple with tuples in it; then each field by itself can be dead, or a sum",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: flat,
@@ -160,7 +160,7 @@ fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option
 
 // From 0.0 a fold that adds is a sum by definition; from other values it adds in another order.
 fn may_sum(rb: &Rebuild<'_>, init: VarId) -> bool {
-    !rb.settings.strict || is_zero(rb, init)
+    rb.settings.semantics == Semantics::Algebraic || is_zero(rb, init)
 }
 
 fn sum_from(rb: &mut Rebuild<'_>, fold: &Parts<'_>, init: VarId, term: VarId) -> VarId {

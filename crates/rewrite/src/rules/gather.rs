@@ -10,14 +10,14 @@ use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-rotated",
         law: "sum n (fun i -> oneHot (mod (i + k) n) (f i)) = build n (fun j -> f (mod (j - k) n))",
         when: "k does not depend on i; strictly: plus 0, for the sign of a zero",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: rotated,
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         law: "sum n (fun i -> oneHot (max l (i + k)) (f i)) = build m (fun j -> [j == l] (sum (l - k) f) + [l <= j < n + k] f (j - k)); \
               min, and both, likewise",
         when: "l and k do not depend on i",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Sum,
         apply: clamped,
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-guarded",
         law: "sum n (fun i -> [c] oneHot (i + k) (f i)) = build m (fun j -> [k <= j < n + k && c] f (j - k))",
         when: "k does not depend on i; where c holds, i + k is in range",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: guarded,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         law: "sum n (fun i -> [c] (oneHot (i + k) (f i) + oneHot (i + l) (g i))) = build m (fun j -> \
               [k <= j < n + k && c] f (j - k) + [l <= j < n + l && c] g (j - l))",
         when: "as sum-of-guarded, for each of the arrays",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Sum,
         apply: guarded_sums,

@@ -3,13 +3,14 @@
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, StateLoop, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "same-state",
         law: "loop (fun s i -> (s, f s i, g s i)) z n = loop (fun () i -> ((), f z i, g z i)) () n, with z for the last state",
         when: "or, of a state that is a tuple, for the fields that never change: they are passed on, or a step makes of a literal the same literal",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Loop,
         apply: same_state,
@@ -18,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "plain-loop",
         law: "loop (fun () i -> ((), (), g i)) () n = ((), build n (), sum n g); of elements or states alone, a build or a fold",
         when: "n >= 0",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Loop,
         apply: plain,
@@ -27,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "split-loop",
         law: "loop f s n = (ifold (next f) s n, build n (element f), sum n (term f))",
         when: "elements and terms do not depend on the state; n >= 0",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: true,
         on: On::Loop,
         apply: split,

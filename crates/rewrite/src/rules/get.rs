@@ -8,7 +8,7 @@ use crate::cost;
 use crate::rebuild::{Env, Rebuild, Slice};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 use smallvec::{SmallVec, smallvec};
 
 pub(super) const RULES: &[Rule] = &[
@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "prove-index",
         law: "a[i] = a[i], unchecked",
         when: "0 <= i < length a by the ranges of what i is made of",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: prove,
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "get-array",
         law: "[e0, e1, ...][k] = ek",
         when: "k is a literal in range",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_array,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fuse",
         law: "(build n f)[i] = f i",
         when: "0 <= i < n is proved; f costs no more than a load, or all uses together no more than the array",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_build,
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fuse-rows",
         law: "(build n (fun i -> build m (fun j -> f i j)))[i][j] = f i j",
         when: "as fuse, for f; to any depth",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_rows,
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "get-one-hot",
         law: "(oneHot k x)[i] = [i == k] x; 0[i] = 0",
         when: "both indices are in range",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_one_hot,
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "get-plus",
         law: "(a + b)[i] = a[i] + b[i]",
         when: "i is in range; one-hot arrays are not added to the state of a loop, or i is no index of a loop and theirs are proved",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_plus,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
         when: "i is in range; a is known outside of the branch, or one-hot and either made without long loops or for one index, or as fuse",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
         apply: of_mask,

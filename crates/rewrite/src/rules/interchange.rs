@@ -7,6 +7,7 @@ use crate::dependence::{Dependence, Sources};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "fold-of-builds",
@@ -14,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
           where (y, ts) = ifold (fun (y, ts) i -> (f y i, build k (fun d -> g d y ts[d] i))) (z, build k u) n",
     when: "for scalars y and t in arrays and tuples; f is dear, and cannot fail where k = 0, nor by t and d; \
            t is not much more than the result, or k is small; what else g needs of d is no more than that or t",
-    algebraic: false,
+    holds_under: Semantics::Strict,
     split: true,
     on: On::Build,
     apply: fold_of_builds,

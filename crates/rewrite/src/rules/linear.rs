@@ -13,13 +13,13 @@ use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild, Slice};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "sum-of-linear",
     law: "sum n (fun i -> build m (fun j -> f i * x j)) = build m (fun j -> sum n f * x j); for nests of loops, and fields",
     when: "nothing but f depends on i, which stands in fewer loops than the product; n >= 1, or x is made of numbers",
-    algebraic: true,
+    holds_under: Semantics::Algebraic,
     split: false,
     on: On::Sum,
     apply: linear,

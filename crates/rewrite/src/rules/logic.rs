@@ -3,14 +3,14 @@
 use super::{On, Rule};
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "compare-integers",
         law: "a < b, a <= b, a == b = true or false",
         when: "a and b are integers whose ranges decide",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Lt, Op::Le, Op::Eq]),
         apply: compare,
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "known-extreme",
         law: "max a b = a; min a b = b; mod b a = b",
         when: "a and b are integers; a >= b by their ranges; of a remainder, a > b >= 0",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Max, Op::Min, Op::Mod]),
         apply: extreme,
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "connectives",
         law: "true && x = x; false && x = false; x && x = x; true || x = true; not (not x) = x",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Not, Op::And, Op::Or]),
         apply: connectives,
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "select",
         law: "select true x y = x; select c x x = x",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Select]),
         apply: select,

@@ -15,7 +15,7 @@ use super::op::doubles;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
-use chainrule_ops::{Op, Slope};
+use chainrule_ops::{Op, Semantics, Slope};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "mask-product",
         law: "[c] x * y = [c] (x * y), strong products likewise; [c] x / y = [c] (x / y); -[c] x = [c] (-x)",
         when: "x has no more than 64 statements; it is no mask-factor",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Op(&[Op::Mul, Op::MaskedMul, Op::StrongMul, Op::Div, Op::Neg]),
         apply: product,
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "mask-factor",
         law: "select c (x * y) 0 = (select c x 0) * y",
         when: "c compares numbers; c and x are known outside of the loop, y is not, and has no poles",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Op(&[Op::Select]),
         apply: factor,
@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "mask-sum",
         law: "[c] x + [c] y = [c] (x + y); [c] x - [c] y = [c] (x - y)",
         when: "x and y have no more than 64 statements each",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Add, Op::Sub]),
         apply: sum,
@@ -99,7 +99,7 @@ pub(super) fn condition_of_result(rb: &Rebuild<'_>, body: &Block) -> Option<VarI
     let is_made = |expr: &Expr| {
         matches!(expr, Expr::Op(Op::Mul | Op::MaskedMul | Op::StrongMul | Op::Div | Op::Neg | Op::Add | Op::Sub, _))
     };
-    if rb.settings.strict || !rb.bound_in(body, body.result).is_some_and(is_made) {
+    if rb.settings.semantics == Semantics::Strict || !rb.bound_in(body, body.result).is_some_and(is_made) {
         return condition_in(rb, body, body.result);
     }
     let mut conditions: FxHashMap<VarId, VarId> = FxHashMap::default();
@@ -127,7 +127,7 @@ fn condition_of(rb: &Rebuild<'_>, expr: &Expr) -> Option<VarId> {
 /// Returns whether `var` is structurally zero; in strict mode, not negative zero.
 pub(super) fn is_zero(rb: &Rebuild<'_>, var: VarId) -> bool {
     match rb.real_of(var) {
-        Some(value) => value == 0.0 && (value.is_sign_positive() || !rb.settings.strict),
+        Some(value) => value == 0.0 && (value.is_sign_positive() || rb.settings.semantics == Semantics::Algebraic),
         None => matches!(rb.def(var).as_deref(), Some(Expr::Zero)),
     }
 }

@@ -6,13 +6,14 @@ use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "zero-parts",
         law: "0 = 0.0; 0 = (0, 0)",
         when: "by its type",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Zero,
         apply: parts,
@@ -21,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "one-hot-zero",
         law: "oneHot i 0 = 0",
         when: "the index was proved",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::OneHot,
         apply: zero,
@@ -31,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         law: "oneHot i ([c] x) = [c] (oneHot i x)",
         when: "the index was proved; a sum may vanish, for c asks for one index, or go into the mask, for its loop does not change c; \
                or x is a long row",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::OneHot,
         apply: masked,
@@ -40,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "prove-one-hot",
         law: "oneHot i x = oneHot i x, unchecked",
         when: "0 <= i < n by the ranges of what i is made of",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::OneHot,
         apply: prove,

@@ -5,13 +5,14 @@ use super::one_hot::is_added_to_state;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "plus-zero",
         law: "a + 0 = 0 + a = a",
         when: "",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Plus,
         apply: zero,
@@ -20,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "plus-parts",
         law: "(a, b) + (c, d) = (a + c, b + d)",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Plus,
         apply: parts,
@@ -29,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "plus-one-hot",
         law: "oneHot i x + oneHot i y = oneHot i (x + y)",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Plus,
         apply: one_hots,
@@ -38,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "plus-mask",
         law: "[c] a + [c] b = [c] (a + b)",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Plus,
         apply: masks,
@@ -48,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         law: "a + b = build n (fun i -> a[i] + b[i])",
         when: "neither is sparse, or a sum that is added up in place; or one is a build and the other a masked one-hot array; \
                not for one-hot arrays that are added to the state of a loop",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Plus,
         apply: build,

@@ -8,14 +8,14 @@ use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-none",
         law: "sum 0 f = 0; sum n (fun i -> 0) = 0",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: none,
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-mask",
         law: "sum n (fun i -> [i == e] f i) = [0 <= e < n] (f e)",
         when: "e does not depend on i; strictly: plus 0, for the sign of a zero",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: pick,
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-in-mask",
         law: "sum n (fun i -> [c] f i) = [c] (sum n f)",
         when: "c does not depend on i",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: into_mask,
@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-in-guard",
         law: "sum n (fun i -> [c && d i] f i) = [c] (sum n (fun i -> [d i] f i)); if c || d i then 0 else f i likewise",
         when: "c does not depend on i; the terms are arrays, whose indices c may prove",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: into_guard,
@@ -51,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
         when: "the count is a small literal, and f is short",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: unroll,
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-constant",
         law: "sum n (fun i -> x) = n * x",
         when: "x does not depend on i; n >= 1, or n >= 0 and x is a number wherever the program is",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Sum,
         apply: constant,
@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-factor",
         law: "sum n (fun i -> x * f i) = x * sum n f; sum (f i / x) = sum f / x; sum (-f i) = -(sum f)",
         when: "x does not depend on i; n >= 1, or x is a factor that is a number wherever the program is",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Sum,
         apply: factor,
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-sum",
         law: "sum n (fun i -> f i + [i == e] g i) = sum n f + sum n (fun i -> [i == e] g i)",
         when: "e does not depend on i: the second loop vanishes",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: false,
         on: On::Sum,
         apply: apart,

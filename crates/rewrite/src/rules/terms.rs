@@ -6,13 +6,14 @@ use crate::cost;
 use crate::rebuild::{Env, Rebuild};
 use crate::rules::mask::condition_in;
 use chainrule_ir::{Expr, Size, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "split-sum",
         law: "sum n (fun i -> (f i, g i)) = (sum n f, sum n g)",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: true,
         on: On::Sum,
         apply: split,
@@ -21,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-plus",
         law: "sum n (fun i -> f i + g i) = sum n f + sum n g",
         when: "f or g is sparse, or an array that is made for it",
-        algebraic: true,
+        holds_under: Semantics::Algebraic,
         split: true,
         on: On::Sum,
         apply: apart,
@@ -30,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-in-one-hot",
         law: "sum n (fun i -> oneHot e (f i)) = oneHot e (sum n f)",
         when: "e does not depend on i and was proved to be in range",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: same_place,
@@ -39,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-one-hot",
         law: "sum n (fun i -> oneHot i (f i)) = build n f; for n - 1 - i in place of i, backwards",
         when: "the array has n elements; strictly: plus 0, for the sign of a zero",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: own_place,
@@ -48,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "sum-of-repeated",
         law: "sum n (fun i -> build m (fun j -> f i)) = build m (fun j -> s) where s = sum n f",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: repeated,
@@ -57,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "interchange",
         law: "sum n (fun i -> build m (fun j -> f i j)) = build m (fun j -> sum n (fun i -> f i j)); for rows a[i] too",
         when: "what f takes from the outer loop alone costs next to nothing",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
         apply: interchange,

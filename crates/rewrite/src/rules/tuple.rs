@@ -4,13 +4,14 @@ use super::get::element;
 use super::{On, Rule};
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "component",
         law: "fst (x, y) = x",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Component,
         apply: of_tuple,
@@ -19,7 +20,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fuse-component",
         law: "fst (build n (fun i -> (f i, g i)))[j] = f j",
         when: "0 <= j < n is proved; f costs no more than a load; to any depth",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Component,
         apply: of_element,
@@ -28,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "component-if",
         law: "fst (if c then (x, y) else (u, v)) = if c then x else u",
         when: "both tuples are known outside of the branches",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Component,
         apply: of_branches,
@@ -37,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "same-tuple",
         law: "(fst t, snd t) = t",
         when: "",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Tuple,
         apply: same,

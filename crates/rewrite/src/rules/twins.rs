@@ -5,13 +5,14 @@ use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
+use chainrule_ops::Semantics;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "fold-twins",
         law: "ifold (fun (s, t) i -> (f s i, f t i)) (z, z) n = (u, u) where u = ifold f z n",
         when: "the steps are the same expression, each field taken for its twin",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
         apply: fold,
@@ -20,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "loop-twins",
         law: "the same for the general loop",
         when: "as fold-twins",
-        algebraic: false,
+        holds_under: Semantics::Strict,
         split: false,
         on: On::Loop,
         apply: general,
