@@ -43,12 +43,14 @@
 //! | [`cost`] | the cost model |
 //! | `dependence` | dependences, to the scalars in arrays and tuples |
 //! | `ranges` | ranges of integers |
+//! | `conditions` | consequences of conditions |
 //! | `key` | expressions up to names |
 //! | [`report`] | report of the optimiser |
 //! | [`check`] | checker of optimised programs, for tests and fuzzers |
 
 mod apart;
 pub mod check;
+mod conditions;
 pub mod cost;
 mod dependence;
 pub mod engine;

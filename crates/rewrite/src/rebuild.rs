@@ -30,6 +30,7 @@ use marks::Mark;
 use open::{Kind, Open};
 pub(crate) use slice::Slice;
 
+use crate::conditions::Implied;
 use crate::cost;
 use crate::key::{Keys, hash_of};
 use crate::merge::Shared;
@@ -692,21 +693,12 @@ impl Rebuild<'_> {
         }
     }
 
-    // Records the consequences of `condition` being `value`; recursive on connectives, to a small depth.
+    /// Records the consequences of `condition` being `value`.
     fn assume(&mut self, condition: VarId, value: bool) {
-        let mut todo = vec![(condition, value)];
-        for _ in 0..16 {
-            let Some((condition, value)) = todo.pop() else { break };
-            self.mode.known.push((condition, value));
-            match (self.def(condition).as_deref(), value) {
-                (Some(Expr::Op(ops::Op::Not, args)), _) => todo.push((args[0], !value)),
-                (Some(Expr::Op(ops::Op::And, args)), true) | (Some(Expr::Op(ops::Op::Or, args)), false) => {
-                    todo.extend(args.iter().map(|arg| (*arg, value)));
-                }
-                (Some(Expr::Op(op, args)), _) => {
-                    self.learned(*op, args, value).iter().for_each(|size| self.ranges.assume(size));
-                }
-                _ => {}
+        for Implied { var, value, made } in self.implied(None, condition, value) {
+            self.mode.known.push((var, value));
+            if let Some((op, args)) = made {
+                self.learned(op, &args, value).iter().for_each(|size| self.ranges.assume(size));
             }
         }
     }

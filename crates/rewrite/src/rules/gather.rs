@@ -56,9 +56,6 @@ pub(super) const RULES: &[Rule] = &[
 /// Maximum number of one-hot arrays of a term.
 const MAX_ARRAYS: usize = 8;
 
-/// Maximum number of facts extracted from a guard.
-const MAX_FACTS: usize = 8;
-
 /// Returns the difference between the integer `var` of the body of `sum` and the loop index, if it is invariant and `j`
 /// minus it fits into 64 bits for every index `j`.
 fn shift(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<Size> {
@@ -258,20 +255,9 @@ impl<'e> Guarded<'e> {
 
     /// Returns integers that are nonnegative if the guard holds.
     fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
-        let (mut todo, mut facts) = (vec![(self.guard.condition, self.guard.holds)], Vec::new());
-        while let Some((condition, holds)) = todo.pop() {
-            if facts.len() + todo.len() > MAX_FACTS {
-                break;
-            }
-            let def = rb.bound_in(sum.body, condition).cloned().or_else(|| rb.def(condition).map(|def| (*def).clone()));
-            let Some(Expr::Op(op, args)) = def else { continue };
-            match (op, args.as_slice(), holds) {
-                (Op::Not, [x], _) => todo.push((*x, !holds)),
-                (Op::And, [x, y], true) | (Op::Or, [x, y], false) => todo.extend([(*x, holds), (*y, holds)]),
-                (op, args, _) => facts.extend(rb.learned(op, args, holds)),
-            }
-        }
-        facts
+        let implied = rb.implied(Some(sum.body), self.guard.condition, self.guard.holds);
+        let made = implied.into_iter().filter_map(|part| Some((part.made?, part.value)));
+        made.flat_map(|((op, args), value)| rb.learned(op, &args, value)).collect()
     }
 
     /// Returns by how much each index exceeds that of the loop, if it is a shift and in range whenever the guard holds.

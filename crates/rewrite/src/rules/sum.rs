@@ -3,7 +3,7 @@
 use super::mask::{Guard, condition_in, condition_of_result, is_zero, mask, write_guarded};
 use super::number::is_number;
 use super::op::doubles;
-use super::solve::{MAX_CONJUNCTS, in_range, solve};
+use super::solve::{in_range, solve};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
@@ -164,21 +164,8 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 /// Returns a part of the condition of the terms that is invariant, and the value without which all terms are zero.
 fn guard(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, bool)> {
     let Guard { condition, holds, .. } = Guard::of_result(rb, sum.body)?;
-    let mut open = vec![(condition, holds)];
-    for _ in 0..MAX_CONJUNCTS {
-        let (part, value) = open.pop()?;
-        if sum.is_constant(rb, part) {
-            return Some((part, value));
-        }
-        match (rb.bound_in(sum.body, part), value) {
-            (Some(Expr::Op(Op::Not, args)), _) => open.push((args[0], !value)),
-            (Some(Expr::Op(Op::And, args)), true) | (Some(Expr::Op(Op::Or, args)), false) => {
-                open.extend(args.iter().map(|arg| (*arg, value)));
-            }
-            _ => {}
-        }
-    }
-    None
+    let implied = rb.implied(Some(sum.body), condition, holds);
+    implied.into_iter().find(|part| sum.is_constant(rb, part.var)).map(|part| (part.var, part.value))
 }
 
 fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
