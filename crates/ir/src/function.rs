@@ -277,6 +277,19 @@ pub enum Expr {
     },
 }
 
+/// Build that copies an array but for one element ([`Expr::changed_element`]).
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedElement<'e> {
+    /// Array that is copied.
+    pub array: VarId,
+    /// Index of the element.
+    pub at: VarId,
+    /// New element.
+    pub value: VarId,
+    /// Block that computes the new element.
+    pub block: &'e Block,
+}
+
 impl Expr {
     /// Returns the operation `op` of `args`.
     #[must_use]
@@ -425,24 +438,29 @@ impl Expr {
         }
     }
 
-    /// Returns the array of which this build changes one element, and the block with the new element: the build is
-    /// `build n (fun i -> if i == j then e else a[i])`, where `j` and `a` come from outside.
+    /// Returns the change if this build copies an array but for one element: `build n (fun i -> if i == j then e else
+    /// a[i])`, where `j` and `a` come from outside.
     #[must_use]
-    pub fn changed_element(&self) -> Option<(VarId, &Block)> {
+    pub fn changed_element(&self) -> Option<ChangedElement<'_>> {
         let Self::Build { index, body, .. } = self else { return None };
-        let (condition, then, otherwise) = match body.bound(body.result)? {
+        let (condition, block, value, otherwise) = match body.bound(body.result)? {
             Self::If { condition, then, otherwise } => {
                 let kept = otherwise.bound(otherwise.result).or_else(|| body.bound(otherwise.result));
-                (*condition, then, kept?)
+                (*condition, then, then.result, kept?)
             }
-            Self::Op(Op::Select, args) => (args[0], body, body.bound(args[2])?),
+            Self::Op(Op::Select, args) => (args[0], body, args[1], body.bound(args[2])?),
             _ => return None,
         };
         let is_outside = |var: VarId| var != *index && body.bound(var).is_none();
         let Self::Op(Op::Eq, args) = body.bound(condition)? else { return None };
-        let is_one = (args[0] == *index && is_outside(args[1])) || (args[1] == *index && is_outside(args[0]));
+        let at = match args[..] {
+            [own, at] | [at, own] if own == *index && is_outside(at) => at,
+            _ => return None,
+        };
         match *otherwise {
-            Self::Get { array, index: at, .. } if is_one && at == *index && is_outside(array) => Some((array, then)),
+            Self::Get { array, index: own, .. } if own == *index && is_outside(array) => {
+                Some(ChangedElement { array, at, value, block })
+            }
             _ => None,
         }
     }
@@ -455,8 +473,8 @@ impl Expr {
             Some(made) => made.changed_array(is_sparse),
             None => Some(block.result),
         };
-        if let Some((array, _)) = self.changed_element() {
-            return Some(array);
+        if let Some(change) = self.changed_element() {
+            return Some(change.array);
         }
         match self {
             Self::If { then, otherwise, .. } => from(then).filter(|array| Some(*array) == from(otherwise)),

@@ -57,7 +57,9 @@ pub use check::messages::nearest;
 pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};
-pub use function::{Block, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop};
+pub use function::{
+    Block, ChangedElement, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop,
+};
 pub use parse::parse;
 pub use print::{listing, print};
 pub use sizes::{bound, range, rows};

@@ -315,7 +315,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
         },
         Expr::Array(elements) => A::number(elements.len() as f64),
         // Made in the memory of the array.
-        Expr::Build { .. } if let Some((_, element)) = expr.changed_element() => of(element).plus(A::number(ADDED)),
+        Expr::Build { .. } if let Some(change) = expr.changed_element() => of(change.block).plus(A::number(ADDED)),
         Expr::Build { size, index, body } => {
             let is_changed = || {
                 let sparse = sparse_arrays(body, ty);

@@ -14,7 +14,8 @@
 //! ifold (fun s j -> ... place i, j ...) s m                                                        place i
 //! ```
 //!
-//! in sequences of them, and in branches. The place `*, j` is a column. A place that does not change in a step is
+//! in sequences of them, and in branches: [`Expr::changed_array`] knows the same forms, but neither the places nor the
+//! definitions around an expression. The place `*, j` is a column. A place that does not change in a step is
 //! harmless: it is put back as it is.
 //!
 //! Work and memory of a step are those of the places, so that a gradient costs a constant times the function. The
@@ -22,7 +23,7 @@
 
 use super::Reverse;
 use crate::emit::Emitter;
-use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
+use chainrule_ir::{Block, ChangedElement, Expr, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,15 +95,6 @@ fn definitions(block: &Block) -> (Defined<'_>, BTreeSet<VarId>) {
     (defined, bound)
 }
 
-/// Returns the other operand of `index == ..`.
-fn compared(defined: &Defined<'_>, condition: VarId, index: VarId) -> Option<VarId> {
-    match &defined.get(&condition)?.expr {
-        Expr::Op(Op::Eq, args) if args[0] == index => Some(args[1]),
-        Expr::Op(Op::Eq, args) if args[1] == index => Some(args[0]),
-        _ => None,
-    }
-}
-
 /// Returns the array of which `row` is the row at `at`.
 fn array_of(defined: &Defined<'_>, row: VarId, at: &[VarId]) -> Option<VarId> {
     match &defined.get(&row)?.expr {
@@ -131,17 +123,12 @@ impl Search<'_> {
     // Recursive on nesting, as `row_changes`.
     fn written(&self, expr: &Expr) -> Option<(VarId, Vec<Place>)> {
         let Expr::Build { index, body, .. } = expr else { return None };
-        let one = || {
-            let (condition, then, otherwise) = self.branches(body.result)?;
-            let at = compared(&self.defined, condition, *index)?;
-            Some((at, then, array_of(&self.defined, otherwise, &[*index])?))
-        };
         let after = |at: Option<VarId>, rest: Place| [at].into_iter().chain(rest).collect::<Place>();
-        let Some((at, then, base)) = one() else {
+        let Some(ChangedElement { array: base, at, value, .. }) = expr.changed_element() else {
             let (base, places) = self.row_changes(body.result, &[*index])?;
             return Some((base, places.into_iter().map(|rest| after(None, rest)).collect()));
         };
-        let places = match self.row_changes(then, &[*index, at]) {
+        let places = match self.row_changes(value, &[*index, at]) {
             Some((of, places)) if of == base => places,
             _ => vec![Place::new()],
         };
@@ -157,7 +144,7 @@ impl Search<'_> {
             if let Some(base) = array_of(&self.defined, row, at) {
                 return Some((base, places));
             }
-            if let Some((_, then, otherwise)) = self.branches(row) {
+            if let Some([then, otherwise]) = self.branches(row) {
                 let (base, found) = self.row_changes(then, at)?;
                 let (other, more) = self.row_changes(otherwise, at)?;
                 places.extend(found.into_iter().chain(more));
@@ -169,11 +156,11 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the condition and the results of the branches of `var`.
-    fn branches(&self, var: VarId) -> Option<(VarId, VarId, VarId)> {
+    /// Returns the results of the branches of `var`.
+    fn branches(&self, var: VarId) -> Option<[VarId; 2]> {
         match &self.defined.get(&var)?.expr {
-            Expr::If { condition, then, otherwise } => Some((*condition, then.result, otherwise.result)),
-            Expr::Op(Op::Select, args) => Some((args[0], args[1], args[2])),
+            Expr::If { then, otherwise, .. } => Some([then.result, otherwise.result]),
+            Expr::Op(Op::Select, args) => Some([args[1], args[2]]),
             _ => None,
         }
     }
