@@ -6,6 +6,9 @@
 //! differences are nonnegative. These facts decide whether a polynomial is nonnegative, by a sufficient test:
 //! requirements at entry and assumptions of branches are nonnegative; variables with negative coefficients are replaced
 //! by their maximum, and the result has no negative coefficient.
+//!
+//! The kernel's ranges decide more, from several bounds of each integer, but only at the current statement. Here a
+//! question may be about an outer block, without the facts of the loops between.
 
 use chainrule_ir::{Size, VarId};
 use chainrule_ops::Op;

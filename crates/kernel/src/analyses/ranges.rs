@@ -8,6 +8,10 @@
 //! Motzkin's elimination where each step has a direction already. So `j <= n - 1 - i` and `i` cancel, which intervals
 //! would not see.
 //!
+//! Array programs have simpler tests: in `chainrule_ir`, one that must say what to require at entry where a proof
+//! fails, and in `chainrule_rewrite`, one that also decides outside some of the loops. Their integers are natural, or
+//! below one size. Here integers have several bounds, quotients, and values that are loaded.
+//!
 //! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `max(n, 0)`, which is `n` where
 //! `q` is above 0, as it is inside of a loop of `q` iterations. It is at least 0 if `n` is, which `8 q > n - 8` does
 //! not imply.
@@ -126,12 +130,15 @@ impl Ranges {
         }
         // Of conditions that differ by a constant, the strongest suffices.
         let mut least: BTreeMap<Poly<Reg>, i64> = BTreeMap::new();
-        for condition in kernel.requires.iter().filter(|c| !c.exactly_zero) {
-            if let Some(size) = condition.size.as_var() {
-                this.place(size).non_negative = true;
-            } else {
-                let (size, c) = condition.size.split_constant();
-                least.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
+        for condition in &kernel.requires {
+            let negative = condition.exactly_zero.then(|| condition.size.neg());
+            for size in std::iter::once(condition.size.clone()).chain(negative) {
+                if let Some(size) = size.as_var() {
+                    this.place(size).non_negative = true;
+                } else {
+                    let (size, c) = size.split_constant();
+                    least.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
+                }
             }
         }
         this.required = least.into_iter().map(|(size, c)| size.add(&Poly::constant(c))).collect();

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! In lanes, element `c` of eight rows is strided and gathered each time. Private memory has the eight lanes adjacent:
-//! after the copy they are one vector.
+//! after the copy they are one vector. [`keep`](super::keep) packs output rows, under other conditions.
 //!
 //! Only rows of inputs are packed, since nothing overwrites these. The copied row lies inside of the input whether the
 //! inner loop runs or not. The copy is useless unless the loop runs in lanes, so the caller discards it otherwise.
