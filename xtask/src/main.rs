@@ -15,8 +15,8 @@ Usage: cargo xtask <chore>
   python    tests of the Python package, in a virtual environment under target/
   adapters  tests of the Python adapters with JAX, PyTorch, Ray, Ipopt and others, which are installed under target/ (8 GB)
   tidy      layers of the crates, length of files, links and wording of the pages, wording of comments, numbers of
-            parameters and fields
-  shape     list functions with many parameters, structs with many fields, and literals for `bool` parameters
+            parameters and fields, lengths of functions
+  shape     list functions with many parameters or lines, structs with many fields, and literals for `bool` parameters
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   calibrate weights of the cost model beside times measured on this machine
@@ -62,7 +62,10 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     for (folder, report) in words::reports(&root)? {
         println!("{}", report.rates(&folder));
     }
-    let shape::Shape { parameters, fields, literals } = shape::report(&root)?.shape();
+    let report = shape::report(&root)?;
+    let shape::Shape { parameters, fields, literals } = report.shape();
+    let (n_functions, n_long) = report.lengths();
+    println!("{n_long} of {n_functions} functions have more than 80 lines and are no table");
     println!(
         "{parameters} functions with more than 6 parameters, {fields} structs with more than 15 fields, {literals} literals for `bool` parameters"
     );

@@ -1,11 +1,14 @@
-//! Shape of functions and structs in the sources of crates: numbers of parameters and fields, and `true` or `false`
-//! passed for `bool` parameters.
+//! Shape of functions and structs in the sources of crates: numbers of parameters and fields, `true` or `false` passed
+//! for `bool` parameters, and lengths of functions.
 //!
 //! A function has at most `MAX_PARAMETERS` parameters besides `self` and the token of Python's interpreter, where a
 //! tuple counts as its elements; a struct has at most `MAX_FIELDS` fields. A literal `true` or `false` in a call does
 //! not say what it selects, while a computed `bool` has a name (decision 0072). [`LIMITS`] are the numbers of
 //! exceptions that remain: more of them are a fault.
 //! A change that removes exceptions lowers the limits.
+//!
+//! A function has at most `MAX_LINES` lines, unless it is a table: one `match` with short arms and little around it.
+//! [`LONG`] lists the exceptions with their reasons.
 
 use crate::walk::files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +19,34 @@ const MAX_PARAMETERS: usize = 6;
 
 /// Maximum number of fields of a struct.
 const MAX_FIELDS: usize = 15;
+
+/// Maximum number of lines of a function, from its name to its closing brace.
+const MAX_LINES: usize = 80;
+
+/// Maximum number of lines of an arm of a table.
+const MAX_ARM: usize = 30;
+
+/// Maximum number of lines before a table in a function, and after it.
+const MAX_AROUND: usize = 10;
+
+/// Functions above `MAX_LINES` by file and name, with the reason.
+const LONG: &[(&str, &str, &str)] = &[
+    ("chainrule/src/straight.rs", "unroll_now", "checks in a fixed order, then one construction"),
+    ("interpret/src/lanes.rs", "run_lanes", "the loop of an interpreter: its registers stay local"),
+    ("kernel/src/from_ir/offers.rs", "spread", "a table by expression in a loop over statements"),
+    ("kernel/src/lanes/distribute/find.rs", "walk", "a table by event in a loop over events"),
+    ("kernel/src/lanes/distribute/write.rs", "write", "one nest, written from the outside in"),
+    ("kernel/src/loops/split.rs", "candidates", "a table by event in a loop over events"),
+    ("native/src/lower/lanes.rs", "plan", "one walk that gives up at the first obstacle"),
+    ("native/src/lower/plan.rs", "new", "steps that pass on most of their results"),
+    ("native/src/lower/plan.rs", "next_uses", "the longest walk of short compilations: its state stays local"),
+    ("rewrite/src/fusion.rs", "stmt", "a table by expression after the rules for operands"),
+    ("rewrite/src/merge.rs", "groups", "one walk whose tables refer to each other"),
+    ("rewrite/src/rebuild.rs", "rebuild", "steps that pass on most of their results"),
+    ("rewrite/src/rebuild/group.rs", "merge_any", "one loop, written from the outside in"),
+    ("rewrite/src/rebuild/read.rs", "narrow", "a table by expression after definitions that its arms share"),
+    ("rewrite/src/rebuild/read.rs", "write", "a table by expression after definitions that its arms share"),
+];
 
 /// Structs that are rows of a table, or options that users set by name: any number of fields.
 const TABLES: &[&str] = &["CompileOptions", "Row"];
@@ -43,6 +74,9 @@ pub struct Report {
     parameters: Vec<String>,
     fields: Vec<String>,
     literals: Vec<String>,
+    /// Long functions, with file, name and number of lines.
+    long: Vec<(String, String, usize)>,
+    n_functions: usize,
     /// Positions of `bool` parameters, without `self`, by crate and function.
     flags: BTreeMap<(String, String), BTreeSet<usize>>,
 }
@@ -54,9 +88,28 @@ impl Report {
         Shape { parameters: self.parameters.len(), fields: self.fields.len(), literals: self.literals.len() }
     }
 
-    /// Returns all exceptions: functions, structs, then calls.
-    pub fn lines(&self) -> impl Iterator<Item = &String> {
-        self.parameters.iter().chain(&self.fields).chain(&self.literals)
+    /// Returns all exceptions: functions with many parameters, structs, calls, then long functions.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let long = self.long.iter().map(|(file, item, n)| format!("{file}: `{item}` has {n} lines"));
+        self.parameters.iter().chain(&self.fields).chain(&self.literals).cloned().chain(long)
+    }
+
+    /// Returns the numbers of functions, and of those that are longer than `MAX_LINES` and no table.
+    #[must_use]
+    pub fn lengths(&self) -> (usize, usize) {
+        (self.n_functions, self.long.len())
+    }
+
+    /// Returns the differences between the long functions and [`LONG`].
+    fn length_faults(&self) -> Vec<String> {
+        let is_listed = |file: &str, item: &str| LONG.iter().any(|row| row.0 == file && row.1 == item);
+        let is_long =
+            |row: &&(&str, &str, &str)| self.long.iter().any(|(file, item, _)| row.0 == file && row.1 == item);
+        let more = self.long.iter().filter(|(file, item, _)| !is_listed(file, item));
+        let gone = LONG.iter().filter(|row| !is_long(row));
+        more.map(|(file, item, n)| format!("{file}: `{item}` has {n} lines, above {MAX_LINES}"))
+            .chain(gone.map(|(file, item, _)| format!("`{item}` of {file} is no longer long: remove it from `LONG`")))
+            .collect()
     }
 
     /// Records the functions and structs of a file.
@@ -68,6 +121,7 @@ impl Report {
             let Some(rest) = after_generics(rest) else { continue };
             if keyword == "fn " {
                 self.function(name, item, rest);
+                self.length(name, item, &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..]);
             } else {
                 self.structure(name, item, rest);
             }
@@ -92,6 +146,27 @@ impl Report {
         }
         if n > MAX_PARAMETERS {
             self.parameters.push(format!("{file}: `{item}` has {n} parameters"));
+        }
+    }
+
+    /// Records the length of a function in formatted code, whose first line is that of `text`.
+    fn length(&mut self, file: &str, item: &str, text: &str) {
+        let mut lines = text.lines();
+        let Some(first) = lines.next() else { return };
+        let indent = &first[..first.len() - first.trim_start().len()];
+        let (end, inner) = (format!("{indent}}}"), format!("{indent}    "));
+        let is_signature = |line: &&str| !line.ends_with('{') && !line.ends_with(['}', ';']);
+        let n_signature = std::iter::once(first).chain(lines.clone()).take_while(is_signature).count() + 1;
+        if text.lines().nth(n_signature - 1).is_none_or(|line| !line.ends_with('{')) {
+            // A declaration, or all in one line.
+            self.n_functions += usize::from(first.ends_with('}'));
+            return;
+        }
+        self.n_functions += 1;
+        let body: Vec<&str> = text.lines().skip(n_signature).take_while(|line| *line != end).collect();
+        let n_lines = n_signature + body.len() + 1;
+        if n_lines > MAX_LINES && !is_table(&body, &inner) {
+            self.long.push((file.to_owned(), item.to_owned(), n_lines));
         }
     }
 
@@ -128,6 +203,22 @@ impl Report {
         }
         self.literals.append(&mut found);
     }
+}
+
+/// Returns whether the body of a function, indented by `indent`, is a table.
+fn is_table(body: &[&str], indent: &str) -> bool {
+    let starts = |line: &&str| {
+        ["match ", "Ok(match "].iter().any(|word| line.strip_prefix(indent).is_some_and(|rest| rest.starts_with(word)))
+    };
+    let Some(begin) = body.iter().position(starts) else { return false };
+    let ends = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest.starts_with('}'));
+    let Some(n_inside) = body[begin + 1..].iter().position(ends) else { return false };
+    let n_after = body.len() - begin - n_inside - 2;
+    let arms = body[begin + 1..begin + 1 + n_inside].chunk_by(|_, line| {
+        let arm = line.strip_prefix(indent).and_then(|rest| rest.strip_prefix("    "));
+        arm.is_none_or(|arm| arm.is_empty() || arm.starts_with([' ', '}', '|']))
+    });
+    begin <= MAX_AROUND && n_after <= MAX_AROUND && arms.map(<[&str]>::len).all(|n| n <= MAX_ARM)
 }
 
 /// Returns the crate of a file below `crates`.
@@ -249,7 +340,8 @@ pub fn report(root: &Path) -> std::io::Result<Report> {
 /// # Errors
 /// As [`report`].
 pub fn check(root: &Path) -> std::io::Result<Vec<String>> {
-    let found = report(root)?.shape();
+    let report = report(root)?;
+    let found = report.shape();
     let kinds = [
         ("functions with more than 6 parameters", found.parameters, LIMITS.parameters),
         ("structs with more than 15 fields", found.fields, LIMITS.fields),
@@ -258,6 +350,7 @@ pub fn check(root: &Path) -> std::io::Result<Vec<String>> {
     let faults = kinds.into_iter().filter(|(_, found, limit)| found > limit);
     Ok(faults
         .map(|(kind, found, limit)| format!("{found} {kind}, at most {limit}: `cargo xtask shape` lists them"))
+        .chain(report.length_faults())
         .collect())
 }
 
@@ -281,6 +374,18 @@ mod tests {
         assert_eq!(report.parameters.len() + report.fields.len(), 0);
         report.items("g.rs", "fn g(a: (u8, u8), b: u8, c: (u8, u8), d: u8, e: T<(u8, u8)>) {}");
         assert_eq!(report.parameters, ["g.rs: `g` has 7 parameters"]);
+    }
+
+    #[test]
+    fn long_functions_are_found_unless_they_are_tables_of_short_arms() {
+        let mut report = Report::default();
+        let filled = |line: &str| format!("{line}\n").repeat(79);
+        let plain = format!("impl S {{\n    fn f(\n        a: u8,\n    ) {{\n{}    }}\n}}\n", filled("        g();"));
+        let table = format!("fn h() {{\n    let a = 1;\n    match a {{\n{}    }}\n}}\n", filled("        1 => 2,"));
+        let long_arm = table.replace("1 => 2", "    g()").replace("fn h", "fn k");
+        report.items("a.rs", &format!("{plain}trait T {{\n    fn declared();\n}}\n{table}{long_arm}fn short() {{}}\n"));
+        assert_eq!(report.lines().collect::<Vec<_>>(), ["a.rs: `f` has 83 lines", "a.rs: `k` has 84 lines"]);
+        assert_eq!(report.lengths(), (4, 2));
     }
 
     #[test]

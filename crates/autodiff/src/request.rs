@@ -193,8 +193,33 @@ pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<
                 .with_help("ask for value, gradient, jacobian, jvp, vjp, hessian, hessian_diagonal or hvp"),
         );
     }
-    let mut found = Vec::new();
+    let found = parameters(function, by, &mut diagnostics);
+    if parts.iter().any(|part| *part != Part::Value) {
+        if by.is_empty() && found.is_empty() {
+            diagnostics.push(
+                Diagnostic::error(format!("`{name}` has nothing to differentiate by"))
+                    .with_reason("no Double occurs in its parameters"),
+            );
+        }
+        check_result(function, parts, &mut diagnostics);
+    }
+    if parts.contains(&Part::Vjp) {
+        check_cotangent(function, &mut diagnostics);
+    }
+    if parts.iter().any(|part| part.wants_direction()) {
+        check_directions(function, &found, &mut diagnostics);
+    }
+    diagnostics.into_result(found)
+}
+
+/// Returns the parameters named in `by`; all that have a tangent if none is named.
+fn parameters(function: &Function, by: &[Name], diagnostics: &mut Diagnostics) -> Vec<VarId> {
+    let name = &function.name;
     let real = |param: VarId| function.ty(param).has_double();
+    if by.is_empty() {
+        return function.params.iter().copied().filter(|param| real(*param)).collect();
+    }
+    let mut found = Vec::new();
     for wanted in by {
         match function.params.iter().find(|param| function.vars[**param].name.as_ref() == Some(wanted)) {
             None => diagnostics.push(
@@ -216,67 +241,65 @@ pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<
             Some(param) => found.push(*param),
         }
     }
-    if by.is_empty() {
-        found.extend(function.params.iter().copied().filter(|param| real(*param)));
-    }
-    let differentiates = parts.iter().any(|part| *part != Part::Value);
-    if differentiates && by.is_empty() && found.is_empty() {
+    found
+}
+
+/// Checks that the result has the derivatives `parts`.
+fn check_result(function: &Function, parts: &[Part], diagnostics: &mut Diagnostics) {
+    let (name, result) = (&function.name, function.result_type());
+    let result_text = || type_text(function, function.body.result);
+    if !result.has_double() {
         diagnostics.push(
-            Diagnostic::error(format!("`{name}` has nothing to differentiate by"))
-                .with_reason("no Double occurs in its parameters"),
+            Diagnostic::error(format!("the result of `{name}` cannot be differentiated"))
+                .with_reason(format!("it is of type {}, in which no Double occurs", result_text())),
+        );
+        return;
+    }
+    for part in parts.iter().filter(|part| part.wants_scalar() && *result != Type::Double) {
+        let help = match part {
+            Part::Gradient => "ask for the jacobian, or make the result a scalar",
+            _ => "differentiate one component of the result, or make the result a scalar",
+        };
+        diagnostics.push(
+            Diagnostic::error(format!("`{name}` has no {}", part.name()))
+                .with_reason(format!("that is for a result of type Double, and this one is of type {}", result_text()))
+                .with_help(help),
         );
     }
-    let result = function.result_type();
-    if differentiates && !result.has_double() {
-        diagnostics.push(Diagnostic::error(format!("the result of `{name}` cannot be differentiated")).with_reason(
-            format!("it is of type {}, in which no Double occurs", type_text(function, function.body.result)),
-        ));
-    } else if *result != Type::Double {
-        for part in parts.iter().filter(|part| part.wants_scalar()) {
-            let help = match part {
-                Part::Gradient => "ask for the jacobian, or make the result a scalar",
-                _ => "differentiate one component of the result, or make the result a scalar",
-            };
+}
+
+/// Checks the name and the size of the cotangent of the result, a parameter of the derivative.
+fn check_cotangent(function: &Function, diagnostics: &mut Diagnostics) {
+    let name = &function.name;
+    if function.params.iter().any(|param| function.vars[*param].name.as_deref() == Some(COTANGENT)) {
+        diagnostics.push(
+            Diagnostic::error(format!("`{name}` has a parameter `{COTANGENT}` already"))
+                .with_reason("that is the name of the cotangent of the result")
+                .with_help(format!("give the parameter `{COTANGENT}` another name")),
+        );
+    }
+    let known = |var: &VarId| function.sizes.contains(var) || function.params.contains(var);
+    if function.result_type().sizes().iter().flat_map(chainrule_ir::Size::vars).any(|var| !known(&var)) {
+        diagnostics.push(
+            Diagnostic::limitation(format!("`{name}` has no vjp"))
+                .with_reason("the size of its result is computed while it runs, and so is that of a cotangent"),
+        );
+    }
+}
+
+/// Checks the names of the directions by `params`, which are parameters of the derivative.
+fn check_directions(function: &Function, params: &[VarId], diagnostics: &mut Diagnostics) {
+    let name = &function.name;
+    for param in params {
+        let taken = direction_name(function, *param);
+        if function.params.iter().any(|other| function.vars[*other].name.as_ref() == Some(&taken)) {
             diagnostics.push(
-                Diagnostic::error(format!("`{name}` has no {}", part.name()))
-                    .with_reason(format!(
-                        "that is for a result of type Double, and this one is of type {}",
-                        type_text(function, function.body.result)
-                    ))
-                    .with_help(help),
+                Diagnostic::error(format!("`{name}` has a parameter `{taken}` already"))
+                    .with_reason(format!("that is the name of the direction by `{}`", param_name(function, *param)))
+                    .with_help(format!("give the parameter `{taken}` another name")),
             );
         }
     }
-    if parts.contains(&Part::Vjp) {
-        let taken = function.params.iter().any(|param| function.vars[*param].name.as_deref() == Some(COTANGENT));
-        if taken {
-            diagnostics.push(
-                Diagnostic::error(format!("`{name}` has a parameter `{COTANGENT}` already"))
-                    .with_reason("that is the name of the cotangent of the result")
-                    .with_help(format!("give the parameter `{COTANGENT}` another name")),
-            );
-        }
-        let known = |var: &VarId| function.sizes.contains(var) || function.params.contains(var);
-        if function.result_type().sizes().iter().flat_map(chainrule_ir::Size::vars).any(|var| !known(&var)) {
-            diagnostics.push(
-                Diagnostic::limitation(format!("`{name}` has no vjp"))
-                    .with_reason("the size of its result is computed while it runs, and so is that of a cotangent"),
-            );
-        }
-    }
-    if parts.iter().any(|part| part.wants_direction()) {
-        for param in &found {
-            let taken = direction_name(function, *param);
-            if function.params.iter().any(|other| function.vars[*other].name.as_ref() == Some(&taken)) {
-                diagnostics.push(
-                    Diagnostic::error(format!("`{name}` has a parameter `{taken}` already"))
-                        .with_reason(format!("that is the name of the direction by `{}`", param_name(function, *param)))
-                        .with_help(format!("give the parameter `{taken}` another name")),
-                );
-            }
-        }
-    }
-    diagnostics.into_result(found)
 }
 
 fn labelled(function: &Function, var: VarId, diagnostic: Diagnostic) -> Diagnostic {

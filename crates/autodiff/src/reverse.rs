@@ -621,15 +621,8 @@ impl Reverse<'_> {
         // If the state has no cotangent, the iterations are independent.
         let form = Cotangent::form(&state_ty, &activity).unwrap_or(Cotangent::Tuple(Vec::new()));
         let state_forms: Forms = vec![(steps.state, form)];
-        let mut whole_init = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
-        match kept.states {
-            States::Kept(_) => {}
-            States::Overwritten { last, .. } => whole_init = self.out.builder.tuple(&[whole_init, last]),
-            States::Again { init, checkpoints } => {
-                let [states, places, top] = Stack::new(self.out, checkpoints, init).parts();
-                whole_init = self.out.builder.tuple(&[whole_init, states, places, top]);
-            }
-        }
+        let last = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
+        let whole_init = self.sweep_from(&kept.states, last);
         let whole_state = self.out.fresh_like(self.out.ty(whole_init).clone(), steps.state, "_adj");
         let back = self.out.builder.fresh(Type::Int);
         self.naturals.insert(back);
@@ -638,25 +631,7 @@ impl Reverse<'_> {
         if let Some(index) = steps.index {
             self.copies.insert(index, i);
         }
-        let (mut state_adj, mut stack) = (whole_state, None);
-        let state = match &kept.states {
-            States::Kept(states) => self.out.element(*states, i),
-            States::Overwritten { rows, changes, .. } => {
-                state_adj = self.out.component(whole_state, 0);
-                let after = self.out.component(whole_state, 1);
-                let row = self.out.element(*rows, i);
-                self.put_back(changes, after, row)
-            }
-            States::Again { .. } => {
-                state_adj = self.out.component(whole_state, 0);
-                let before = Stack::from_parts(self.out, whole_state, 1);
-                let is_general = steps.is_general;
-                let advance = Advance { index: steps.index, state: steps.state, body: steps.body, is_general };
-                let (state, after) = self.state_again(&advance, before, i, &kept.count);
-                stack = Some(after);
-                state
-            }
-        };
+        let (state_adj, state, stack) = self.before_step(steps, &kept, whole_state, i);
         self.copies.insert(steps.state, state);
         if let Some((tape, rows)) = &kept.tape {
             let row = self.out.element(*rows, i);
@@ -671,15 +646,11 @@ impl Reverse<'_> {
         kept.tape.iter().for_each(|(tape, _)| self.leave_tape(tape));
         let state_found: Found = found.remove_entry(&steps.state).into_iter().collect();
         let mut next = self.flat(&state_forms, &state_found);
-        match &kept.states {
-            States::Kept(_) => {}
-            States::Overwritten { .. } => next = self.out.builder.tuple(&[next, self.copies.get(steps.state)]),
-            States::Again { .. } => {
-                if let Some(stack) = stack {
-                    let [states, places, top] = stack.popped(self.out, i).parts();
-                    next = self.out.builder.tuple(&[next, states, places, top]);
-                }
-            }
+        if let Some(stack) = stack {
+            let [states, places, top] = stack.popped(self.out, i).parts();
+            next = self.out.builder.tuple(&[next, states, places, top]);
+        } else if let States::Overwritten { .. } = kept.states {
+            next = self.out.builder.tuple(&[next, self.copies.get(steps.state)]);
         }
         let (forms, term) = self.leaving(&found);
         let element = self.out.builder.tuple(&[]);
@@ -706,5 +677,40 @@ impl Reverse<'_> {
             self.add(steps.init, adj);
         }
         self.arrived(&forms, sum);
+    }
+
+    /// Returns the state from which the sweep of a loop begins: `cotangent`, that of the last state, with the means to
+    /// restore earlier states.
+    fn sweep_from(&mut self, states: &States, cotangent: VarId) -> VarId {
+        match *states {
+            States::Kept(_) => cotangent,
+            States::Overwritten { last, .. } => self.out.builder.tuple(&[cotangent, last]),
+            States::Again { init, checkpoints } => {
+                let [states, places, top] = Stack::new(self.out, checkpoints, init).parts();
+                self.out.builder.tuple(&[cotangent, states, places, top])
+            }
+        }
+    }
+
+    /// Returns, from the sweep's state `whole` after step `i` of the loop, the cotangent of the loop's state, the state
+    /// before the step, and the checkpoints that remain, if there are some.
+    fn before_step(&mut self, steps: &Steps<'_>, kept: &Kept, whole: VarId, i: VarId) -> (VarId, VarId, Option<Stack>) {
+        match &kept.states {
+            States::Kept(states) => (whole, self.out.element(*states, i), None),
+            States::Overwritten { rows, changes, .. } => {
+                let cotangent = self.out.component(whole, 0);
+                let after = self.out.component(whole, 1);
+                let row = self.out.element(*rows, i);
+                (cotangent, self.put_back(changes, after, row), None)
+            }
+            States::Again { .. } => {
+                let cotangent = self.out.component(whole, 0);
+                let before = Stack::from_parts(self.out, whole, 1);
+                let Steps { index, state, body, is_general, .. } = *steps;
+                let advance = Advance { index, state, body, is_general };
+                let (state, after) = self.state_again(&advance, before, i, &kept.count);
+                (cotangent, state, Some(after))
+            }
+        }
     }
 }

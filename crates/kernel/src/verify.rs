@@ -303,16 +303,8 @@ impl Verifier<'_> {
                 Event::Copy { to, from, len } => self.copy(to, from, len),
                 Event::For { index, count, carried, order } => {
                     self.poly(count, "a loop's count");
-                    let can = match order {
-                        Order::InOrder => true,
-                        // The interpreter checks unknown trip counts.
-                        Order::Lanes => carried.is_empty() && count.as_constant().is_none_or(|n| n <= LANES),
-                        Order::Parts => {
-                            let may = loops == 0 && scopes.len() <= MAX_BRANCHES;
-                            may && carried.is_empty() && count.as_constant() == Some(PARTS)
-                        }
-                    };
-                    if !can {
+                    let may_be_parallel = loops == 0 && scopes.len() <= MAX_BRANCHES;
+                    if !can_run(order, count, carried, may_be_parallel) {
                         self.wrong(format_args!("the loop over {index} cannot run at once"));
                     }
                     self.carry(carried, &mut scopes);
@@ -513,4 +505,14 @@ pub fn class_of(ty: Type) -> Class {
 fn is_c_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Returns whether iterations with these loop-carried values can run in this order.
+fn can_run(order: Order, count: &Poly<Reg>, carried: &[Carried], may_be_parallel: bool) -> bool {
+    match order {
+        Order::InOrder => true,
+        // The interpreter checks unknown trip counts.
+        Order::Lanes => carried.is_empty() && count.as_constant().is_none_or(|n| n <= LANES),
+        Order::Parts => may_be_parallel && carried.is_empty() && count.as_constant() == Some(PARTS),
+    }
 }

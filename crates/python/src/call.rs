@@ -582,9 +582,21 @@ impl Plan {
         if let Some(out) = out {
             return Ok(Some(out.clone()));
         }
-        let mut arrays = made.into_iter();
+        self.filled(py, numpy, made, &numbers)
+    }
+
+    /// Returns the result made of the outputs: `arrays`, and `numbers` by number of the output.
+    #[inline]
+    fn filled<'py>(
+        &self,
+        py: Python<'py>,
+        numpy: &Numpy,
+        arrays: Vec<Bound<'py, PyAny>>,
+        numbers: &[u64],
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut arrays = arrays.into_iter();
         let mut results = Vec::with_capacity(self.outputs.len());
-        for (output, number) in self.outputs.iter().zip(&numbers) {
+        for (output, number) in self.outputs.iter().zip(numbers) {
             results.push(match (output.is_number, output.is_bool) {
                 (true, false) => output.class.object(py, numpy, *number)?,
                 (true, true) => numpy.bool_.bind(py).call1((PyBool::new(py, *number != 0),))?,

@@ -89,14 +89,12 @@ pub fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: 
 /// # Errors
 /// A bug with the missing item.
 pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
-    let wrong =
-        |what: String| Err(Diagnostic::bug(format!("the kernel `{}` is malformed", kernel.name)).with_reason(what));
-    let mut missing = None;
-    let mut reg = |r: Reg| {
-        if kernel.regs.get(r).is_none() {
-            missing = Some(r);
-        }
-    };
+    let wrong = |what| Diagnostic::bug(format!("the kernel `{}` is malformed", kernel.name)).with_reason(what);
+    check_head(kernel).and_then(|()| check_events(kernel, events)).map_err(wrong)
+}
+
+/// Checks inputs, outputs, buffers and sizes; returns the fault of the first that is wrong.
+fn check_head(kernel: &Kernel) -> Result<(), String> {
     let mut head: Vec<&Poly<Reg>> = vec![&kernel.workspace_reals, &kernel.workspace_ints];
     for buffer in kernel.buffers.as_slice() {
         head.push(&buffer.len);
@@ -104,30 +102,41 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
             Place::Workspace(offset) => head.push(offset),
             Place::Input(idx) if *idx < kernel.inputs.len() => {}
             Place::Output(idx) if *idx < kernel.outputs.len() => {}
-            Place::Input(_) | Place::Output(_) => return wrong("a buffer belongs to no argument".to_owned()),
+            Place::Input(_) | Place::Output(_) => return Err("a buffer belongs to no argument".to_owned()),
         }
     }
     for port in kernel.inputs.iter().chain(&kernel.outputs) {
         head.extend(&port.shape);
         if kernel.buffers.get(port.buffer).is_none() {
-            return wrong(format!("`{}` has no buffer", port.name));
+            return Err(format!("`{}` has no buffer", port.name));
         }
     }
     head.extend(kernel.requires.iter().map(|condition| &condition.size));
     head.extend(kernel.sizes.iter().filter_map(SizeParam::natural));
     for r in head.into_iter().flat_map(Poly::vars) {
         if kernel.sizes.iter().all(|size| size.reg != r) {
-            return wrong(format!("{r} is used as a size, but is none"));
+            return Err(format!("{r} is used as a size, but is none"));
         }
     }
     for size in &kernel.sizes {
-        reg(size.reg);
         if let SizeSource::Extent { input, .. } | SizeSource::Value { input } = &size.source
             && *input >= kernel.inputs.len()
         {
-            return wrong(format!("the size `{}` comes from an input that is not there", size.name));
+            return Err(format!("the size `{}` comes from an input that is not there", size.name));
         }
     }
+    Ok(())
+}
+
+/// Checks registers, buffers, failures and functions; returns the fault of the first that is wrong.
+fn check_events(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), String> {
+    let mut missing = None;
+    let mut reg = |r: Reg| {
+        if kernel.regs.get(r).is_none() {
+            missing = Some(r);
+        }
+    };
+    kernel.sizes.iter().for_each(|size| reg(size.reg));
     for event in events {
         for_each_use(event, |_| true, &mut reg);
         let (buffers, failure) = match event {
@@ -138,7 +147,7 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
                     Instr::IntOp { failure, .. } | Instr::CheckIndex { failure, .. } => ([None; 2], Some(*failure)),
                     Instr::External { function, args, .. } => {
                         if kernel.externals.get(*function).is_none_or(|e| e.arity != args.len()) {
-                            return wrong(format!("external {function} does not exist, or takes other arguments"));
+                            return Err(format!("external {function} does not exist, or takes other arguments"));
                         }
                         ([None; 2], None)
                     }
@@ -163,14 +172,14 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
             _ => ([None; 2], None),
         };
         if buffers.into_iter().flatten().any(|b| kernel.buffers.get(b).is_none()) {
-            return wrong("it names a buffer that does not exist".to_owned());
+            return Err("it names a buffer that does not exist".to_owned());
         }
         if failure.is_some_and(|f| f >= kernel.failures.len()) {
-            return wrong("a failure has no message".to_owned());
+            return Err("a failure has no message".to_owned());
         }
     }
     match missing {
-        Some(r) => wrong(format!("{r} does not exist")),
+        Some(r) => Err(format!("{r} does not exist")),
         None => Ok(()),
     }
 }

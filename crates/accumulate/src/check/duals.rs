@@ -72,6 +72,9 @@ pub fn derivative(
     Ok(Verdict::Agrees { points: compared })
 }
 
+/// Tangent of a node, and the sum of the magnitudes of its terms.
+type Dual<A> = (<A as Algebra>::Value, <A as Algebra>::Value);
+
 /// The comparison: rows, columns, entries and their supporting nodes.
 struct Question<'a> {
     rows: &'a [Row],
@@ -162,35 +165,14 @@ impl<'a> Question<'a> {
             |id: NodeId| values[id.index()].clone().ok_or_else(|| Diagnostic::bug(format!("{id} has no value")));
         let arcs = self.arcs(graph, algebra, &value_of)?;
         for group in &self.groups {
-            let mut duals: Vec<Option<(A::Value, A::Value)>> = vec![None; graph.len()];
-            for &(column, weight) in group {
-                let weight = algebra.constant(weight);
-                match &self.columns[column] {
-                    Column::Input(x) => add_term(algebra, &mut duals[x.index()], &weight, None),
-                    Column::Direction(terms) => {
-                        for (x, v) in terms {
-                            let seed = algebra.apply(Op::Mul, &[weight.clone(), value_of(*v)?]);
-                            add_term(algebra, &mut duals[x.index()], &seed, None);
-                        }
-                    }
-                }
-            }
+            let mut duals = vec![None; graph.len()];
+            self.seed(algebra, group, &mut duals, &value_of)?;
             for (arg, id, label) in &arcs {
                 if let Some(dual) = duals[arg.index()].clone() {
                     add_term(algebra, &mut duals[id.index()], label, Some(&dual));
                 }
             }
-            let mut found: Vec<Option<A::Value>> = vec![None; self.rows.len()];
-            for (row, column, node) in self.entries {
-                if let Some((_, weight)) = group.iter().find(|(c, _)| c == column) {
-                    let weight = algebra.constant(*weight);
-                    let term = algebra.apply(Op::Mul, &[weight, value_of(*node)?]);
-                    found[*row] = Some(match found[*row].take() {
-                        None => term,
-                        Some(sum) => algebra.apply(Op::Add, &[sum, term]),
-                    });
-                }
-            }
+            let found = self.found(algebra, group, &value_of)?;
             for (row, found) in found.into_iter().enumerate() {
                 let single = (group.len() == 1).then(|| group[0].0);
                 if let (Some(pairs), Some(column)) = (self.pairs, single)
@@ -198,7 +180,7 @@ impl<'a> Question<'a> {
                 {
                     continue;
                 }
-                let mut expected: Option<(A::Value, A::Value)> = None;
+                let mut expected: Option<Dual<A>> = None;
                 match &self.rows[row] {
                     Row::Root(root) => expected.clone_from(&duals[root.index()]),
                     Row::Weighted(terms) => {
@@ -227,6 +209,50 @@ impl<'a> Question<'a> {
             }
         }
         Ok(Some(None))
+    }
+
+    /// Adds the dual numbers of the columns in `group`.
+    fn seed<A: Algebra>(
+        &self,
+        algebra: &mut A,
+        group: &[(usize, f64)],
+        duals: &mut [Option<Dual<A>>],
+        value_of: &impl Fn(NodeId) -> Result<A::Value, Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        for &(column, weight) in group {
+            let weight = algebra.constant(weight);
+            match &self.columns[column] {
+                Column::Input(x) => add_term(algebra, &mut duals[x.index()], &weight, None),
+                Column::Direction(terms) => {
+                    for (x, v) in terms {
+                        let seed = algebra.apply(Op::Mul, &[weight.clone(), value_of(*v)?]);
+                        add_term(algebra, &mut duals[x.index()], &seed, None);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the weighted sums of the entries in the columns of `group`, by row; `None` where there is no entry.
+    fn found<A: Algebra>(
+        &self,
+        algebra: &mut A,
+        group: &[(usize, f64)],
+        value_of: &impl Fn(NodeId) -> Result<A::Value, Diagnostic>,
+    ) -> Result<Vec<Option<A::Value>>, Diagnostic> {
+        let mut found: Vec<Option<A::Value>> = vec![None; self.rows.len()];
+        for (row, column, node) in self.entries {
+            if let Some((_, weight)) = group.iter().find(|(c, _)| c == column) {
+                let weight = algebra.constant(*weight);
+                let term = algebra.apply(Op::Mul, &[weight, value_of(*node)?]);
+                found[*row] = Some(match found[*row].take() {
+                    None => term,
+                    Some(sum) => algebra.apply(Op::Add, &[sum, term]),
+                });
+            }
+        }
+        Ok(found)
     }
 
     /// Returns argument, node and partial of each nonzero partial, ascending by node.
@@ -262,12 +288,7 @@ impl<'a> Question<'a> {
 }
 
 /// Adds `label * dual` to a tangent and its magnitude; the label itself if there is no dual.
-fn add_term<A: Algebra>(
-    algebra: &mut A,
-    sum: &mut Option<(A::Value, A::Value)>,
-    label: &A::Value,
-    dual: Option<&(A::Value, A::Value)>,
-) {
+fn add_term<A: Algebra>(algebra: &mut A, sum: &mut Option<Dual<A>>, label: &A::Value, dual: Option<&Dual<A>>) {
     let mut term = (label.clone(), algebra.apply(Op::Abs, std::slice::from_ref(label)));
     if let Some((tangent, magnitude)) = dual {
         term.0 = algebra.apply(Op::Mul, &[term.0, tangent.clone()]);

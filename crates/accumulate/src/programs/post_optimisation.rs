@@ -99,6 +99,80 @@ const AGAIN: u64 = 4;
 /// Maximum remaining weight of a successful factoring, in percent of the weight before.
 const MUCH: u64 = 97;
 
+/// Roots of least weight so far.
+struct Best {
+    roots: Vec<NodeId>,
+    counts: Counts,
+}
+
+impl Best {
+    fn take(&mut self, roots: &[NodeId], counts: Counts) {
+        if counts.weight < self.counts.weight {
+            *self = Self { roots: roots.to_vec(), counts };
+        }
+    }
+
+    /// Factors from `start` on, with twice the budget as long as that saves much.
+    fn factor_quickly(&mut self, graph: &mut Graph, mut start: Vec<NodeId>, n_nodes: u64) {
+        let mut left = FACTORING.min(FACTORING_LOOKS * n_nodes);
+        let mut budget = QUICK_LOOKS * n_nodes;
+        for seed in 0.. {
+            budget = budget.min(left);
+            let factoring = Factoring { budget, seed, ..Factoring::default() };
+            let factored = timing::time(FACTOR, || optimise(graph, &start, &factoring));
+            let report = factored.report;
+            self.take(&factored.roots, report.after);
+            left -= budget;
+            let saved = report.before.weight - report.after.weight;
+            let pays = 100 * saved >= SAVES_MUCH * report.after.arithmetic();
+            if report.stop == StopReason::Settled || left == 0 || !pays {
+                break;
+            }
+            budget *= 2;
+            start = factored.roots;
+        }
+    }
+
+    /// Factors by a random search from the given `roots`, of weight `weight`, and from the `numbered` ones. The better
+    /// start shows early.
+    fn factor_thoroughly(
+        &mut self,
+        graph: &mut Graph,
+        (roots, weight): (&[NodeId], u64),
+        numbered: &[NodeId],
+        n_nodes: u64,
+    ) {
+        let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
+        let (mut start, mut weight, mut next, mut left) = (roots, weight, roots.to_vec(), all);
+        if numbered != roots {
+            let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
+            let [plain, equal] = timing::time(FACTOR, || optimise_both(graph, [roots, numbered], &probe));
+            self.take(&plain.roots, plain.report.after);
+            self.take(&equal.roots, equal.report.after);
+            left -= 2 * (all / PROBE);
+            let plain_is_better = plain.report.after.weight < equal.report.after.weight;
+            (start, weight, next) = if plain_is_better {
+                (roots, weight, plain.roots)
+            } else {
+                (numbered, equal.report.before.weight, equal.roots)
+            };
+        }
+        // If factoring succeeds and stops early, another seed may find a better result from the same start.
+        for seed in 0.. {
+            let factoring = Factoring { budget: left, seed, ..Factoring::default() };
+            let factored = timing::time(FACTOR, || optimise(graph, &next, &factoring));
+            self.take(&factored.roots, factored.report.after);
+            let report = factored.report;
+            left = report.left;
+            let finds_much = report.after.weight < weight / 100 * MUCH;
+            if !finds_much || report.stop != StopReason::Settled || left < all / AGAIN {
+                break;
+            }
+            next = start.to_vec();
+        }
+    }
+}
+
 impl Optimise {
     /// Returns roots with the same values and at most the same weight.
     #[must_use]
@@ -117,77 +191,27 @@ impl Optimise {
     ) -> (Vec<NodeId>, Improvement) {
         let before = counts(graph, roots);
         let mut improvement = Improvement { before, after: before, ..Improvement::default() };
-        let mut best = roots.to_vec();
         if !self.may_change(graph) {
-            return (best, improvement);
+            return (roots.to_vec(), improvement);
         }
         let n_nodes = graph.reachable(roots).len() as u64;
         let effort = if passes.factor && n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
         let numbered = passes.number.then(|| timing::time(NUMBER, || number(graph, roots, &numbering(MAX_IMPROVED))));
         improvement.numbering = numbered.as_ref().map_or_else(NumberReport::default, |numbered| numbered.report);
-        let mut keep = |candidate: &[NodeId], after: Counts| {
-            if after.weight < improvement.after.weight {
-                (best, improvement.after) = (candidate.to_vec(), after);
-            }
-        };
+        let mut best = Best { roots: roots.to_vec(), counts: before };
         if let Some(numbered) = &numbered {
             check(NUMBER, graph, &numbered.roots);
-            keep(&numbered.roots, numbered.report.after);
+            best.take(&numbered.roots, numbered.report.after);
         }
         let numbered = numbered.map_or_else(|| roots.to_vec(), |numbered| numbered.roots);
-        if effort == Effort::Thorough && self == Self::Quick {
-            let mut left = FACTORING.min(FACTORING_LOOKS * n_nodes);
-            let mut budget = QUICK_LOOKS * n_nodes;
-            let mut start = numbered;
-            for seed in 0.. {
-                budget = budget.min(left);
-                let factoring = Factoring { budget, seed, ..Factoring::default() };
-                let factored = timing::time(FACTOR, || optimise(graph, &start, &factoring));
-                let report = factored.report;
-                keep(&factored.roots, report.after);
-                left -= budget;
-                let saved = report.before.weight - report.after.weight;
-                let pays = 100 * saved >= SAVES_MUCH * report.after.arithmetic();
-                if report.stop == StopReason::Settled || left == 0 || !pays {
-                    break;
-                }
-                budget *= 2;
-                start = factored.roots;
-            }
-        } else if effort == Effort::Thorough {
-            // Factoring is a random search, from the given roots and from the result of numbering. The better start
-            // shows early.
-            let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
-            let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
-            if numbered != roots {
-                let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
-                let [plain, equal] = timing::time(FACTOR, || optimise_both(graph, [roots, &numbered], &probe));
-                keep(&plain.roots, plain.report.after);
-                keep(&equal.roots, equal.report.after);
-                left -= 2 * (all / PROBE);
-                let plain_is_better = plain.report.after.weight < equal.report.after.weight;
-                (start, weight, next) = if plain_is_better {
-                    (roots, weight, plain.roots)
-                } else {
-                    (&numbered[..], equal.report.before.weight, equal.roots)
-                };
-            }
-            // If factoring succeeds and stops early, another seed may find a better result from the same start.
-            for seed in 0.. {
-                let factoring = Factoring { budget: left, seed, ..Factoring::default() };
-                let factored = timing::time(FACTOR, || optimise(graph, &next, &factoring));
-                keep(&factored.roots, factored.report.after);
-                let report = factored.report;
-                left = report.left;
-                let finds_much = report.after.weight < weight / 100 * MUCH;
-                if !finds_much || report.stop != StopReason::Settled || left < all / AGAIN {
-                    break;
-                }
-                next = start.to_vec();
-            }
+        match (effort, self) {
+            (Effort::Quick, _) => {}
+            (Effort::Thorough, Self::Quick) => best.factor_quickly(graph, numbered, n_nodes),
+            (Effort::Thorough, _) => best.factor_thoroughly(graph, (roots, before.weight), &numbered, n_nodes),
         }
-        check(FACTOR, graph, &best);
-        (best, improvement)
+        check(FACTOR, graph, &best.roots);
+        improvement.after = best.counts;
+        (best.roots, improvement)
     }
 
     /// Returns the effort of optional strategies on a graph of so many edges.

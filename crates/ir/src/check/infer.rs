@@ -470,7 +470,7 @@ impl Checker {
         let callee = messages::callee(&head.kind);
         let mut params = Vec::with_capacity(args.len());
         let mut ty = function.ty;
-        for (k, arg) in args.iter().enumerate() {
+        for k in 0..args.len() {
             match self.table.node(ty).clone() {
                 Node::Fun(param, result) => {
                     params.push(param);
@@ -492,25 +492,7 @@ impl Checker {
                     params.push(ty);
                 }
                 _ => {
-                    let at = self.origin(&function);
-                    let call = Excess {
-                        callee: &callee,
-                        head: head.span,
-                        ty: function.ty,
-                        n_params: k,
-                        n_args: args.len(),
-                        extra: arg.span,
-                    };
-                    let mut message = messages::too_many_arguments(&self.table, &call, at);
-                    if let (0, ExprKind::Name(name)) = (k, &arg.kind)
-                        && matches!(&**name, "div" | "mod")
-                    {
-                        message = message.with_help(format!("`{name}` stands before its arguments: `{name} a b`"));
-                    }
-                    self.diagnostics.push(message);
-                    for arg in &args {
-                        let _ = self.infer(arg, None);
-                    }
+                    self.excess(&function, head, &args, k);
                     return self.error(expr.span);
                 }
             }
@@ -530,6 +512,30 @@ impl Checker {
         }
         let args = done.into_iter().flatten().collect();
         Core { kind: CoreKind::Apply(Box::new(function), args), ty, span: expr.span }
+    }
+
+    /// Reports that `function`, the value of `head`, gets `args`, of which it takes only the first `n_params`.
+    fn excess(&mut self, function: &Core, head: &Expr, args: &[&Expr], n_params: usize) {
+        let (at, callee) = (self.origin(function), messages::callee(&head.kind));
+        let extra = args[n_params];
+        let call = Excess {
+            callee: &callee,
+            head: head.span,
+            ty: function.ty,
+            n_params,
+            n_args: args.len(),
+            extra: extra.span,
+        };
+        let mut message = messages::too_many_arguments(&self.table, &call, at);
+        if let (0, ExprKind::Name(name)) = (n_params, &extra.kind)
+            && matches!(&**name, "div" | "mod")
+        {
+            message = message.with_help(format!("`{name}` stands before its arguments: `{name} a b`"));
+        }
+        self.diagnostics.push(message);
+        for arg in args {
+            let _ = self.infer(arg, None);
+        }
     }
 
     fn fun(

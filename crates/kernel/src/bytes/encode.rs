@@ -158,28 +158,10 @@ impl Encoder {
         let mut tasks = vec![Task::Block(kernel.body.iter())];
         let mut depth = 0;
         while let Some(task) = tasks.pop() {
-            let mut block = match task {
-                Task::Block(block) => block,
-                Task::Test { holds, failure } => {
-                    self.reg(holds);
-                    self.out.count(failure);
-                    continue;
-                }
-                Task::Next(carried) => {
-                    carried.iter().for_each(|c| self.reg(c.next));
-                    depth -= 1;
-                    continue;
-                }
-                Task::Choices(choices) => {
-                    self.out.count(choices.len());
-                    for choice in choices {
-                        self.reg(choice.then);
-                        self.reg(choice.otherwise);
-                        self.define(choice.var);
-                    }
-                    depth -= 1;
-                    continue;
-                }
+            let Task::Block(mut block) = task else {
+                depth -= usize::from(!matches!(task, Task::Test { .. }));
+                self.end(&task);
+                continue;
             };
             let Some(stmt) = block.next() else {
                 self.out.byte(code::END);
@@ -235,6 +217,26 @@ impl Encoder {
             }
         }
         Ok(())
+    }
+
+    /// Writes the end of a block of a loop or of a branch.
+    fn end(&mut self, task: &Task<'_>) {
+        match *task {
+            Task::Block(_) => {}
+            Task::Test { holds, failure } => {
+                self.reg(holds);
+                self.out.count(failure);
+            }
+            Task::Next(carried) => carried.iter().for_each(|c| self.reg(c.next)),
+            Task::Choices(choices) => {
+                self.out.count(choices.len());
+                for choice in choices {
+                    self.reg(choice.then);
+                    self.reg(choice.otherwise);
+                    self.define(choice.var);
+                }
+            }
+        }
     }
 
     fn carried(&mut self, carried: &[Carried]) {

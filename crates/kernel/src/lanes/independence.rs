@@ -27,6 +27,7 @@ use crate::ranges::Ranges;
 use chainrule_base::{Id, Poly};
 use chainrule_ops::{Op, Semantics};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Minimum trip count of a lane loop.
 const FEW: i64 = 3;
@@ -175,6 +176,7 @@ pub(crate) fn legal(
     for (i, access) in accesses.iter().enumerate() {
         of_buffer.entry(access.buffer).or_default().push(i);
     }
+    let search = Search { kernel, spans, semantics, order, accesses, of_buffer };
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut found = BTreeMap::new();
     for (begin, end) in spans.loops() {
@@ -187,11 +189,7 @@ pub(crate) fn legal(
             _ => {
                 let least = if carried.is_empty() { FEW } else { LANES };
                 let fits = lanes.fits(kernel, *index, body, choosable) || {
-                    let added = if semantics == Semantics::Algebraic {
-                        scattered(kernel, body, begin, &accesses)
-                    } else {
-                        BTreeSet::new()
-                    };
+                    let added = search.scattered(body, begin);
                     !added.is_empty() && lanes.fits_but(kernel, *index, body, choosable, added)
                 };
                 (least, fits)
@@ -202,71 +200,115 @@ pub(crate) fn legal(
         }
         let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
         let Some(sums) = sums.filter(|sums| semantics == Semantics::Algebraic || sums.is_empty()) else { continue };
-        let first = accesses.partition_point(|a| a.at <= begin);
-        let last = accesses.partition_point(|a| a.at < end);
-        let touched: BTreeSet<BufferId> = accesses[first..last].iter().map(|a| a.buffer).collect();
-        let mut plan = Plan { sums, ..Plan::default() };
-        let mine = |buffer: &BufferId| -> Vec<&Access<'_>> {
-            let all = &of_buffer[buffer];
-            let mine = &all[all.partition_point(|i| *i < first)..all.partition_point(|i| *i < last)];
-            mine.iter().map(|i| &accesses[*i]).collect()
-        };
-        // Lengths of accumulators, which get eight copies too.
-        let added: Vec<&Poly<Reg>> = (touched.iter())
-            .filter(|buffer| mine(buffer).len() < of_buffer[buffer].len())
-            .filter(|buffer| mine(buffer).iter().any(|a| a.writes && !a.address.vars().contains(index)))
-            .map(|buffer| &kernel.buffers[*buffer].len)
-            .collect();
-        let fits = touched.iter().all(|buffer| {
-            let all = &of_buffer[buffer];
-            let mine = mine(buffer);
-            if mine.iter().all(|a| !a.writes) {
-                return true;
-            }
-            let is_work = matches!(kernel.buffers[*buffer].place, Place::Workspace(_));
-            // Integers computed or fetched from the index depend on it.
-            let differs = |r: &Reg| *r == *index || (order == Order::Lanes && lanes.of(*r).is_some());
-            let by_index = |a: &&Access<'_>| a.address.vars().iter().any(differs);
-            // Buffers written by the index are handled below.
-            if is_work && mine.len() == all.len() && (order == Order::Parts || !mine.iter().any(by_index)) {
-                plan.private.push(*buffer);
-                // Eight copies, if that is little memory.
-                let is_little = |m: &[Reg]| m.len() <= 1 || added.iter().any(|len| is_part_of(m, len));
-                let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| is_little(monomial));
-                return mine[0].writes && (order == Order::Parts || is_small);
-            }
-            if !mine.iter().any(by_index) && spans.outermost.contains(&begin) {
-                plan.accumulators.push(*buffer);
-                return semantics == Semantics::Algebraic && adds_only(kernel, body, begin + 1, *buffer, &mine);
-            }
-            let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
-            let in_each = mine.iter().all(|a| a.inside == Some(begin));
-            let views = views.collect::<Option<Vec<&View>>>();
-            if views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views))) {
-                return true;
-            }
-            plan.scattered.insert(*buffer);
-            order == Order::Lanes
-                && semantics == Semantics::Algebraic
-                && adds_apart(kernel, body, begin + 1, *buffer, &mine)
-        });
-        if fits {
+        let plan = Plan { sums, ..Plan::default() };
+        if let Some(plan) = search.with_buffers(plan, &Counted { begin, end, index: *index, body }, &lanes) {
             found.insert(begin, plan);
         }
     }
     found
 }
 
-/// Returns the buffers that the loop opening at `begin` only updates by additions, at any elements.
-fn scattered(kernel: &Kernel, body: &[Event<'_>], begin: usize, accesses: &[Access<'_>]) -> BTreeSet<BufferId> {
-    let first = accesses.partition_point(|a| a.at <= begin);
-    let last = accesses.partition_point(|a| a.at <= begin + body.len());
-    let mut of_buffer: BTreeMap<BufferId, Vec<&Access<'_>>> = BTreeMap::new();
-    for access in &accesses[first..last] {
-        of_buffer.entry(access.buffer).or_default().push(access);
+/// A counted loop.
+struct Counted<'e, 'k> {
+    begin: usize,
+    end: usize,
+    index: Reg,
+    body: &'e [Event<'k>],
+}
+
+/// Search for loops with independent iterations.
+struct Search<'e> {
+    kernel: &'e Kernel,
+    spans: &'e Spans,
+    semantics: Semantics,
+    order: Order,
+    accesses: Vec<Access<'e>>,
+    /// Accesses to each buffer, by number.
+    of_buffer: BTreeMap<BufferId, Vec<usize>>,
+}
+
+impl<'e> Search<'e> {
+    /// Returns the accesses to `buffer` with numbers in `range`.
+    fn inside(&self, buffer: BufferId, range: &Range<usize>) -> Vec<&Access<'e>> {
+        let all = &self.of_buffer[&buffer];
+        let mine = &all[all.partition_point(|i| *i < range.start)..all.partition_point(|i| *i < range.end)];
+        mine.iter().map(|i| &self.accesses[*i]).collect()
     }
-    of_buffer.retain(|buffer, mine| adds_apart(kernel, body, begin + 1, *buffer, mine));
-    of_buffer.into_keys().collect()
+
+    /// Returns the plan of a loop with its buffers, if each of them satisfies one of the conditions.
+    fn with_buffers(&self, mut plan: Plan, counted: &Counted<'_, '_>, lanes: &Lanes) -> Option<Plan> {
+        let first = self.accesses.partition_point(|a| a.at <= counted.begin);
+        let last = self.accesses.partition_point(|a| a.at < counted.end);
+        let touched: BTreeSet<BufferId> = self.accesses[first..last].iter().map(|a| a.buffer).collect();
+        let mine = |buffer: BufferId| self.inside(buffer, &(first..last));
+        // Lengths of accumulators, which get eight copies too.
+        let added: Vec<&Poly<Reg>> = (touched.iter())
+            .filter(|buffer| mine(**buffer).len() < self.of_buffer[*buffer].len())
+            .filter(|buffer| mine(**buffer).iter().any(|a| a.writes && !a.address.vars().contains(&counted.index)))
+            .map(|buffer| &self.kernel.buffers[*buffer].len)
+            .collect();
+        let fit = touched.iter().all(|buffer| {
+            let mine = mine(*buffer);
+            // Integers computed or fetched from the index depend on it.
+            let differs = |r: &Reg| *r == counted.index || (self.order == Order::Lanes && lanes.of(*r).is_some());
+            let is_by_index = || mine.iter().any(|a| a.address.vars().iter().any(differs));
+            mine.iter().all(|a| !a.writes) || self.fits(&mut plan, counted, (*buffer, &mine), is_by_index(), &added)
+        });
+        fit.then_some(plan)
+    }
+
+    /// Returns whether a buffer that is written, with accesses `mine` in a loop, satisfies one of the conditions, and
+    /// records which; `is_by_index` states whether an address depends on the index. `added` are the lengths of accumulators.
+    fn fits(
+        &self,
+        plan: &mut Plan,
+        counted: &Counted<'_, '_>,
+        (buffer, mine): (BufferId, &[&Access<'e>]),
+        is_by_index: bool,
+        added: &[&Poly<Reg>],
+    ) -> bool {
+        let Self { kernel, order, .. } = *self;
+        let is_work = matches!(kernel.buffers[buffer].place, Place::Workspace(_));
+        // Buffers written by the index are handled below.
+        if is_work && mine.len() == self.of_buffer[&buffer].len() && (order == Order::Parts || !is_by_index) {
+            plan.private.push(buffer);
+            // Eight copies, if that is little memory.
+            let is_little = |m: &[Reg]| m.len() <= 1 || added.iter().any(|len| is_part_of(m, len));
+            let is_small = kernel.buffers[buffer].len.terms().all(|(monomial, _)| is_little(monomial));
+            return mine[0].writes && (order == Order::Parts || is_small);
+        }
+        let &Counted { begin, body, .. } = counted;
+        if !is_by_index && self.spans.outermost.contains(&begin) {
+            plan.accumulators.push(buffer);
+            return self.semantics == Semantics::Algebraic && adds_only(kernel, body, begin + 1, buffer, mine);
+        }
+        let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
+        let in_each = mine.iter().all(|a| a.inside == Some(begin));
+        let views = views.collect::<Option<Vec<&View>>>();
+        if views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views))) {
+            return true;
+        }
+        plan.scattered.insert(buffer);
+        order == Order::Lanes
+            && self.semantics == Semantics::Algebraic
+            && adds_apart(kernel, body, begin + 1, buffer, mine)
+    }
+
+    /// Returns the buffers that the loop opening at `begin` only updates by additions, at any elements; none under
+    /// strict semantics.
+    fn scattered(&self, body: &[Event<'_>], begin: usize) -> BTreeSet<BufferId> {
+        if self.semantics == Semantics::Strict {
+            return BTreeSet::new();
+        }
+        let first = self.accesses.partition_point(|a| a.at <= begin);
+        let last = self.accesses.partition_point(|a| a.at <= begin + body.len());
+        let mut of_buffer: BTreeMap<BufferId, Vec<&Access<'_>>> = BTreeMap::new();
+        for access in &self.accesses[first..last] {
+            of_buffer.entry(access.buffer).or_default().push(access);
+        }
+        of_buffer.retain(|buffer, mine| adds_apart(self.kernel, body, begin + 1, *buffer, mine));
+        of_buffer.into_keys().collect()
+    }
 }
 
 /// Returns whether the loop only adds to elements of the buffer, in loops that carry numbers only and in no branch, so

@@ -9,7 +9,7 @@ use super::plan::{Counted, Home, Kind, LoopPlan, Stretch};
 use super::{Compared, OpenLoop, Overflow, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{Event, LANES, Move, Reg, moves};
+use chainrule_kernel::{Carried, Event, LANES, Move, Reg, moves};
 
 impl<'k> Writer<'k> {
     /// Emits a control event; returns whether the following code is only reached from the preceding code.
@@ -22,60 +22,8 @@ impl<'k> Writer<'k> {
                 self.copy(at, to, from, len)?;
                 goes_on = true;
             }
-            Event::For { index, count, carried, .. } => {
-                self.take_pointers(at);
-                self.moves(carried.iter().map(|c| (c.var, c.init)))?;
-                let plan = self.loop_plan(at)?;
-                let (top, exit) = (self.asm.new_label(), self.asm.new_label());
-                let is_known = matches!(plan.known_count, Some(1..));
-                if !is_known {
-                    let from = self.poly(count, 1, Overflow::Fails)?;
-                    self.set_number(plan.count, from);
-                    self.asm.test_rr(from, from);
-                    self.asm.jcc(Condition::LessEqual, exit);
-                    let more = Poly::constant(LANES - 1).sub(count);
-                    if plan.lanes.is_some() && !self.integers.ranges.is_at_least_zero(&more) {
-                        // More iterations do not fit the round.
-                        let label = self.site(Site::Outside, &[]);
-                        self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
-                        self.asm.jcc(Condition::GreaterEqual, label);
-                    }
-                }
-                let [rax, ..] = SCRATCH;
-                match self.plan.home(index.index()) {
-                    Home::Gpr(g) => self.asm.mov_ri(g, 0),
-                    Home::Local => {}
-                    _ => {
-                        self.asm.mov_ri(rax, 0);
-                        self.set_number(index.index(), rax);
-                    }
-                }
-                for (r, place) in &plan.spread {
-                    self.spread(*r, *place)?;
-                }
-                let by = self.enter_lanes(plan.lanes.as_ref())?;
-                self.set_kept(plan, Some(*index), by)?;
-                self.set_end(plan);
-                self.asm.bind(top);
-                goes_on = by == LANES;
-                self.control.loops.push(OpenLoop { is_one_round: goes_on, ..opened(plan, top, exit) });
-            }
-            Event::EndFor { index, carried } => {
-                self.moves(carried.iter().map(|c| (c.var, c.next)))?;
-                let open = self.control.loops.pop().ok_or_else(unbalanced)?;
-                let by = self.leave_lane_loop(*index);
-                if by == LANES {
-                    // It is the only round.
-                    self.asm.bind(open.exit);
-                    self.leave_pointers();
-                    return Ok(matches!(open.plan.known_count, Some(1..)));
-                }
-                self.step_kept(open.plan, by);
-                let goes_on = self.count(*index, by, open.plan);
-                self.asm.jcc(goes_on, open.top);
-                self.asm.bind(open.exit);
-                self.leave_pointers();
-            }
+            Event::For { index, count, carried, .. } => goes_on = self.open_loop(at, *index, count, carried)?,
+            Event::EndFor { index, carried } => goes_on = self.close_loop(*index, carried)?,
             Event::While { carried, limit } => {
                 self.take_pointers(at);
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
@@ -139,6 +87,66 @@ impl<'k> Writer<'k> {
             }
         }
         Ok(goes_on)
+    }
+
+    /// Opens a counted loop; returns whether the body is only reached from the preceding code.
+    fn open_loop(&mut self, at: u32, index: Reg, count: &Poly<Reg>, carried: &[Carried]) -> Result<bool> {
+        self.take_pointers(at);
+        self.moves(carried.iter().map(|c| (c.var, c.init)))?;
+        let plan = self.loop_plan(at)?;
+        let (top, exit) = (self.asm.new_label(), self.asm.new_label());
+        let is_known = matches!(plan.known_count, Some(1..));
+        if !is_known {
+            let from = self.poly(count, 1, Overflow::Fails)?;
+            self.set_number(plan.count, from);
+            self.asm.test_rr(from, from);
+            self.asm.jcc(Condition::LessEqual, exit);
+            let more = Poly::constant(LANES - 1).sub(count);
+            if plan.lanes.is_some() && !self.integers.ranges.is_at_least_zero(&more) {
+                // More iterations do not fit the round.
+                let label = self.site(Site::Outside, &[]);
+                self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
+                self.asm.jcc(Condition::GreaterEqual, label);
+            }
+        }
+        let [rax, ..] = SCRATCH;
+        match self.plan.home(index.index()) {
+            Home::Gpr(g) => self.asm.mov_ri(g, 0),
+            Home::Local => {}
+            _ => {
+                self.asm.mov_ri(rax, 0);
+                self.set_number(index.index(), rax);
+            }
+        }
+        for (r, place) in &plan.spread {
+            self.spread(*r, *place)?;
+        }
+        let by = self.enter_lanes(plan.lanes.as_ref())?;
+        self.set_kept(plan, Some(index), by)?;
+        self.set_end(plan);
+        self.asm.bind(top);
+        let is_one_round = by == LANES;
+        self.control.loops.push(OpenLoop { is_one_round, ..opened(plan, top, exit) });
+        Ok(is_one_round)
+    }
+
+    /// Closes a counted loop; returns whether the following code is only reached from the body.
+    fn close_loop(&mut self, index: Reg, carried: &[Carried]) -> Result<bool> {
+        self.moves(carried.iter().map(|c| (c.var, c.next)))?;
+        let open = self.control.loops.pop().ok_or_else(unbalanced)?;
+        let by = self.leave_lane_loop(index);
+        if by == LANES {
+            // It is the only round.
+            self.asm.bind(open.exit);
+            self.leave_pointers();
+            return Ok(matches!(open.plan.known_count, Some(1..)));
+        }
+        self.step_kept(open.plan, by);
+        let goes_on = self.count(index, by, open.plan);
+        self.asm.jcc(goes_on, open.top);
+        self.asm.bind(open.exit);
+        self.leave_pointers();
+        Ok(false)
     }
 
     /// Sets the flags by a condition; returns the condition code under which it holds.

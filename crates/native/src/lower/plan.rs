@@ -315,66 +315,12 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let class = |class: &Class| if *class == Class::Real { Kind::Real } else { Kind::Int };
     let mut kinds: Vec<Kind> = kernel.regs.as_slice().iter().map(class).collect();
     let mut facts = Facts::new(kernel);
-    // A use comes after the definition that determines the kind.
-    let number = |kinds: &mut Vec<Kind>, r: Reg| {
-        if kinds[r.index()] == Kind::Truth {
-            kinds[r.index()] = Kind::Int;
-        }
-    };
-    let numbers = |kinds: &mut Vec<Kind>, polys: &[&Poly<Reg>]| {
-        for poly in polys.iter().filter(|p| p.as_constant().is_none()) {
-            poly.terms().flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
-        }
-    };
     let mut before: &[Instr] = &[];
     for stretch in stretches {
         match stretch {
             Stretch::Block(_, instrs) => {
                 before = instrs;
-                for instr in *instrs {
-                    // A sum stands for instructions without an operator, because it is no call and yields a number.
-                    let alike = match instr {
-                        Instr::Op { dst, op, .. } => Some((dst, *op, op.arity() + 1)),
-                        Instr::MulAdd { dst, .. } | Instr::ToReal { dst, .. } => Some((dst, Op::Add, 4)),
-                        _ => None,
-                    };
-                    if let Some((dst, op, n_next)) = alike {
-                        facts.n_next += n_next;
-                        if op.gives_truth() {
-                            if let Instr::Op { args, .. } = instr
-                                && connects_bits(op, args, &facts)
-                            {
-                                facts.set_bit(kernel, *dst);
-                            } else {
-                                kinds[dst.index()] = Kind::Truth;
-                            }
-                        }
-                        facts.calls += u64::from(!super::inline::is_inline(op));
-                        continue;
-                    }
-                    facts.n_next += 1;
-                    match instr {
-                        Instr::Const { .. } => facts.n_constants += 1,
-                        Instr::Load { buffer, at, .. } => {
-                            facts.accesses[buffer.index()] += 1;
-                            numbers(&mut kinds, &[at]);
-                        }
-                        Instr::Store { buffer, at: address, value } => {
-                            facts.accesses[buffer.index()] += 1;
-                            numbers(&mut kinds, &[address]);
-                            number(&mut kinds, *value);
-                        }
-                        instr => {
-                            if let Instr::IntOp { dst, op, .. } = instr
-                                && op.gives_truth()
-                            {
-                                facts.set_bit(kernel, *dst);
-                            }
-                            facts.calls += u64::from(calls(instr));
-                            instr.for_each_use(|r| number(&mut kinds, r));
-                        }
-                    }
-                }
+                instrs.iter().for_each(|instr| kinds_of_instr(kernel, instr, &mut kinds, &mut facts));
             }
             Stretch::Control(_, event) => match event {
                 Event::Instr(_) => {}
@@ -400,6 +346,66 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
         }
     }
     (kinds, facts)
+}
+
+/// Determines the kind of the result of `instr`, and records its uses of truth values as numbers.
+#[inline]
+fn kinds_of_instr(kernel: &Kernel, instr: &Instr, kinds: &mut [Kind], facts: &mut Facts) {
+    // A sum stands for instructions without an operator, because it is no call and yields a number.
+    let alike = match instr {
+        Instr::Op { dst, op, .. } => Some((dst, *op, op.arity() + 1)),
+        Instr::MulAdd { dst, .. } | Instr::ToReal { dst, .. } => Some((dst, Op::Add, 4)),
+        _ => None,
+    };
+    if let Some((dst, op, n_next)) = alike {
+        facts.n_next += n_next;
+        if op.gives_truth() {
+            if let Instr::Op { args, .. } = instr
+                && connects_bits(op, args, facts)
+            {
+                facts.set_bit(kernel, *dst);
+            } else {
+                kinds[dst.index()] = Kind::Truth;
+            }
+        }
+        facts.calls += u64::from(!super::inline::is_inline(op));
+        return;
+    }
+    facts.n_next += 1;
+    match instr {
+        Instr::Const { .. } => facts.n_constants += 1,
+        Instr::Load { buffer, at, .. } => {
+            facts.accesses[buffer.index()] += 1;
+            numbers(kinds, &[at]);
+        }
+        Instr::Store { buffer, at: address, value } => {
+            facts.accesses[buffer.index()] += 1;
+            numbers(kinds, &[address]);
+            number(kinds, *value);
+        }
+        instr => {
+            if let Instr::IntOp { dst, op, .. } = instr
+                && op.gives_truth()
+            {
+                facts.set_bit(kernel, *dst);
+            }
+            facts.calls += u64::from(calls(instr));
+            instr.for_each_use(|r| number(kinds, r));
+        }
+    }
+}
+
+/// Records that a truth value is used as a number. A use comes after the definition that determines the kind.
+fn number(kinds: &mut [Kind], r: Reg) {
+    if kinds[r.index()] == Kind::Truth {
+        kinds[r.index()] = Kind::Int;
+    }
+}
+
+fn numbers(kinds: &mut [Kind], polys: &[&Poly<Reg>]) {
+    for poly in polys.iter().filter(|p| p.as_constant().is_none()) {
+        poly.terms().flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
+    }
 }
 
 /// Returns whether `op` combines truth values that are integers, and so yields an integer.

@@ -6,7 +6,7 @@
 //! written again in the block, they are loaded at the first use, otherwise at the first load. Adjacent stores of such
 //! elements are combined in the same way.
 
-use crate::asm::{Half, Mem, Shape, Xmm};
+use crate::asm::{Half, Mask, Mem, Shape, Xmm};
 use crate::level::Level;
 use crate::lower::lanes::Across;
 use crate::lower::plan::{Home, NEVER};
@@ -58,6 +58,26 @@ struct Field<'k> {
     offset: i32,
     /// Next use, or the event at which it is loaded.
     next: u32,
+}
+
+/// Function that makes the address for the next lane.
+type NextPlace<'k> = Box<dyn FnMut(&mut Writer<'k>) -> Mem>;
+
+/// Registers of records that are loaded to be transposed.
+struct Turned {
+    /// Records: a lane each, or two of eight lanes.
+    rows: [Xmm; 4],
+    /// Register for the transposition.
+    low: Xmm,
+    /// A record before it becomes the upper half of a register.
+    part: Xmm,
+    /// Third field of a record.
+    third: Xmm,
+    shape: Shape,
+    /// Number of adjacent elements that are loaded.
+    width: usize,
+    /// Elements that are loaded, if they are not loaded as a pair and one.
+    mask: Option<Mask>,
 }
 
 impl Row<'_> {
@@ -188,7 +208,6 @@ impl<'k> Writer<'k> {
         asked: Reg,
     ) -> Result<Xmm> {
         let [rax, ..] = SCRATCH;
-        let (first, last) = (fields[0], fields[fields.len() - 1]);
         let mask = if width == 3 && waits && self.mode.level == Level::Avx512 {
             let mask = self.take_mask(None, NEVER)?;
             self.asm.mov_ri(rax, (1 << width) - 1);
@@ -204,55 +223,70 @@ impl<'k> Writer<'k> {
         let (low, part, third) = (self.temporary()?, self.temporary()?, self.temporary()?);
         // Inactive lanes may hold anything.
         let shape = if self.n_active() <= 4 { Shape::Four } else { self.lanes.shape };
-        let load = |this: &mut Self, lane: usize, mem: Mem| -> Result<()> {
-            // A register holds two of eight lanes, which become adjacent.
-            let (to, upper) = match shape {
-                Shape::Eight => (rows[lane / 4 * 2 + lane % 2], lane % 4 >= 2),
-                Shape::Four | Shape::One => (rows[lane % 4], false),
-            };
-            if width == FIELDS {
-                match upper {
-                    false => this.asm.load(Shape::Four, to, mem),
-                    true => this.asm.insert_half(Shape::Eight, to, to, mem, Half::Upper),
-                }
-                return Ok(());
-            }
-            let x = if upper { part } else { to };
-            if let Some(mask) = mask {
-                this.asm.load_zeroing(Shape::Four, x, mask, mem);
-            } else {
-                this.asm.load_pair(x, mem);
-                if width == 3 {
-                    this.asm.load(Shape::One, third, third_of(mem)?);
-                    this.asm.insert_half(Shape::Four, x, x, third, Half::Upper);
-                }
-            }
-            if upper {
-                this.asm.insert_half(Shape::Eight, to, to, part, Half::Upper);
-            }
-            Ok(())
-        };
-        let mut place: Box<dyn FnMut(&mut Self) -> Mem> = match self.across(first.at) {
+        let block = Turned { rows, low, part, third, shape, width, mask };
+        let mut place = self.record_places(buffer, fields)?;
+        for lane in 0..self.n_active() {
+            let mem = place(self);
+            self.load_record(&block, lane, mem)?;
+        }
+        self.transpose_records(&block, fields, asked)
+    }
+
+    /// Returns a function that makes the address of the first field in the next lane.
+    fn record_places(&mut self, buffer: BufferId, fields: &[Field<'k>]) -> Result<NextPlace<'k>> {
+        let (first, last) = (fields[0], fields[fields.len() - 1]);
+        match self.across(first.at) {
             Across::Fetched => {
                 let ats: Vec<&Poly<Reg>> = fields.iter().map(|field| field.at).collect();
                 let mut places = self.fetched_places(buffer, &ats)?;
-                Box::new(move |this| places.next(this))
+                Ok(Box::new(move |this| places.next(this)))
             }
             Across::Far(slope) => {
                 // Checks both ends.
                 let _ = self.address(buffer, last.at)?;
                 let mem = self.address(buffer, first.at)?;
                 let mut places = self.places(mem, &slope)?;
-                Box::new(move |this| places.next(this))
+                Ok(Box::new(move |this| places.next(this)))
             }
-            _ => return Err(crate::lower::bug("a load that waits is not apart")),
-        };
-        for lane in 0..self.n_active() {
-            let mem = place(self);
-            load(self, lane, mem)?;
+            _ => Err(crate::lower::bug("a load that waits is not apart")),
         }
-        let [a, b, c, d] = rows;
-        let wanted = |column: i32| fields.iter().find(|field| field.offset == first.offset + column);
+    }
+
+    /// Loads the record of a lane at `mem`.
+    fn load_record(&mut self, block: &Turned, lane: usize, mem: Mem) -> Result<()> {
+        let Turned { rows, part, third, width, .. } = *block;
+        // A register holds two of eight lanes, which become adjacent.
+        let (to, upper) = match block.shape {
+            Shape::Eight => (rows[lane / 4 * 2 + lane % 2], lane % 4 >= 2),
+            Shape::Four | Shape::One => (rows[lane % 4], false),
+        };
+        if width == FIELDS {
+            match upper {
+                false => self.asm.load(Shape::Four, to, mem),
+                true => self.asm.insert_half(Shape::Eight, to, to, mem, Half::Upper),
+            }
+            return Ok(());
+        }
+        let x = if upper { part } else { to };
+        if let Some(mask) = block.mask {
+            self.asm.load_zeroing(Shape::Four, x, mask, mem);
+        } else {
+            self.asm.load_pair(x, mem);
+            if width == 3 {
+                self.asm.load(Shape::One, third, third_of(mem)?);
+                self.asm.insert_half(Shape::Four, x, x, third, Half::Upper);
+            }
+        }
+        if upper {
+            self.asm.insert_half(Shape::Eight, to, to, part, Half::Upper);
+        }
+        Ok(())
+    }
+
+    /// Transposes loaded records, frees the registers without a field, and returns the register of `asked`.
+    fn transpose_records(&mut self, block: &Turned, fields: &[Field<'k>], asked: Reg) -> Result<Xmm> {
+        let Turned { rows: [a, b, c, d], low, part, third, shape, .. } = *block;
+        let wanted = |column: i32| fields.iter().find(|field| field.offset == fields[0].offset + column);
         let odd = wanted(1).is_some() || wanted(3).is_some();
         self.asm.unpack_low(shape, low, a, b);
         if odd {
