@@ -140,13 +140,13 @@ let bending = fun (v : [n][3]Double) -> sum (n - 2) (fun i ->
 
 #[test]
 fn programs_of_the_examples_copy_little() {
-    let ode = include_str!("../../../examples/micro/programs/ode.ft");
+    let ode = include_str!("../../../../examples/micro/programs/ode.ft");
     // The last stage is part of the sum, which reads the element before the one that it writes.
     assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 1);
     let gradient = kernel(&of(ode, "odeLast").gradient().function().unwrap());
     // The saved states.
     assert_eq!(copies_in_loops(&gradient), 1, "{gradient}");
-    let matrices = include_str!("../../../benchmarks/src/arrays/matrices.ft");
+    let matrices = include_str!("../../../../benchmarks/src/arrays/matrices.ft");
     // The rows of a panel to their own memory, where they begin a loop; each row when it is factored; and all back.
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 4);
     // The pivot row and the row that it replaces, and both to their positions, of which one is above or below.
@@ -209,7 +209,7 @@ fn a_row_that_is_kept_early_does_not_overwrite_what_is_read_later() {
 /// Memory is that of the checkpoints, for any number of steps: a few arrays of one state in addition.
 #[test]
 fn the_workspace_holds_as_many_states_as_there_are_checkpoints() {
-    let ode = of(include_str!("../../../examples/micro/programs/ode.ft"), "odeLast");
+    let ode = of(include_str!("../../../../examples/micro/programs/ode.ft"), "odeLast");
     let n = 7;
     let len = |checkpoints: Option<u32>, steps: i64| {
         let gradient = ode.gradient();

@@ -3,7 +3,7 @@
 
 use chainrule::{Accumulated, CompileOptions, Function, Module, Rewrite, Value};
 
-const BUNDLE: &str = include_str!("../../../examples/adbench/programs/ba.ft");
+const BUNDLE: &str = include_str!("../../../../examples/adbench/programs/ba.ft");
 
 #[test]
 fn the_rows_of_an_observation_are_one_straight_line() {
@@ -27,7 +27,7 @@ fn deepest_at_once(listing: &str) -> usize {
     deepest
 }
 
-const MIXTURE: &str = include_str!("../../../examples/gmm/gmm.ft");
+const MIXTURE: &str = include_str!("../../../../examples/gmm/gmm.ft");
 
 #[test]
 fn eight_points_of_a_mixture_run_at_once_in_value_and_gradient() {
@@ -153,7 +153,7 @@ fn what_a_branch_guards_stays_guarded() {
     assert_eq!(run(text, &[vec![0.5, -1.0, 2.0].into(), at]).0, [2.0, -2.0, 2.0]);
 }
 
-const NETWORK: &str = include_str!("../../../examples/adbench/programs/lstm.ft");
+const NETWORK: &str = include_str!("../../../../examples/adbench/programs/lstm.ft");
 
 #[test]
 fn all_loops_over_the_cells_of_a_network_run_at_once() {

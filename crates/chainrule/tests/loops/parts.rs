@@ -5,7 +5,7 @@
 
 use chainrule::{Function, Module, Rewrite};
 
-const PROGRAMS: &str = include_str!("../../../benchmarks/src/roofline/problems.ft");
+const PROGRAMS: &str = include_str!("../../../../benchmarks/src/roofline/problems.ft");
 
 /// Function, differentiated arguments, and sizes.
 type Case = (&'static str, &'static [&'static str], &'static [(&'static str, i64)]);

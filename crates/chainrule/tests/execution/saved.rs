@@ -3,7 +3,7 @@
 
 // Each test uses a part of it.
 #[allow(dead_code)]
-#[path = "random/support.rs"]
+#[path = "../random/support.rs"]
 mod support;
 
 use arbitrary::Unstructured;

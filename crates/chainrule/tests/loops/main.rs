@@ -1,0 +1,10 @@
+//! Array programs whose loops are kept.
+
+mod in_place;
+mod layouts;
+mod nests;
+mod overwritten;
+mod parts;
+mod regions;
+mod steps;
+mod within;
