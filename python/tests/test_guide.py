@@ -12,10 +12,10 @@ from picture import svg
 import chainrule as cr
 
 ROOT = pathlib.Path(__file__).parents[2]
-#: Pages of the guide with a picture of their `curves`.
-MODELS = sorted((ROOT / "docs/guide").glob("python-*.md"))
 #: Pages whose blocks stand by themselves, each for the packages that it imports.
-ADAPTERS = ROOT / "docs/guide/adapters-python.md"
+ADAPTERS = ROOT / "docs/guide/python/adapters.md"
+#: Pages of the guide with a picture of their `curves`.
+MODELS = sorted(page for page in ADAPTERS.parent.glob("*.md") if page != ADAPTERS)
 PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md", *MODELS]
 
 

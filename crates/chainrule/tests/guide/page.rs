@@ -52,8 +52,9 @@ pub fn root() -> PathBuf {
 
 /// Returns all pages of the guide, by name, then the README and `ARCHITECTURE.md`.
 pub fn pages() -> Vec<Page> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("docs/guide"))
-        .unwrap()
+    let mut paths: Vec<PathBuf> = ["docs/guide", "docs/guide/python"]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(root().join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "md"))
         .collect();
