@@ -96,7 +96,7 @@ impl Ranges {
     }
 
     /// Returns sizes that are nonnegative where the comparison `op` of `x` and `y` is `value`: two integers that differ
-    /// are further apart than known before.
+    /// do so by more than known before.
     pub(crate) fn learned(&self, op: Op, [x, y]: [Size; 2], value: bool) -> Vec<Size> {
         let one = Size::constant(1);
         let (above, below) = (x.sub(&y), y.sub(&x));

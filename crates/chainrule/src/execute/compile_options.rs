@@ -76,8 +76,8 @@ pub struct CompileOptions {
     pub backend: Backend,
     /// Instruction set of native code; the best of this machine by default.
     pub level: Option<Level>,
-    /// Whether products are fused with sums, rounded once: by default, if the function's semantics allow it
-    /// (`algebraic`). All backends then round alike.
+    /// Whether products are fused with sums, rounded once: by default, under [algebraic](crate::Semantics::Algebraic)
+    /// semantics. All backends then round alike.
     pub fuse: Option<bool>,
     /// Whether loops run one iteration after the other, and sums are added in that order, within a part if there are
     /// [`Self::threads`]. Otherwise independent iterations run in vector lanes, eight at a time, and sums are added in

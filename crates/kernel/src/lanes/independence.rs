@@ -258,7 +258,8 @@ impl<'e> Search<'e> {
     }
 
     /// Returns whether a buffer that is written, with accesses `mine` in a loop, satisfies one of the conditions, and
-    /// records which; `is_by_index` states whether an address depends on the index. `added` are the lengths of accumulators.
+    /// records which; `is_by_index` states whether an address depends on the index. `added` are the lengths of
+    /// accumulators.
     fn fits(
         &self,
         plan: &mut Plan,

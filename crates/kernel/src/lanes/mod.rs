@@ -82,8 +82,8 @@ pub(crate) use version::version;
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;
 
-/// Vectorises loops of `kernel` and returns the number of lane loops made. Algebraic semantics allow sums in another order.
-/// `O(n d)` for loops nested `d` deep.
+/// Vectorises loops of `kernel` and returns the number of lane loops made. Algebraic semantics allow sums in another
+/// order. `O(n d)` for loops nested `d` deep.
 pub fn vectorise(kernel: &mut Kernel, semantics: Semantics) -> usize {
     let before = n_lane_loops(kernel);
     run_stage(kernel, Stage::Lanes, semantics);

@@ -64,8 +64,9 @@ fn in_branches(body: &[Stmt], n_branches: usize) -> bool {
     })
 }
 
-/// Makes loops of `kernel` parallel and returns their number. Algebraic semantics allow sums in another order. `O(n d)` for
-/// loops nested `d` deep. Runs before [`vectorise`](crate::vectorise()), which cuts the loops of the chunks for lanes.
+/// Makes loops of `kernel` parallel and returns their number. Algebraic semantics allow sums in another order. `O(n d)`
+/// for loops nested `d` deep. Runs before [`vectorise`](crate::vectorise()), which cuts the loops of the chunks for
+/// lanes.
 pub fn parallelise(kernel: &mut Kernel, semantics: Semantics) -> usize {
     let plans = {
         let events = events(&kernel.body);
