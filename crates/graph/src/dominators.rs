@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: chainrule_cases::cases(2000), rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn trees_agree_with_the_definition(bytes in prop::collection::vec(any::<u8>(), 0..120), acyclic: bool) {
             let (successors, starts) = random_dag(&mut Unstructured::new(&bytes), acyclic).unwrap();

@@ -96,7 +96,7 @@ fn random(bytes: &[u8], numbers: Numbers, semantics: Semantics, raw: bool) -> Re
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400, rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default()
+        cases: chainrule_cases::cases(400), rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

@@ -100,12 +100,12 @@ pub fn examples(semantics: Semantics, sizes: &[i64]) -> Vec<Sample> {
 }
 
 /// Returns random programs, and their Jacobians if they exist.
-pub fn random(semantics: Semantics, seed: u64, n: usize) -> Vec<Sample> {
+pub fn random(semantics: Semantics, seed: u64, n: u32) -> Vec<Sample> {
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Default::default() };
     let mut runner = TestRunner::new(config);
     let bytes = proptest::collection::vec(any::<u8>(), 100..1200);
     let mut samples = Vec::new();
-    for k in 0..n {
+    for k in 0..chainrule_cases::cases(n) {
         let bytes = bytes.new_tree(&mut runner).unwrap().current();
         let options = if k % 2 == 0 { generate::Options::smooth() } else { generate::Options::default() };
         let Some(p) = program(&bytes, options).unwrap() else { continue };

@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig {
-            cases: 2000, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default()
+            cases: chainrule_cases::cases(2000), rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default()
         })]
         /// For any order of factorisations, trees and changes agree with those computed from scratch.
         #[test]
