@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{Backend, CompileOptions, Derivation, Function, Module, Rewrite, Unroll, Value};
+use chainrule_cases::Xorshift;
 
 /// Returns the function `f` of `text`.
 fn function(text: &str) -> Function {
@@ -173,4 +174,72 @@ fn pivots_are_unrolled() {
         let f = function(&format!("let f = fun (a : [{n}][{n}]Double) (b : [{n}]Double) -> solve a b"));
         assert_eq!(f.value().function().unwrap().keeps_loops(), !unrolls, "{n}: {:?}", f.unrolling());
     }
+}
+
+/// Returns a matrix of `n` rows with entries between -1/2 and 1/2, the first one 0, and ones on the diagonal of further
+/// rows up to `all`; its rows and columns are in pseudorandom orders, which are returned as well.
+fn beside_the_identity(n: usize, all: usize) -> (Vec<Vec<f64>>, Vec<usize>, Vec<usize>) {
+    let mut random = Xorshift::new(17);
+    let [rows, columns] = [(); 2].map(|()| {
+        let mut order: Vec<usize> = (0..all).collect();
+        (1..all).rev().for_each(|i| order.swap(i, random.below(i as u64 + 1) as usize));
+        order
+    });
+    let small: Vec<Vec<f64>> = (0..n).map(|_| (0..n).map(|_| random.between(-0.5, 0.5)).collect()).collect();
+    let at = |i: usize, j: usize| match (i < n && j < n, i == j) {
+        (true, _) if i + j == 0 => 0.0,
+        (true, _) => small[i][j],
+        (false, is_diagonal) => f64::from(u8::from(is_diagonal)),
+    };
+    let matrix = rows.iter().map(|i| columns.iter().map(|j| at(*i, *j)).collect()).collect();
+    (matrix, rows, columns)
+}
+
+#[test]
+fn matrices_factored_by_panels_have_the_solutions_of_small_ones() {
+    let f = function(
+        "let f = fun (a : [n][n]Double) (b : [n]Double) ->
+          let (l, u, p) = lu a
+          let rest = matrixNorm (matrixSub (matrixMul l u) (build n (fun i -> a[p[i]])))
+          (solve a b, logdet a, det a, rest, vectorSum (build n (fun i -> real p[i])))",
+    );
+    let compiled = f.compile().unwrap();
+    let run = |a: &[Vec<f64>], b: &[f64]| {
+        let results = compiled.call(&[a.to_vec().into(), b.to_vec().into()]).unwrap();
+        results.iter().flat_map(|value| value.reals().into_iter().copied().collect::<Vec<_>>()).collect::<Vec<f64>>()
+    };
+    let (n, all) = (200, 300);
+    let b: Vec<f64> = (0..all).map(|i| if i < n { (i % 7) as f64 - 2.5 } else { 0.0 }).collect();
+    let (large, rows, columns) = beside_the_identity(n, all);
+    let place = |order: &[usize], i: usize| order.iter().position(|at| *at == i).unwrap();
+    let small: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..n).map(|j| large[place(&rows, i)][place(&columns, j)]).collect()).collect();
+    let moved: Vec<f64> = rows.iter().map(|i| b[*i]).collect();
+    let (expected, found) = (run(&small, &b[..n]), run(&large, &moved));
+    let solution: Vec<f64> = (0..n).map(|j| found[place(&columns, j)]).collect();
+    near(&solution, &expected[..n], "solution");
+    let (expected, found) = (&expected[n..], &found[all..]);
+    near(&found[..1], &expected[..1], "logdet");
+    assert!((found[1].abs() / expected[1].abs() - 1.0).abs() < 1e-10, "{} and {}", found[1], expected[1]);
+    assert!(found[2] < 1e-11 && expected[2] < 1e-11, "{found:?}");
+    assert_eq!(found[3], (all * (all - 1) / 2) as f64, "a permutation");
+    // Equal rows, and a column of zeros: the factors are finite, and their product is the matrix.
+    let mut singular = large;
+    singular[270] = singular[13].clone();
+    singular.iter_mut().for_each(|row| row[40] = 0.0);
+    let found = run(&singular, &moved);
+    assert!(found[all + 2] < 1e-11, "{}", found[all + 2]);
+    assert_eq!(found[all + 1], 0.0, "the determinant");
+}
+
+#[test]
+fn gradients_of_large_systems_solve_the_transposed_system() {
+    let f = function("let f = fun (a : [n][n]Double) (b : [n]Double) -> vectorSum (solve a b)");
+    let gradient = f.gradient().by(&["b"]).compile().unwrap();
+    let (a, ..) = beside_the_identity(256, 257);
+    let b = vec![1.0; 257];
+    let found = gradient.call(&[a.clone().into(), b.into()]).unwrap();
+    let y: Vec<f64> = found[0].reals().into_iter().copied().collect();
+    let products: Vec<f64> = (0..257).map(|j| (0..257).map(|i| a[i][j] * y[i]).sum()).collect();
+    near(&products, &[1.0; 257], "transposed product");
 }
