@@ -19,7 +19,8 @@ Usage: cargo xtask <chore>
   shape     list functions with many parameters or lines, structs with many fields, and literals for `bool` parameters
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
-  calibrate weights of the cost model beside times measured on this machine
+  calibrate weights of the cost model beside times measured on this machine; with the name of a machine class, such as
+            cargo xtask calibrate amd-zen4, the table of this class is written to crates/kernel/src/weights
   bisect    find the pass that changes the results of a program, and shrink the program: cargo xtask bisect FILE
             --what gradient --arg x='[1, 2]', with the options of `chainrule passes`; writes target/bisect
   memcheck  native code under valgrind, where that is installed
@@ -120,7 +121,12 @@ fn main() -> ExitCode {
         "bisect" => bisect(&root),
         "pictures" => reported("pictures", pictures::write(&root)),
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
-        "calibrate" => cargo(&["bench", "-p", "chainrule-native", "--bench", "weights"]),
+        "calibrate" => {
+            let class = std::env::args().nth(2);
+            let mut args = vec!["bench", "-p", "chainrule-native", "--bench", "weights", "--"];
+            args.extend(class.as_deref());
+            cargo(&args)
+        }
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),
         _ => {
             eprint!("{HELP}");

@@ -29,6 +29,7 @@
 //! | [`mod@counts`] | operation counts |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
 //! | [`from_ir`] | lowering a function of the array IR |
+//! | [`weights`] | measured weights of the cost model, by machine class |
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
 pub mod analyses;
@@ -53,6 +54,7 @@ mod rebuild;
 mod steps;
 pub mod unchecked;
 pub mod verify;
+pub mod weights;
 
 pub use analyses::{addresses, counts, events, liveness, ranges, registers, zeros};
 pub use check_layout::check_layout;
@@ -66,7 +68,7 @@ pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES,
     NEGATIVE_SIZE, Order, PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
 };
-pub use lanes::{time, vectorise};
+pub use lanes::{LoopAccount, LoopForm, account, time, time_at, vectorise};
 pub use liveness::Liveness;
 pub use loops::{hoist, streamline};
 pub use moves::{Move, moves};

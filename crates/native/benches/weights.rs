@@ -1,17 +1,21 @@
-//! The cost model beside the machine: `cargo xtask calibrate`.
+//! The cost model beside the machine: `cargo xtask calibrate`, and `cargo xtask calibrate CLASS` to write the table of a
+//! machine class.
 //!
 //! Each row has two kernels, the second of which does some work more. Printed are the time of that work by the model
-//! for vectorisation ([`chainrule_kernel::time`]) and as measured, both in units of one cheap instruction, and their
-//! ratio. The unit is the measured time of a fused product in lanes. Times are the least of many runs, in turn; arrays
-//! lie in the first cache, rows of 40 at its limit.
+//! ([`chainrule_kernel::time`]) and as measured, both in units, and their ratio, without lanes and in lanes. The unit is
+//! the measured time of a fused product in lanes. Times are the least of many runs, in turn. Arrays lie in the first
+//! cache, elements of rows of 40 in the second.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 
+use chainrule_kernel::weights::is_costly;
 use chainrule_kernel::{Class, Kernel, parse, time};
 #[cfg(all(target_arch = "x86_64", unix))]
 use chainrule_native::{Bound, Options, Program, Workspace};
+use chainrule_ops::{Op, ROWS};
 use chainrule_runtime::{Backend as _, Elements};
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,12 +31,13 @@ const ROUNDS: usize = 200;
 
 /// Work that is weighed.
 struct Row {
-    name: &'static str,
-    loops: Loops,
+    name: String,
     /// Lines of the second kernel, repeated. From the last number, `R`, they make `S`; `X` is the element of the first
-    /// argument at `AT`, `H` a constant, `K` the number of the repetition, and other letters are registers.
-    more: &'static str,
+    /// argument at `AT`, `H` is 0.5, `E` is 1, `K` the number of the repetition, and other letters are registers.
+    more: String,
     times: usize,
+    /// Whether the work is measured without lanes too.
+    is_plain: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -43,72 +48,61 @@ enum Loops {
     Lanes,
 }
 
-const ROWS: &[Row] = &[
-    Row { name: "fused product, in lanes", loops: Loops::Lanes, more: "S = mul_add R, H, X", times: 8 },
-    Row { name: "sum, in lanes", loops: Loops::Lanes, more: "S = add R, H", times: 8 },
-    Row { name: "fused product", loops: Loops::Plain, more: "S = mul_add R, H, X", times: 8 },
-    Row {
-        name: "comparison and selection, in lanes",
-        loops: Loops::Lanes,
+/// Names of rows that the table of a class is made from.
+const PRODUCT: &str = "fused product";
+const SUM: &str = "sum";
+const SELECTION: &str = "comparison and selection";
+const ADJACENT: &str = "adjacent element";
+const STRIDED: &str = "every third element";
+const BESIDE: &str = "every third element and its neighbour";
+const FAR: &str = "element of each row of 40";
+const INDEXED: &str = "element by a table of indices";
+const INDEXED_TWICE: &str = "two elements by a table of indices";
 
-        more: "C = lt R, H; S = select C, X, R",
-        times: 4,
-    },
-    Row {
-        name: "adjacent element, in lanes",
-        loops: Loops::Lanes,
-
-        more: "L = load b0[AT + K]; S = add R, L",
-        times: 4,
-    },
-    Row {
-        name: "every third element, in lanes",
-        loops: Loops::Lanes,
-
-        more: "L = load b0[3*AT + K]; S = add R, L",
+fn rows() -> Vec<Row> {
+    let row = |name: &str, is_plain, times, more: &str| Row { name: name.into(), more: more.into(), times, is_plain };
+    let mut rows = vec![
+        row(PRODUCT, true, 8, "S = mul_add R, H, X"),
+        row(SUM, true, 8, "S = add R, H"),
+        row(SELECTION, true, 4, "C = lt R, H; S = select C, X, R"),
+        row(ADJACENT, true, 4, "L = load b0[AT + K]; S = add R, L"),
+        row(STRIDED, false, 1, "L = load b0[3*AT + K]; S = add R, L"),
+        row(BESIDE, false, 1, "L = load b0[3*AT + 2*K]; M = load b0[3*AT + 2*K + 1]; S = mul_add R, L, M"),
+        row(FAR, false, 4, "L = load b0[40*AT + 8*K]; S = add R, L"),
+        row(INDEXED, false, 1, "I = load b1[AT]; L = load b0[I]; S = add R, L"),
+        row(INDEXED_TWICE, false, 1, "I = load b1[AT]; L = load b0[I]; M = load b0[I + 8]; S = mul_add R, L, M"),
+    ];
+    rows.extend(ROWS.iter().filter(|row| is_costly(row.op)).map(|row| Row {
+        name: row.name.to_owned(),
+        more: operator(row.op),
         times: 1,
-    },
-    Row {
-        name: "every third element and its neighbour, in lanes",
-        loops: Loops::Lanes,
+        is_plain: true,
+    }));
+    rows
+}
 
-        more: "L = load b0[3*AT + 2*K]; M = load b0[3*AT + 2*K + 1]; S = mul_add R, L, M",
-        times: 1,
-    },
-    Row {
-        name: "element of each row of 40, in lanes",
-        loops: Loops::Lanes,
-        more: "L = load b0[40*AT + K]; S = add R, L",
-        times: 1,
-    },
-    Row {
-        name: "element by a table of indices, in lanes",
-        loops: Loops::Lanes,
-
-        more: "I = load b1[AT]; L = load b0[I]; S = add R, L",
-        times: 1,
-    },
-    Row { name: "quotient, in lanes", loops: Loops::Lanes, more: "S = div_real X, R", times: 2 },
-    Row { name: "quotient", loops: Loops::Plain, more: "S = div_real X, R", times: 2 },
-    Row { name: "square root, in lanes", loops: Loops::Lanes, more: "S = sqrt R", times: 2 },
-    Row { name: "square root", loops: Loops::Plain, more: "S = sqrt R", times: 2 },
-    Row { name: "sign, in lanes", loops: Loops::Lanes, more: "Q = sign R; S = add Q, X", times: 2 },
-    Row { name: "exponential, in lanes", loops: Loops::Lanes, more: "S = exp X", times: 1 },
-    Row { name: "exponential", loops: Loops::Plain, more: "S = exp X", times: 1 },
-    Row { name: "logarithm, in lanes", loops: Loops::Lanes, more: "S = log X", times: 1 },
-    Row { name: "sine, in lanes", loops: Loops::Lanes, more: "S = sin X", times: 1 },
-    Row { name: "hyperbolic tangent, in lanes", loops: Loops::Lanes, more: "S = tanh X", times: 1 },
-    Row { name: "log-gamma function, in lanes", loops: Loops::Lanes, more: "S = lgamma X", times: 1 },
-];
+/// Returns the code of an operator at arguments of its domain, and a sum.
+fn operator(op: Op) -> String {
+    let inside = |a: &[f64]| (op.row().domain.contains)(a);
+    let (make, arguments) = match op.arity() {
+        1 if inside(&[0.75]) && inside(&[1.25]) => ("", "X"),
+        1 if inside(&[0.375]) => ("P = mul X, H; ", "P"),
+        1 => ("P = add X, E; ", "P"),
+        _ if inside(&[0.75, 0.5]) => ("", "X, H"),
+        _ => ("", "E, X"),
+    };
+    format!("{make}Q = {} {arguments}; S = add R, Q", op.row().name)
+}
 
 /// Returns the kernel with the `times` times repeated work of `row`.
-fn kernel(row: &Row, times: usize) -> Kernel {
-    let (at, loops, indent) = match row.loops {
+fn kernel(row: &Row, loops: Loops, times: usize) -> Kernel {
+    let is_lanes = loops == Loops::Lanes;
+    let (at, loops, indent) = match loops {
         Loops::Plain => ("r0", format!("for r0 in 0..{N}\n"), "  "),
         Loops::Lanes => ("8*r1 + r0", format!("for r1 in 0..{}\n  for r0 in 0..8 at once\n", N / 8), "    "),
     };
     let mut text = format!(
-        "kernel f\ninput x: real[{ROOM}] in b0\ninput t: int[{N}] in b1\noutput y: real[{N}] in b2\nr2 = 0.5\n{loops}"
+        "kernel f\ninput x: real[{ROOM}] in b0\ninput t: int[{N}] in b1\noutput y: real[{N}] in b2\nr2 = 0.5\nr5 = 1.0\n{loops}"
     );
     let mut next = 10;
     let line = |text: &mut String, code: &str| writeln!(text, "{indent}{code}").unwrap();
@@ -116,16 +110,16 @@ fn kernel(row: &Row, times: usize) -> Kernel {
     line(&mut text, "r4 = mul_add r3, r2, r2");
     let mut last = "r4".to_owned();
     for k in 0..times {
-        let step = row.loops == Loops::Lanes;
-        let scaled = |by: usize| if step { format!("{}*r1 + {by}*r0", 8 * by) } else { format!("{by}*r0") };
-        let names = ["S", "C", "L", "M", "I", "Q"].map(|name| {
+        let scaled = |by: usize| if is_lanes { format!("{}*r1 + {by}*r0", 8 * by) } else { format!("{by}*r0") };
+        let names = ["S", "C", "L", "M", "I", "P", "Q"].map(|name| {
             next += 1;
             (name, format!("r{next}"))
         });
         for code in row.more.split("; ") {
             let mut code = code.replace("3*AT", &scaled(3)).replace("40*AT", &scaled(40)).replace("AT", at);
-            code = code.replace("2*K", &(2 * k).to_string()).replace('K', &(k + 1).to_string());
-            code = code.replace('R', &last).replace('H', "r2").replace('X', "r3");
+            code = code.replace("8*K", &(8 * k + 8).to_string()).replace("2*K", &(2 * k).to_string());
+            code = code.replace('K', &(k + 1).to_string());
+            code = code.replace('R', &last).replace('H', "r2").replace('X', "r3").replace('E', "r5");
             for (name, reg) in &names {
                 code = code.replace(name, reg);
             }
@@ -137,26 +131,84 @@ fn kernel(row: &Row, times: usize) -> Kernel {
     parse(&text).unwrap_or_else(|e| panic!("{e:?} in\n{text}"))
 }
 
+/// Model and measurement of the additional work of a row, in units and in ns.
+#[derive(Clone, Copy)]
+struct Times {
+    model: f64,
+    ns: f64,
+}
+
 #[cfg(all(target_arch = "x86_64", unix))]
 fn main() {
-    let measured: Vec<(f64, f64)> = ROWS.iter().map(measure).collect();
-    let unit = measured[0].1;
-    println!("The unit is {unit:.3} ns, the time of {}.", ROWS[0].name);
-    println!("{:<48} {:>8} {:>9} {:>6}", "work", "model", "measured", "ratio");
+    let rows = rows();
+    let measured: Vec<(Option<Times>, Times)> =
+        rows.iter().map(|row| (row.is_plain.then(|| measure(row, Loops::Plain)), measure(row, Loops::Lanes))).collect();
+    let unit = measured[0].1.ns;
+    println!("The unit is {unit:.3} ns, the time of a {PRODUCT} in lanes.");
+    println!("{:<40} {:^26}   {:^26}", "", "without lanes", "in lanes");
+    let head = format!("{:>8} {:>9} {:>7}", "model", "measured", "ratio");
+    println!("{:<40} {head}   {head}", "work");
     let mut logs = Vec::new();
-    for (row, (model, real)) in ROWS.iter().zip(&measured) {
-        let ratio = real / unit / model;
-        println!("{:<48} {model:>8.2} {:>9.2} {ratio:>6.2}", row.name, real / unit);
-        logs.push(ratio.ln().abs());
+    for (row, (plain, lanes)) in rows.iter().zip(&measured) {
+        let [plain, lanes] = [*plain, Some(*lanes)].map(|times| match times {
+            None => format!("{:>26}", ""),
+            Some(Times { model, ns }) => {
+                let ratio = ns / unit / model;
+                logs.push(ratio.ln().abs());
+                format!("{model:>8.2} {:>9.2} {ratio:>7.2}", ns / unit)
+            }
+        });
+        println!("{:<40} {plain}   {lanes}", row.name);
     }
     let off = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
     println!("The model is off by a factor of {off:.2} in geometric mean.");
+    let class = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    if let Some(class) = class {
+        let file = class.replace('-', "_");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../kernel/src/weights/{file}.rs"));
+        std::fs::write(&path, table(&class, &rows, &measured)).unwrap();
+        println!("{} is written.", path.display());
+    }
 }
 
-/// Returns the time of the additional work of a block, or of an iteration: by the model, and in ns.
+/// Returns the table of a machine class as Rust code.
+fn table(class: &str, rows: &[Row], measured: &[(Option<Times>, Times)]) -> String {
+    let unit = measured[0].1.ns;
+    let plain_unit = measured[0].0.map_or(unit, |times| times.ns);
+    let of = |name: &str| {
+        let (plain, lanes) = measured[rows.iter().position(|row| row.name == name).unwrap()];
+        (plain.map_or(0.0, |times| times.ns / plain_unit), lanes.ns / unit)
+    };
+    // A selection row has two cheap instructions, and so has an element with its sum.
+    let cheap = |pick: fn((f64, f64)) -> f64| {
+        (pick(of(PRODUCT)) + pick(of(SUM)) + pick(of(SELECTION)) + pick(of(ADJACENT))) / 6.0
+    };
+    let (plain, lanes) = (cheap(|t| t.0), cheap(|t| t.1));
+    let above = |name: &str, less: f64| (of(name).1 - less).max(lanes);
+    let (strided, indexed) = (above(STRIDED, lanes), above(INDEXED_TWICE, of(INDEXED).1));
+    let mut text = format!(
+        "//! Weights of the machine class {class}. Written by `cargo xtask calibrate {class}`.\n\n\
+         use super::{{Weight, Weights}};\nuse chainrule_ops::Op;\n\n\
+         pub(super) const {}: Weights = Weights {{\n    class: \"{class}\",\n    unit_ns: {unit:.3},\n    \
+         cheap: Weight {{ plain: {plain:.2}, lanes: {lanes:.2} }},\n    strided: {strided:.2},\n    \
+         strided_far: {:.2},\n    beside: {:.2},\n    index: {:.2},\n    indexed: {indexed:.2},\n    operators: &[\n",
+        class.to_uppercase().replace('-', "_"),
+        above(FAR, lanes),
+        above(BESIDE, of(STRIDED).1),
+        above(INDEXED, indexed + lanes),
+    );
+    for row in ROWS.iter().filter(|row| is_costly(row.op)) {
+        let (whole, blocks) = of(row.name);
+        let others = if operator(row.op).starts_with('P') { 2.0 } else { 1.0 };
+        let (whole, blocks) = ((whole - others * plain).max(plain), (blocks - others * lanes).max(lanes));
+        writeln!(text, "        (Op::{:?}, Weight {{ plain: {whole:.2}, lanes: {blocks:.2} }}),", row.op).unwrap();
+    }
+    text + "    ],\n};\n"
+}
+
 #[cfg(all(target_arch = "x86_64", unix))]
-fn measure(row: &Row) -> (f64, f64) {
-    let kernels = [0, row.times].map(|times| kernel(row, times));
+fn measure(row: &Row, loops: Loops) -> Times {
+    let kernels = [0, row.times].map(|times| kernel(row, loops, times));
     let [less, more] = [&kernels[0], &kernels[1]].map(time);
     let programs = kernels.map(|kernel| Program::new(Arc::new(kernel), &Options::default()).unwrap());
     let mut bound: Vec<Bound<'_>> = programs.iter().map(bind).collect();
@@ -170,9 +222,9 @@ fn measure(row: &Row) -> (f64, f64) {
             *least = least.min(begin.elapsed().as_secs_f64() * 1e9 / RUNS as f64);
         }
     }
-    let steps = if row.loops == Loops::Lanes { N / 8 } else { N };
+    let steps = if loops == Loops::Lanes { N / 8 } else { N };
     let each = (steps * row.times) as f64;
-    ((more - less) / each, (least[1] - least[0]) / each)
+    Times { model: (more - less) / each, ns: (least[1] - least[0]) / each }
 }
 
 #[cfg(all(target_arch = "x86_64", unix))]

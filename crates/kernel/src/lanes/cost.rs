@@ -1,15 +1,16 @@
 //! Cost model for vectorisation: an estimate of the time for each choice of loops in a nest.
 //!
-//! The unit is the time of one cheap instruction. A loop with an unknown trip count runs [`TRIPS`] times. An iteration
-//! of a lane loop stands for eight, so that a lane loop costs an eighth of its body, except for elements that are not
-//! adjacent, which are loaded one by one or in rows. Each execution has a fixed cost for its start and for the
-//! reduction of sums.
+//! Weights of work are measured ([`WEIGHTS`]). The unit is the time of one cheap instruction. A loop with an unknown trip
+//! count runs [`TRIPS`] times. An iteration of a lane loop stands for eight, so that a lane loop costs an eighth of its
+//! body, except for elements that are not adjacent, which are loaded one by one or in rows. Each execution has a fixed
+//! cost for its start and for the reduction of sums.
 
 use super::unroll::{self, is_adjacent};
 use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
 use crate::events::Event;
-use crate::kernel::{BufferId, Class, Instr, LANES, Reg};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Reg};
+use crate::weights::{self, WEIGHTS};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,27 +30,20 @@ const CARRIED: f64 = 12.0;
 /// Cost of each block for each buffer with conflict splitting: loop starts and slots.
 const APART: f64 = 16.0;
 
-/// Cost of an element that is neither adjacent to the previous lane's nor the same.
-const FAR: f64 = 1.5;
+/// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
+const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
-/// Cost of a fetched integer for all lanes: load and comparison, lane by lane.
-const FETCH: f64 = 16.0;
+/// Cost of a comparison of a fetched integer, lane by lane.
+const CHECK: f64 = 16.0;
 
-/// Cost of an element whose address depends on a fetched integer.
-const FETCH_ELEMENT: f64 = 24.0;
-
-/// Cost of an element next to a strided one, which is loaded with it.
-const BESIDE: f64 = 2.0;
+/// Number of adjacent elements that are loaded with a strided one, itself included.
 const ROW: i32 = 4;
 
 /// Cost of such an element in a loop along the rows, which is unrolled, so that rows are loaded and transposed.
 const TURNED: f64 = 4.5;
 
-/// Cost of an elementary function in lanes; other functions are called for each lane.
-const FUNCTION: f64 = 20.0;
-
-/// Cost of a sign, which backends expand into five instructions.
-const SIGN: f64 = 5.0;
+/// Cost of a call of an external function.
+const EXTERNAL: f64 = 20.0;
 
 /// Blocks that unroll-and-jam combines; more if they add to memory, which is then read and written once for all.
 pub(super) const JAM: i64 = 4;
@@ -80,9 +74,13 @@ struct Estimate {
 
 /// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
 /// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
-/// [`TRIPS`].
-#[derive(Default)]
-pub(super) struct Trips {
+/// [`TRIPS`]. At known sizes, trip counts are computed; an index counts as the middle of its range.
+#[derive(Clone, Default)]
+pub(crate) struct Trips {
+    /// Known integers: sizes, and what follows from them.
+    known: BTreeMap<Reg, f64>,
+    /// Whether the sizes are known.
+    is_at_sizes: bool,
     windows: BTreeSet<Reg>,
     constants: BTreeMap<Reg, i64>,
     /// Comparisons of integers with constants: `a < limit`, by result.
@@ -98,6 +96,28 @@ pub(super) fn windows_of(count: &Poly<Reg>, is_extent: impl Fn(&Reg) -> bool) ->
 }
 
 impl Trips {
+    /// Returns the state before the kernel's events, at known sizes.
+    pub(super) fn at(kernel: &Kernel, sizes: &[i64]) -> Self {
+        let known = kernel.sizes.iter().zip(sizes).map(|(size, value)| (size.reg, *value as f64));
+        Self { known: known.collect(), is_at_sizes: true, ..Self::default() }
+    }
+
+    /// Returns whether a condition holds, if known.
+    pub(super) fn holds(&self, condition: Reg) -> Option<bool> {
+        self.known.get(&condition).map(|value| *value != 0.0)
+    }
+
+    /// Returns the value of a polynomial of known integers.
+    fn value(&self, poly: &Poly<Reg>) -> Option<f64> {
+        if !self.is_at_sizes {
+            return None;
+        }
+        poly.terms().try_fold(0.0, |sum, (factors, by)| {
+            let product = factors.iter().try_fold(by as f64, |product, r| Some(product * self.known.get(r)?))?;
+            Some(sum + product)
+        })
+    }
+
     /// Returns the state before `events`.
     pub(super) fn new(events: &[Event<'_>]) -> Self {
         let mut windows = BTreeSet::new();
@@ -115,6 +135,16 @@ impl Trips {
         match event {
             Event::Instr(Instr::Int { dst, value }) => {
                 self.constants.extend(value.as_constant().map(|c| (*dst, c)));
+                self.known.extend(self.value(value).map(|value| (*dst, value)));
+            }
+            Event::Instr(Instr::IntOp { dst, op, args, .. }) if self.is_at_sizes => {
+                let args: Option<Vec<i64>> =
+                    args[..op.arity()].iter().map(|r| Some(self.known.get(r)?.round() as i64)).collect();
+                let value = args.and_then(|args| (op.row().int?)(&args));
+                self.known.extend(value.map(|value| (*dst, value as f64)));
+            }
+            Event::For { index, count, .. } => {
+                self.known.extend(self.value(count).map(|n| (*index, ((n - 1.0) / 2.0).max(0.0))));
             }
             Event::Instr(Instr::IntOp { dst, op: Op::Lt, args: [a, b, _], .. }) => {
                 let limit = self.constants.get(b).filter(|limit| **limit > 1);
@@ -138,22 +168,41 @@ impl Trips {
             |r: Reg| self.open.iter().rev().flatten().find(|(extent, _)| *extent == r).map(|(_, trips)| *trips);
         match count.as_constant() {
             Some(n) => n.max(0) as f64,
-            None => count
-                .as_var()
-                .map_or(TRIPS, |r| assumed(r).unwrap_or(if self.windows.contains(&r) { WINDOW } else { TRIPS })),
+            None => self.value(count).map_or_else(
+                || {
+                    let of = |r| assumed(r).unwrap_or(if self.windows.contains(&r) { WINDOW } else { TRIPS });
+                    count.as_var().map_or(TRIPS, of)
+                },
+                |n| n.max(0.0),
+            ),
         }
     }
 }
 
-/// Returns the loops to cut, by their indices.
-pub(super) fn choose(
+/// Estimated times of one execution of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Trip count.
+    pub trips: f64,
+    /// Without lanes.
+    pub plain: f64,
+    /// With the best lane loops inside of it.
+    pub inside: f64,
+    /// In lanes, if that is legal.
+    pub lanes: Option<f64>,
+}
+
+/// Returns the loops to cut, and the times of all loops, by their opening events. `assumed` is the state before
+/// `events`.
+pub(super) fn estimate(
     classes: &Arena<Reg, Class>,
     events: &[Event<'_>],
     spans: &Spans,
     legal: &BTreeMap<usize, Plan>,
-) -> BTreeMap<Reg, Plan> {
+    mut assumed: Trips,
+) -> (Vec<usize>, BTreeMap<usize, Times>) {
     let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
-    let mut assumed = Trips::new(events);
+    let mut times = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
         assumed.event(event);
         let Some((_, inside)) = open.last_mut() else { break };
@@ -180,14 +229,18 @@ pub(super) fn choose(
                     let rounds = (trips / LANES as f64).ceil();
                     Some(rounds * (lanes + APART * plan.scattered.len() as f64) + extra)
                 });
-                around.plain += trips * body.plain;
+                let (plain, inside) = (trips * body.plain, trips * body.best);
+                if matches!(events[begin], Event::For { .. }) {
+                    times.insert(begin, Times { trips, plain, inside, lanes: at_once });
+                }
+                around.plain += plain;
                 match at_once {
-                    Some(time) if time < trips * body.best => {
+                    Some(time) if time < inside => {
                         around.best += time;
                         around.chosen.push(begin);
                     }
                     _ => {
-                        around.best += trips * body.best;
+                        around.best += inside;
                         around.chosen.extend(body.chosen);
                     }
                 }
@@ -195,7 +248,17 @@ pub(super) fn choose(
             _ => {}
         }
     }
-    let chosen: Vec<usize> = open.into_iter().flat_map(|(_, estimate)| estimate.chosen).collect();
+    (open.into_iter().flat_map(|(_, estimate)| estimate.chosen).collect(), times)
+}
+
+/// Returns the loops to cut, by their indices.
+pub(super) fn choose(
+    classes: &Arena<Reg, Class>,
+    events: &[Event<'_>],
+    spans: &Spans,
+    legal: &BTreeMap<usize, Plan>,
+) -> BTreeMap<Reg, Plan> {
+    let (chosen, _) = estimate(classes, events, spans, legal, Trips::new(events));
     let mut plans = BTreeMap::new();
     for begin in chosen {
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
@@ -366,14 +429,14 @@ impl LaneTime {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at.vars() {
-                    vars if vars.iter().any(|r| self.fetched.contains(r)) => FETCH_ELEMENT,
-                    vars if vars.contains(&self.index) => FETCH,
+                    vars if vars.iter().any(|r| self.fetched.contains(r)) => WEIGHTS.indexed,
+                    vars if vars.contains(&self.index) => WEIGHTS.index,
                     _ => return 1.0,
                 };
                 self.fetched.insert(*dst);
                 time
             }
-            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => FETCH,
+            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => CHECK,
             Instr::Int { dst, value } => {
                 if let Some(step) = self.slope(value).filter(|step| *step != 0) {
                     self.steps.insert(*dst, step);
@@ -382,7 +445,7 @@ impl LaneTime {
             }
             Instr::Load { buffer, at, .. } => {
                 let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
-                let alone = if is_fetched { FETCH_ELEMENT } else { access_time(self.slope(at)) };
+                let alone = if is_fetched { WEIGHTS.indexed } else { access_time(self.slope(at)) };
                 if alone <= 1.0 {
                     return alone;
                 }
@@ -392,7 +455,7 @@ impl LaneTime {
                 let (part, offset) = split_constant(at);
                 let rows = self.rows.entry((*buffer, part)).or_default();
                 if rows.iter().any(|first| (0..ROW).contains(&offset.saturating_sub(*first))) {
-                    BESIDE
+                    WEIGHTS.beside
                 } else {
                     rows.push(offset);
                     alone
@@ -407,13 +470,12 @@ impl LaneTime {
 fn access_time(slope: Option<i64>) -> f64 {
     match slope {
         Some(0 | 1) => 1.0,
-        _ => FAR * LANES as f64,
+        _ => STRIDED,
     }
 }
 
 /// Returns the cost of one instruction; for all lanes of the loop over `index`, if given.
 pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
-    let lanes = LANES as f64;
     let access = |at: &Poly<Reg>| {
         let slope = |index: Reg| at.split_linear(index).and_then(|(slope, _)| slope.as_constant());
         index.map_or(1.0, |index| access_time(slope(index)))
@@ -422,15 +484,9 @@ pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
         Instr::Const { .. } | Instr::Int { .. } | Instr::ToReal { .. } | Instr::MulAdd { .. } => 1.0,
         Instr::IntOp { .. } | Instr::CheckIndex { .. } => 1.0,
         Instr::Load { at, .. } | Instr::Store { at, .. } => access(at),
-        Instr::Op { op, .. } => match op {
-            Op::Div | Op::Sqrt => 8.0,
-            Op::Sign => SIGN,
-            _ if op.row().elementary.is_some() => FUNCTION,
-            _ if op.is_numeric() && op.arity() == 1 && !matches!(op, Op::Neg | Op::Abs | Op::Floor | Op::Ceil) => {
-                FUNCTION * index.map_or(1.0, |_| lanes)
-            }
-            _ => 1.0,
-        },
-        Instr::External { .. } => FUNCTION * index.map_or(1.0, |_| lanes),
+        Instr::Op { op, .. } => {
+            weights::of(*op).map_or(1.0, |weight| if index.is_some() { weight.lanes } else { weight.plain })
+        }
+        Instr::External { .. } => EXTERNAL * index.map_or(1.0, |_| LANES as f64),
     }
 }

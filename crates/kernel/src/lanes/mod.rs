@@ -49,6 +49,7 @@
 //! **Sums** change their order, and thereby their last digits, so strict semantics do not allow it. The order is
 //! fixed and independent of the machine.
 
+mod account;
 mod apart;
 pub mod body;
 pub(crate) mod cost;
@@ -73,9 +74,10 @@ use chainrule_base::Id;
 use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use distribute::distribute;
 pub(crate) use fission::fission;
-pub use time::time;
+pub use time::{time, time_at};
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
 

@@ -1,8 +1,8 @@
 //! Estimate of the time of a finished kernel, to choose between kernels of one function.
 //!
 //! In: a kernel after all passes. Out: the time of one evaluation, in units of one cheap instruction, by the cost model
-//! for vectorisation (`cost`). Sizes that are known only at run time have an assumed value, so that the estimates of
-//! kernels of fixed size are the ones to compare.
+//! for vectorisation (`cost`). Sizes that are known only at run time have an assumed value, unless they are given, so
+//! that the estimates of kernels of fixed size are the ones to compare.
 
 use super::Spans;
 use super::cost::{self, BEGIN, Trips, instr_time, time_of};
@@ -28,18 +28,28 @@ const AT_ONCE: f64 = 4.0;
 #[must_use]
 pub fn time(kernel: &Kernel) -> f64 {
     let events = events(&kernel.body);
-    let spans = Spans::of(&events);
-    let mut assumed = Trips::new(&events);
+    let assumed = Trips::new(&events);
+    time_of_events(kernel, &events, assumed)
+}
+
+/// Does the same at known sizes, in the order of [`Kernel::sizes`]. Of a branch on them, the side that is taken counts.
+#[must_use]
+pub fn time_at(kernel: &Kernel, sizes: &[i64]) -> f64 {
+    time_of_events(kernel, &events(&kernel.body), Trips::at(kernel, sizes))
+}
+
+/// Returns the estimated time of the kernel's body, `events`.
+pub(super) fn time_of_events(kernel: &Kernel, events: &[Event<'_>], mut assumed: Trips) -> f64 {
+    let spans = Spans::of(events);
     let zeros: u32 = kernel.zeros.iter().map(|zeros| zeros.which.count_ones()).sum();
-    // Of each open loop or branch: its trip count, the time of one iteration, and that of the other side.
-    let mut open: Vec<(f64, f64, f64)> = vec![(1.0, f64::from(zeros) / AT_ONCE, 0.0)];
+    let mut open = vec![Open { one: f64::from(zeros) / AT_ONCE, ..Open::of(1.0, 0.0) }];
     let mut stored = Stored::default();
     let mut at = 0;
     while let Some(event) = events.get(at) {
         assumed.event(event);
         let mut add = |time: f64| {
-            if let Some((_, one, _)) = open.last_mut() {
-                *one += time;
+            if let Some(inside) = open.last_mut() {
+                inside.one += time;
             }
         };
         at += 1;
@@ -56,23 +66,49 @@ pub fn time(kernel: &Kernel) -> f64 {
                 add(begin + rounds * block);
                 at = end + 1;
             }
-            Event::For { count, .. } => open.push((assumed.of(count), STEP, 0.0)),
-            Event::While { .. } => open.push((cost::TRIPS, STEP, 0.0)),
-            Event::If { .. } => open.push((1.0, 0.0, 0.0)),
+            Event::For { count, .. } => open.push(Open::of(assumed.of(count), STEP)),
+            Event::While { .. } => open.push(Open::of(cost::TRIPS, STEP)),
+            Event::If { condition } => open.push(Open { holds: assumed.holds(*condition), ..Open::of(1.0, 0.0) }),
             Event::Else { .. } => {
-                if let Some((_, one, other)) = open.last_mut() {
-                    (*one, *other) = (0.0, *one);
+                if let Some(inside) = open.last_mut() {
+                    inside.then = Some(std::mem::take(&mut inside.one));
                 }
             }
             Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
-                if let (Some((trips, one, other)), Some((_, around, _))) = (open.pop(), open.last_mut()) {
-                    *around += ENTRY + trips * one.max(other);
+                if let (Some(inside), Some(around)) = (open.pop(), open.last_mut()) {
+                    around.one += ENTRY + inside.time();
                 }
             }
             Event::Test { .. } => {}
         }
     }
-    open.first().map_or(0.0, |(_, time, _)| *time)
+    open.first().map_or(0.0, |all| all.one)
+}
+
+/// An open loop or branch.
+struct Open {
+    trips: f64,
+    /// Time of one iteration, or of the side at hand.
+    one: f64,
+    /// Time of the first side, at the second.
+    then: Option<f64>,
+    /// Whether the first side is taken, if known.
+    holds: Option<bool>,
+}
+
+impl Open {
+    fn of(trips: f64, one: f64) -> Self {
+        Self { trips, one, then: None, holds: None }
+    }
+
+    fn time(&self) -> f64 {
+        match (self.then, self.holds) {
+            (None, _) => self.trips * self.one,
+            (Some(then), Some(true)) => then,
+            (Some(_), Some(false)) => self.one,
+            (Some(then), None) => then.max(self.one),
+        }
+    }
 }
 
 /// Blocks of lanes that were stored: by buffer, the offsets of their first elements from whole blocks.

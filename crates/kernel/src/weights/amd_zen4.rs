@@ -1,0 +1,47 @@
+//! Weights of the machine class amd-zen4. Written by `cargo xtask calibrate amd-zen4`.
+
+use super::{Weight, Weights};
+use chainrule_ops::Op;
+
+pub(super) const AMD_ZEN4: Weights = Weights {
+    class: "amd-zen4",
+    unit_ns: 0.243,
+    cheap: Weight { plain: 0.72, lanes: 0.76 },
+    strided: 3.18,
+    strided_far: 17.46,
+    beside: 2.35,
+    index: 5.01,
+    indexed: 13.05,
+    operators: &[
+        (Op::Div, Weight { plain: 6.42, lanes: 6.52 }),
+        (Op::Quot, Weight { plain: 37.28, lanes: 434.30 }),
+        (Op::Mod, Weight { plain: 43.60, lanes: 461.13 }),
+        (Op::Pow, Weight { plain: 164.34, lanes: 114.72 }),
+        (Op::Sqrt, Weight { plain: 14.60, lanes: 14.31 }),
+        (Op::Cbrt, Weight { plain: 110.09, lanes: 862.19 }),
+        (Op::Exp, Weight { plain: 32.42, lanes: 26.66 }),
+        (Op::Expm1, Weight { plain: 50.43, lanes: 39.94 }),
+        (Op::Log, Weight { plain: 29.02, lanes: 23.19 }),
+        (Op::Log1p, Weight { plain: 53.25, lanes: 36.78 }),
+        (Op::Sin, Weight { plain: 32.62, lanes: 35.49 }),
+        (Op::Cos, Weight { plain: 30.75, lanes: 35.13 }),
+        (Op::Tan, Weight { plain: 96.36, lanes: 735.98 }),
+        (Op::Asin, Weight { plain: 44.40, lanes: 455.25 }),
+        (Op::Acos, Weight { plain: 41.04, lanes: 444.66 }),
+        (Op::Atan, Weight { plain: 53.70, lanes: 51.04 }),
+        (Op::Atan2, Weight { plain: 60.57, lanes: 62.17 }),
+        (Op::Sinh, Weight { plain: 102.26, lanes: 869.59 }),
+        (Op::Cosh, Weight { plain: 74.68, lanes: 691.98 }),
+        (Op::Tanh, Weight { plain: 65.34, lanes: 52.79 }),
+        (Op::Asinh, Weight { plain: 112.89, lanes: 819.43 }),
+        (Op::Acosh, Weight { plain: 96.55, lanes: 735.67 }),
+        (Op::Atanh, Weight { plain: 89.47, lanes: 726.19 }),
+        (Op::Hypot, Weight { plain: 44.83, lanes: 510.08 }),
+        (Op::Sign, Weight { plain: 2.42, lanes: 0.76 }),
+        (Op::Erf, Weight { plain: 46.74, lanes: 450.37 }),
+        (Op::Lgamma, Weight { plain: 57.57, lanes: 573.96 }),
+        (Op::Digamma, Weight { plain: 158.72, lanes: 1058.41 }),
+        (Op::Polygamma, Weight { plain: 1616.34, lanes: 7157.45 }),
+        (Op::Binade, Weight { plain: 28.68, lanes: 372.15 }),
+    ],
+};
