@@ -44,6 +44,7 @@
 //! | **`explain`** | **reports on functions** |
 //! | `where_spent`, `loop_counts` | operations by result and by line of source, and in sizes |
 //! | `optimisation` | [`Optimisation`]: report of the optimiser of array programs |
+//! | `prediction` | [`Prediction`]: predicted time, and the choices for loops |
 //! | `array_dot` | array programs as Graphviz graphs |
 //! | **other** | |
 //! | `emit` | C, Rust |
@@ -75,7 +76,7 @@ mod straight;
 mod unroll;
 
 use execute::{batch, bound, compile_options, compiled, engine, prepared, saved, within};
-use explain::{array_dot, loop_counts, optimisation, where_spent};
+use explain::{array_dot, loop_counts, optimisation, prediction, where_spent};
 use matrices::{coloured, matrix, sparse};
 
 pub use batch::{BatchOptions, Observer};
@@ -114,6 +115,7 @@ pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPas
 #[doc(hidden)]
 pub use passes::{Fault, Seed};
 pub use passes::{Pass, PassLevel, PassTimes, Rewrite, Snapshot, passes, time_passes, time_run};
+pub use prediction::{PredictedLoop, Prediction, shown_time};
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;

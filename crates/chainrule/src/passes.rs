@@ -38,7 +38,7 @@ pub(crate) use optimiser::{DIFFERENTIATE, REGIONS};
 pub(crate) use time::{BACKEND, CHECK, ELABORATE};
 pub use time::{PassTimes, time_passes, time_run};
 pub use trace::{Fault, Pass, PassLevel, Seed, Snapshot};
-use trace::{Program, Watch};
+pub(crate) use trace::{Program, Watch};
 
 /// Name of the pass that lowers programs to kernels.
 const LOWER: &str = "lower";
@@ -161,7 +161,7 @@ impl Passes {
     }
 
     /// Shows `watch` the program after each pass of the compilation of `function`.
-    fn watched(&self, function: &Function, watch: &mut Watch<'_>) -> Result<()> {
+    pub(crate) fn watched(&self, function: &Function, watch: &mut Watch<'_>) -> Result<()> {
         let form = self.form(function)?;
         self.watch_graphs(function, &form, watch)?;
         if watch.is_at_end() { Ok(()) } else { self.run(&form, watch).map(drop) }

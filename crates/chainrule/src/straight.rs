@@ -11,6 +11,7 @@ use crate::guard::guard;
 use crate::interface::Signature;
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
 use crate::passes::{DIFFERENTIATE, Passes, UNROLL};
+use crate::prediction::shown_time;
 use crate::unroll::pays::{self, Estimate};
 use crate::unroll::{UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
@@ -19,6 +20,7 @@ use chainrule_autodiff::parts::{self, PartOf};
 use chainrule_base::{Diagnostic, Kind, Name, timing};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
+use chainrule_kernel::weights::WEIGHTS;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -97,8 +99,8 @@ impl Times {
 
     /// Returns why loops are kept, if their time is clearly less.
     pub(crate) fn why_loops(&self) -> Option<String> {
-        let [loops, straight] = [self.loops, self.straight].map(rounded);
-        let why = || format!("their time is estimated at {loops}, and {straight} unrolled");
+        let [loops, straight] = [self.loops, self.straight].map(|units| shown_time(units * WEIGHTS.unit_ns));
+        let why = || format!("their predicted time is {loops}, and {straight} unrolled");
         (self.loops < Self::FAST * self.straight).then(why)
     }
 
@@ -329,7 +331,12 @@ impl Function {
                     (false, true) => First::Faster,
                     (false, false) => First::Straight,
                 };
-                unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}"))
+                let times = times.map_or_else(String::new, |times| {
+                    let [straight, loops] =
+                        [times.straight, times.loops].map(|units| shown_time(units * WEIGHTS.unit_ns));
+                    format!("; their predicted time is {straight}, and {loops} with loops")
+                });
+                unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}{times}"))
             }
             // A failure in straight-line code may be in a branch that is never taken.
             Err(error) if !error.is_bug() => keep(&first_line(&error)),

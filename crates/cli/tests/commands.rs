@@ -231,6 +231,23 @@ fn derive_counts_and_shows() {
 }
 
 #[test]
+fn explanations_end_with_predicted_and_measured_times() {
+    let place = place();
+    let args = ["derive", "model.ft", "--what", "gradient", "--show", "counts", "--explain"];
+    // Loops of known size have the times of both forms; numbers for a measurement are made up.
+    let sizes = ["--unroll", "never", "--size", "n=1000", "--measure"];
+    let text = prints(&place, &[&args[..], &sizes].concat());
+    assert!(text.contains("// predicted time of `norm2_gradient`: ") && text.contains("// measured: "), "{text}");
+    let row = text.lines().find(|line| line.starts_with("//   1000 ")).unwrap();
+    assert!(row.ends_with("in lanes") && row.matches(" ns").count() == 2, "{row}");
+    let text = prints(&place, &[&args[..], &["--arg", "x=@x.json", "--measure"]].concat());
+    assert!(text.contains("// measured: ") && !text.contains("unknown sizes"), "{text}");
+    let outcome = place.run(&[&args[..], &["--measure"]].concat());
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("--measure needs arguments") && outcome.stdout.is_empty(), "{}", outcome.stderr);
+}
+
+#[test]
 fn emit_c_prints_or_writes_a_header_and_a_source() {
     let place = place();
     let text = prints(&place, &["emit", "c", "model.ft", "--what", "gradient", "--name", "slope"]);

@@ -354,7 +354,7 @@ fn the_form_is_chosen_for_each_request() {
     assert!(!arm.keeps_loops() && n_loops(&arm) == 0, "{:?}", arm.unrolling());
     let jacobian = arm.jacobian().explain().unwrap();
     assert!(jacobian.function.keeps_loops() && n_loops(&jacobian.function) > 0);
-    assert!(jacobian.form.unwrap().contains("their time is estimated at"));
+    assert!(jacobian.form.unwrap().contains("their predicted time is"));
     // A sum over neighbours runs in lanes, its derivatives are straight-line code.
     let chain = function("let f = fun (x : [24]Double) -> sum 23 (fun i -> (x[i + 1] - x[i]) ** 4)");
     assert!(chain.keeps_loops() && n_loops(&chain) > 0, "{:?}", chain.unrolling());

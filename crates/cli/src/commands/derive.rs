@@ -6,8 +6,9 @@ use crate::data::{self, Format};
 use crate::pipeline::Pipeline;
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, SparsePrograms};
+use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, SparsePrograms, Value, shown_time};
 use clap::{Args, ValueEnum};
+use std::time::Instant;
 
 /// Differentiate; print operation counts and the program
 #[derive(Args)]
@@ -16,6 +17,7 @@ use clap::{Args, ValueEnum};
   chainrule derive model.ft --what hessian --size n=4 --strategy markowitz --show counts
   chainrule derive model.ft --what jacobian --unroll never
   chainrule derive model.ft --what gradient --show counts --explain
+  chainrule derive model.ft --what gradient --size n=100 --show counts --explain --measure
   chainrule derive model.ft --what gradient --size n=3 --show counts --arg x='[1, 2, 3]'
   chainrule derive model.ft --what gradient --size n=3 --show dot | dot -Tsvg > graph.svg")]
 pub struct Options {
@@ -34,9 +36,13 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "program", conflicts_with = "stop_after")]
     show: Show,
     /// Report the size of the derivative graph, the strategies with their costs, merged operations, and operations by
-    /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its passes
+    /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its passes.
+    /// Also the predicted time of a call, and of each loop in each form
     #[arg(long)]
     explain: bool,
+    /// With --explain: measure the time of a call at the arguments, or at made-up numbers if all sizes are known
+    #[arg(long, requires = "explain")]
+    measure: bool,
 }
 
 /// Printed output.
@@ -90,7 +96,8 @@ fn derive(options: &Options) -> Outcome {
             }
         }
         if let Some(account) = account {
-            text.extend(explanation(&function, &account)?.lines().map(|line| format!("// {line}\n")));
+            let explanation = explanation(&function, &account)? + &times(options, &derived)?;
+            text.extend(explanation.lines().map(|line| format!("// {line}\n")));
         }
     }
     match options.show {
@@ -179,6 +186,48 @@ fn explanation(function: &Function, derived: &Derived) -> Result<String, String>
     let optimisation = derived.function.optimisation().map_err(|e| explain(&e))?;
     text.extend(optimisation.map(|optimisation| optimisation.to_string()));
     Ok(text)
+}
+
+/// Returns the predicted time of a call and of its loops, and the measured time if requested.
+fn times(options: &Options, function: &Function) -> Result<String, String> {
+    let params = &function.signature().params;
+    let args = match options.arguments.are_given() {
+        true => Some(options.arguments.read(params, Given::default())?),
+        false => params.iter().map(|(_, ty)| data::made_up(ty)).collect(),
+    };
+    let settings = options.arithmetic.settings();
+    let prediction = function.prediction(&settings, args.as_deref()).map_err(|e| explain(&e))?;
+    let mut text = prediction.to_string();
+    if options.measure {
+        let Some(args) = args else {
+            return Err(
+                "error: --measure needs arguments\n  help: give them with --arg, or all sizes with --size".into()
+            );
+        };
+        let compiled = compile(options, function)?;
+        let ns = progress::during("measuring", || measured(&compiled, &args)).map_err(|e| explain(&e))?;
+        text.push_str(&format!("measured: {}\n", shown_time(ns)));
+    }
+    Ok(text)
+}
+
+/// Samples of a measurement, the least of which counts because other load only adds, and the duration of a sample.
+const SAMPLES: usize = 25;
+const SAMPLE_NS: f64 = 1e6;
+
+/// Returns the time of a call in nanoseconds.
+fn measured(compiled: &Compiled, args: &[Value<f64>]) -> Result<f64, chainrule::Error> {
+    let mut at = compiled.prepare(args)?;
+    let mut sample = |calls: usize| -> Result<f64, chainrule::Error> {
+        let start = Instant::now();
+        (0..calls).try_for_each(|_| at.run())?;
+        Ok(start.elapsed().as_secs_f64() * 1e9 / calls as f64)
+    };
+    let mut least = sample(1)?;
+    for _ in 0..SAMPLES {
+        least = least.min(sample((SAMPLE_NS / least.max(1.0)).clamp(1.0, SAMPLE_NS) as usize)?);
+    }
+    Ok(least)
 }
 
 /// Prints one row per source line.

@@ -197,6 +197,30 @@ pub fn example(ty: &Type) -> String {
     text
 }
 
+/// Maximum number of elements of a value that [`made_up`] makes.
+const MAX_MADE_UP: usize = 1 << 22;
+
+/// Returns numbers between 0.75 and 1.25 of type `ty`; `None` for integers, unknown extents and large arrays.
+pub fn made_up(ty: &Type) -> Option<Value<f64>> {
+    /// Recursive on the nesting of types.
+    fn make(ty: &Type, k: &mut usize) -> Option<Value<f64>> {
+        match ty {
+            Type::Double => {
+                *k += 1;
+                (*k <= MAX_MADE_UP).then(|| Value::Real(0.75 + 0.5 * (*k as f64 * 0.618_033_988_749_895).fract()))
+            }
+            Type::Array(size, element) => {
+                (0..size.as_constant()?).map(|_| make(element, k)).collect::<Option<_>>().map(Value::Array)
+            }
+            Type::Tuple(fields, _) => {
+                fields.iter().map(|field| make(field, k)).collect::<Option<_>>().map(Value::Tuple)
+            }
+            Type::Int | Type::Bool => None,
+        }
+    }
+    make(ty, &mut 0)
+}
+
 /// Recursive on the nesting of types; parts beyond the limit are not visited.
 fn write_example(ty: &Type, text: &mut String) {
     if text.len() > MAX_EXAMPLE {
