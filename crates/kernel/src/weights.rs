@@ -1,9 +1,9 @@
 //! Measured weights of the cost model, one table per machine class.
 //!
 //! `cargo xtask calibrate CLASS` measures the weights on the machine at hand and writes the table of its class; the
-//! record of the run is in `benchmarks/records/<class>/weights`. [`WEIGHTS`] names the table that the compiler uses. The
-//! table is fixed at compile time and not by the processor at hand, because the choice of loops determines the order of
-//! sums, and results do not depend on the machine.
+//! record of the run is in `benchmarks/records/<class>/weights`. [`WEIGHTS`] names the table that the compiler uses.
+//! The table is fixed at compile time and not by the processor at hand, because the choice of loops determines the
+//! order of sums, and results do not depend on the machine.
 //!
 //! To add a class: calibrate on it, and declare the new module here. The test `weights` checks every table of
 //! [`CLASSES`].

@@ -1,9 +1,9 @@
-//! The cost model beside the machine: `cargo xtask calibrate`, and `cargo xtask calibrate CLASS` to write the table of a
-//! machine class.
+//! The cost model beside the machine: `cargo xtask calibrate`, and `cargo xtask calibrate CLASS` to write the table of
+//! a machine class.
 //!
 //! Each row has two kernels, the second of which does some work more. Printed are the time of that work by the model
-//! ([`chainrule_kernel::time`]) and as measured, both in units, and their ratio, without lanes and in lanes. The unit is
-//! the measured time of a fused product in lanes. Times are the least of many runs, in turn. Arrays lie in the first
+//! ([`chainrule_kernel::time`]) and as measured, both in units, and their ratio, without lanes and in lanes. The unit
+//! is the measured time of a fused product in lanes. Times are the least of many runs, in turn. Arrays lie in the first
 //! cache, elements of rows of 40 in the second.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]

@@ -36,8 +36,8 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "program", conflicts_with = "stop_after")]
     show: Show,
     /// Report the size of the derivative graph, the strategies with their costs, merged operations, and operations by
-    /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its passes.
-    /// Also the predicted time of a call, and of each loop in each form
+    /// result and source line. With loops: the rules that the optimiser applied, by line, and the savings of its
+    /// passes. Also the predicted time of a call, and of each loop in each form
     #[arg(long)]
     explain: bool,
     /// With --explain: measure the time of a call at the arguments, or at made-up numbers if all sizes are known

@@ -1,9 +1,9 @@
 //! Cost model for vectorisation: an estimate of the time for each choice of loops in a nest.
 //!
-//! Weights of work are measured ([`WEIGHTS`]). The unit is the time of one cheap instruction. A loop with an unknown trip
-//! count runs [`TRIPS`] times. An iteration of a lane loop stands for eight, so that a lane loop costs an eighth of its
-//! body, except for elements that are not adjacent, which are loaded one by one or in rows. Each execution has a fixed
-//! cost for its start and for the reduction of sums.
+//! Weights of work are measured ([`WEIGHTS`]). The unit is the time of one cheap instruction. A loop with an unknown
+//! trip count runs [`TRIPS`] times. An iteration of a lane loop stands for eight, so that a lane loop costs an eighth
+//! of its body, except for elements that are not adjacent, which are loaded one by one or in rows. Each execution has a
+//! fixed cost for its start and for the reduction of sums.
 
 use super::unroll::{self, is_adjacent};
 use super::{Plan, Spans};
