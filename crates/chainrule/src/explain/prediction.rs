@@ -6,7 +6,6 @@
 use crate::guard::guard;
 use crate::passes::{Passes, Program, Watch};
 use crate::{CompileOptions, Function, Result};
-use chainrule_graph::Semantics;
 use chainrule_ir::Value;
 use chainrule_kernel::weights::WEIGHTS;
 use chainrule_kernel::{LoopAccount, LoopForm, account, time, time_at};
@@ -66,12 +65,11 @@ impl Function {
             Some(args) => Some(self.compile_with(options)?.prepare(args)?.sizes().values().to_vec()),
             None => None,
         };
-        let reorder = self.semantics() == Semantics::Algebraic;
         let (mut loops, mut units) = (Vec::new(), 0.0);
         let mut see = |pass: &str, program: Program<'_>| {
             let Program::Kernel(kernel) = program else { return };
             if pass == BEFORE_LANES {
-                loops = account(kernel, reorder, sizes.as_deref());
+                loops = account(kernel, self.semantics(), sizes.as_deref());
             }
             units = sizes.as_ref().map_or_else(|| time(kernel), |sizes| time_at(kernel, sizes));
         };

@@ -8,6 +8,7 @@ use crate::choices::choosable;
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, Order, Reg};
 use chainrule_base::Poly;
+use chainrule_ops::Semantics;
 use std::collections::BTreeMap;
 
 /// Names of indices, by depth.
@@ -44,14 +45,14 @@ pub enum LoopForm {
 }
 
 /// Returns the loops of `kernel` with the choices of the vectoriser. Times are those at `sizes`, in the order of
-/// [`Kernel::sizes`], or at assumed sizes. `reorder` allows sums in another order.
+/// [`Kernel::sizes`], or at assumed sizes. Under algebraic semantics, sums may be added in another order.
 #[must_use]
-pub fn account(kernel: &Kernel, reorder: bool, sizes: Option<&[i64]>) -> Vec<LoopAccount> {
-    let Plans { chosen, tiles, .. } = plans(kernel, reorder);
+pub fn account(kernel: &Kernel, semantics: Semantics, sizes: Option<&[i64]>) -> Vec<LoopAccount> {
+    let Plans { chosen, tiles, .. } = plans(kernel, semantics);
     let events = events(&kernel.body);
     let spans = Spans::of(&events);
     let branches = choosable(kernel, &events);
-    let legal = super::independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &branches);
+    let legal = super::independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &branches);
     let assumed = match sizes {
         Some(sizes) => cost::Trips::at(kernel, sizes),
         None => cost::Trips::new(&events),
