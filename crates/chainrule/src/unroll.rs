@@ -2,8 +2,8 @@
 //!
 //! In: a function without size parameters, and a graph node for every double of its arguments. Out: graph nodes for the
 //! result. Sizes of arrays must be known; conditions on doubles become [`Op::Select`], with both sides computed, and
-//! integers that they select are [`alternatives`]. Derivatives in the function are accumulated by [`local`], if the caller has a [`Local`] for
-//! them; otherwise there must be none.
+//! integers that they select are [`alternatives`]. Derivatives in the function are accumulated by [`local`], if the
+//! caller has a [`Local`] for them; otherwise there must be none.
 //!
 //! Linear in the operations that the function would execute; limited by a budget of graph nodes.
 

@@ -16,7 +16,10 @@ pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
         // Types agree where one size stands for all that are required to equal it.
         let same = |v: VarId| equal.iter().find(|(replaced, _)| *replaced == v).map_or(v, |(_, kept)| *kept);
         let mut function = with_sizes(function, &|size: &Size| size.substitute(|v| Size::var(same(v))));
-        function.sizes.retain(|size| same(*size) == *size);
+        // Those that are replaced remain integers, and may be operands.
+        let (kept, replaced) = function.sizes.iter().partition(|size| same(**size) == **size);
+        function.sizes = kept;
+        function.params.extend::<Vec<VarId>>(replaced);
         return verify(&function);
     }
     let n = function.vars.len();
