@@ -9,7 +9,7 @@
 //! - operands have the types required by the operation; types are exactly those of [`Var::ty`];
 //! - sizes are over base variables in scope; no result leaves the scope of a variable of its type.
 
-use crate::{Custom, Size, Type};
+use crate::{Custom, EqualSizes, Size, Type};
 use chainrule_base::{Arena, Name, Span, define_id};
 use chainrule_ops::Op;
 use smallvec::{SmallVec, smallvec};
@@ -523,22 +523,17 @@ impl Function {
         &self.vars[var].ty
     }
 
-    /// Returns the size and `Int` parameters that are required to equal others, each with the one that may stand for it
-    /// in the body; that one is not replaced itself. Quadratic in the requirements.
+    /// Returns the size and `Int` parameters that are required to equal others. Quadratic in the requirements.
     #[must_use]
-    pub fn equal_sizes(&self) -> Vec<(VarId, VarId)> {
-        let mut equal: Vec<(VarId, VarId)> = Vec::new();
+    pub fn equal_sizes(&self) -> EqualSizes {
+        let mut equal = EqualSizes::default();
         for requirement in self.requires.iter().filter(|requirement| requirement.exactly_zero) {
-            let same = |v: VarId| equal.iter().find(|(replaced, _)| *replaced == v).map_or(v, |(_, kept)| *kept);
-            let size = requirement.size.substitute(|v| Size::var(same(v)));
+            let size = equal.canonical(&requirement.size);
             let terms: Vec<(&[VarId], i64)> = size.terms().collect();
             let ([(&[a], 1), (&[b], -1)] | [(&[b], -1), (&[a], 1)]) = terms[..] else { continue };
             // Sizes are never negative, integers may be.
             let (kept, replaced) = if self.sizes.contains(&a) { (a, b) } else { (b, a) };
-            for (_, same) in equal.iter_mut().filter(|(_, same)| *same == replaced) {
-                *same = kept;
-            }
-            equal.push((replaced, kept));
+            equal.equate(replaced, kept);
         }
         equal
     }

@@ -10,6 +10,7 @@
 //! | [`library`] | M~, in F~ |
 //! | [`types`], [`leaves`] | types with sizes, and their scalar fields |
 //! | [`function`] | the IR itself |
+//! | [`EqualSizes`] | sizes that are required to be equal |
 //! | [`typing`] | types of expressions |
 //! | [`builder`] | construction of functions |
 //! | [`custom`] | functions with their own derivative |
@@ -36,6 +37,7 @@ pub mod dce;
 pub mod difference;
 mod dual;
 pub mod elaborate;
+mod equal;
 pub mod evaluate;
 pub mod express;
 pub mod function;
@@ -56,6 +58,7 @@ pub use builder::{Builder, Renaming, size_of};
 pub use check::messages::nearest;
 pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
+pub use equal::EqualSizes;
 pub use evaluate::{Failure, evaluate};
 pub use function::{
     Block, ChangedElement, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop,

@@ -12,12 +12,11 @@ use chainrule_base::{Diagnostic, Id, Span};
 /// All violations, as bugs.
 pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
     let equal = function.equal_sizes();
-    if !equal.is_empty() {
+    if !equal.pairs().is_empty() {
         // Types agree where one size stands for all that are required to equal it.
-        let same = |v: VarId| equal.iter().find(|(replaced, _)| *replaced == v).map_or(v, |(_, kept)| *kept);
-        let mut function = with_sizes(function, &|size: &Size| size.substitute(|v| Size::var(same(v))));
+        let mut function = with_sizes(function, &|size: &Size| equal.canonical(size));
         // Those that are replaced remain integers, and may be operands.
-        let (kept, replaced) = function.sizes.iter().partition(|size| same(**size) == **size);
+        let (kept, replaced) = function.sizes.iter().partition(|size| equal.same(**size) == **size);
         function.sizes = kept;
         function.params.extend::<Vec<VarId>>(replaced);
         return verify(&function);

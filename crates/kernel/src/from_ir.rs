@@ -286,10 +286,10 @@ impl<'f> Lowering<'f> {
     /// before the body runs.
     fn equate(&mut self) {
         let mut same: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
-        for (replaced, kept) in self.function.equal_sizes() {
-            let (own, other) = (self.size(&Size::var(replaced)), self.size(&Size::var(kept)));
+        for (replaced, kept) in self.function.equal_sizes().pairs() {
+            let (own, other) = (self.size(&Size::var(*replaced)), self.size(&Size::var(*kept)));
             same.extend(own.as_var().map(|own| (own, other.clone())));
-            self.values[replaced] = Some(vec![Leaf::Int(other)]);
+            self.values[*replaced] = Some(vec![Leaf::Int(other)]);
         }
         for param in &self.function.params {
             for leaf in self.values[*param].iter_mut().flatten() {

@@ -167,7 +167,7 @@ struct Merge<'a, 'p> {
     escapes: Vec<bool>,
     /// Position of each variable in the current block; or [`ELSEWHERE`].
     at: Vec<usize>,
-    /// Whether negative zeros must be preserved: then no array is written by adding to zero.
+    /// Allowed rewrites: under strict ones, which preserve negative zeros, no array is written by adding to zero.
     semantics: Semantics,
     keys: Keys,
 }

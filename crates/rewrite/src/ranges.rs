@@ -10,7 +10,7 @@
 //! The kernel's ranges decide more, from several bounds of each integer, but only at the current statement. Here a
 //! question may be about an outer block, without the facts of the loops between.
 
-use chainrule_ir::{Size, VarId};
+use chainrule_ir::{EqualSizes, Size, VarId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub(crate) struct Ranges {
     everywhere: usize,
     /// Sizes required to be nonnegative at entry: polynomial without constant term, and the least constant.
     required: BTreeMap<Size, i64>,
-    /// Variables that are required to equal others, which stand for both.
-    equal: Vec<(VarId, VarId)>,
+    /// Variables that are required to equal others.
+    equal: EqualSizes,
     /// Sizes that are nonnegative in the open branches, each with the number of loops around its branch.
     assumed: Vec<(usize, Size)>,
 }
@@ -59,7 +59,7 @@ impl Ranges {
     /// [`Self::leave`].
     pub(crate) fn enter(&mut self, count: &Size, equal: Option<Size>) {
         // A count that is no variable adds no useful fact.
-        let var = count.as_var().map_or(chainrule_base::Id::new(u32::MAX as usize), |var| self.same(var));
+        let var = count.as_var().map_or(chainrule_base::Id::new(u32::MAX as usize), |var| self.equal.same(var));
         self.positive.push(Positive { var, equal });
     }
 
@@ -70,28 +70,18 @@ impl Ranges {
 
     /// Records that `var` is at least one everywhere.
     pub(crate) fn positive(&mut self, var: VarId) {
-        self.positive.insert(0, Positive { var: self.same(var), equal: None });
+        self.positive.insert(0, Positive { var: self.equal.same(var), equal: None });
         self.everywhere += 1;
     }
 
-    /// Records that `replaced` is required to equal `kept`, which stands for both from here on and is not replaced.
+    /// Records that `replaced` is required to equal `kept`, which stands for both from here on.
     pub(crate) fn equate(&mut self, replaced: VarId, kept: VarId) {
-        self.equal.push((replaced, kept));
-    }
-
-    /// Returns the variable that stands for `var`.
-    fn same(&self, var: VarId) -> VarId {
-        self.equal.iter().find(|(replaced, _)| *replaced == var).map_or(var, |(_, kept)| *kept)
-    }
-
-    /// Returns `size` with one variable for each group of equal ones.
-    fn canonical(&self, size: &Size) -> Size {
-        if self.equal.is_empty() { size.clone() } else { size.substitute(|v| Size::var(self.same(v))) }
+        self.equal.equate(replaced, kept);
     }
 
     /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
-        let (size, c) = self.canonical(size).split_constant();
+        let (size, c) = self.equal.canonical(size).split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
@@ -115,7 +105,7 @@ impl Ranges {
 
     /// Records that `size` is nonnegative in the branch opened last.
     pub(crate) fn assume(&mut self, size: &Size) {
-        self.assumed.push((self.positive.len() - self.everywhere, self.canonical(size)));
+        self.assumed.push((self.positive.len() - self.everywhere, self.equal.canonical(size)));
     }
 
     /// Returns the number of recorded assumptions, for [`Self::drop_assumptions`].
@@ -151,20 +141,20 @@ impl Ranges {
     }
 
     fn decide(&self, size: &Size, positive: &[Positive], more: &[VarId]) -> bool {
-        let mut size = self.canonical(&with_equals(self.canonical(size), positive));
+        let mut size = self.equal.canonical(&with_equals(self.equal.canonical(size), positive));
         for _ in 0..MAX_REPLACED {
             if self.is_natural(&size) || self.follows(&size, positive) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
-            size = self.canonical(&with_equals(next, positive));
+            size = self.equal.canonical(&with_equals(next, positive));
         }
         if size.degree() > MAX_DEGREE {
             return false;
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if positive.iter().any(|known| known.var == v) || more.iter().any(|more| self.same(*more) == v) {
+            if positive.iter().any(|known| known.var == v) || more.iter().any(|more| self.equal.same(*more) == v) {
                 v_size.add(&Size::constant(1))
             } else {
                 v_size

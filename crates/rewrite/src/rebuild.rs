@@ -307,7 +307,7 @@ pub(crate) fn rebuild(
         rb.vars[*param].ty = ty;
     }
     let equal = function.equal_sizes();
-    for (replaced, kept) in &equal {
+    for (replaced, kept) in equal.pairs() {
         rb.ranges.equate(env.get(*replaced), env.get(*kept));
     }
     let requires = (function.requires.iter())
@@ -328,8 +328,8 @@ pub(crate) fn rebuild(
         })
         .collect();
     // The body uses one of them, so that its loops and arrays agree.
-    for (replaced, kept) in equal {
-        env.insert(replaced, env.get(kept));
+    for (replaced, kept) in equal.pairs() {
+        env.insert(*replaced, env.get(*kept));
     }
     let result = rb.stmts(&function.body, &mut env);
     let (applied, left, work) = (std::mem::take(&mut rb.counts.applied), rb.counts.left, rb.counts.work.get());

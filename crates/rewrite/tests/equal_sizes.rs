@@ -29,12 +29,12 @@ fn loops_over_equal_sizes_are_as_loops_over_one() {
         sum m (fun i -> vectorSum (weighted (weighted v w[i]) u))";
     let one = text.replace("[k]", "[n]");
     let [two, one] = [text, &one].map(gradient);
-    assert_eq!(two.equal_sizes().len(), 1);
-    assert!(one.equal_sizes().is_empty());
+    assert_eq!(two.equal_sizes().pairs().len(), 1);
+    assert!(one.equal_sizes().pairs().is_empty());
     assert_eq!(loops(&two), loops(&one), "{}\n{}", print(&two), print(&one));
     // Parameters keep their own extents, which are compared at entry.
     let (sizes, body) = (two.equal_sizes(), print(&two));
     let body = body.split_once(" ->\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-    let name = two.vars[sizes[0].0].name.clone().unwrap_or_else(|| panic!("a size has a name"));
+    let name = two.vars[sizes.pairs()[0].0].name.clone().unwrap_or_else(|| panic!("a size has a name"));
     assert!(!body.split(|c: char| !c.is_alphanumeric()).any(|word| word == name.as_str()), "{name}: {body}");
 }
