@@ -99,9 +99,14 @@ impl Times {
 
     /// Returns why loops are kept, if their time is clearly less.
     pub(crate) fn why_loops(&self) -> Option<String> {
-        let [loops, straight] = [self.loops, self.straight].map(|units| shown_time(units * WEIGHTS.unit_ns));
+        let [loops, straight] = self.shown();
         let why = || format!("their predicted time is {loops}, and {straight} unrolled");
         (self.loops < Self::FAST * self.straight).then(why)
+    }
+
+    /// Returns the times of loops and of straight-line code, for messages.
+    fn shown(&self) -> [String; 2] {
+        [self.loops, self.straight].map(|units| shown_time(units * WEIGHTS.unit_ns))
     }
 
     /// Returns the form of first derivatives.
@@ -320,20 +325,18 @@ impl Function {
                 let are_compared = lanes || chooses;
                 let times =
                     if are_compared { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
-                let states = chooses && weight > pays::MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES;
-                if let Some(why) = times.as_ref().and_then(Times::why_loops) {
-                    let first =
-                        if states { First::Stated } else { times.map_or(First::Straight, |times| times.first()) };
+                let fast = times.as_ref().and_then(|times| Some((times, times.why_loops()?)));
+                let first = match &fast {
+                    _ if chooses && weight > pays::MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES => First::Stated,
+                    Some((times, _)) => times.first(),
+                    None if are_compared => First::Faster,
+                    None => First::Straight,
+                };
+                if let Some((_, why)) = fast {
                     return Ok(Decided::fast_loops(function, first, &why));
                 }
-                let first = match (states, are_compared) {
-                    (true, _) => First::Stated,
-                    (false, true) => First::Faster,
-                    (false, false) => First::Straight,
-                };
                 let times = times.map_or_else(String::new, |times| {
-                    let [straight, loops] =
-                        [times.straight, times.loops].map(|units| shown_time(units * WEIGHTS.unit_ns));
+                    let [loops, straight] = times.shown();
                     format!("; their predicted time is {straight}, and {loops} with loops")
                 });
                 unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}{times}"))

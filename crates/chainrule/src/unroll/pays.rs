@@ -198,20 +198,13 @@ impl Walk<'_> {
             Expr::If { condition, then, otherwise } => {
                 let (a, b) = (self.block(then, speedup), self.block(otherwise, speedup));
                 let both = a.plus(b);
-                let chooses = both.chooses || self.is_data[*condition] && has_int(self.function.ty(var));
+                let mut has_int = false;
+                self.function.ty(var).for_each_leaf(&mut |leaf| has_int |= *leaf.scalar == Type::Int);
+                let chooses = both.chooses || self.is_data[*condition] && has_int;
                 Estimate { loops: a.loops.max(b.loops) + 1.0 / speedup, chooses, ..both }
             }
             other => other.blocks().into_iter().fold(Estimate::default(), |sum, b| sum.plus(self.block(b, speedup))),
         }
-    }
-}
-
-fn has_int(ty: &Type) -> bool {
-    match ty {
-        Type::Int => true,
-        Type::Double | Type::Bool => false,
-        Type::Array(_, element) => has_int(element),
-        Type::Tuple(fields, _) => fields.iter().any(has_int),
     }
 }
 
