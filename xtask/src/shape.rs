@@ -8,7 +8,7 @@
 //! A change that removes exceptions lowers the limits.
 //!
 //! A function has at most `MAX_LINES` lines, unless it is a table: one `match` with short arms and little around it.
-//! [`LONG`] lists the exceptions with their reasons.
+//! `LONG` lists the exceptions with their reasons.
 
 use crate::walk::files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,7 @@ impl Report {
         (self.n_functions, self.long.len())
     }
 
-    /// Returns the differences between the long functions and [`LONG`].
+    /// Returns the differences between the long functions and `LONG`.
     fn length_faults(&self) -> Vec<String> {
         let is_listed = |file: &str, item: &str| LONG.iter().any(|row| row.0 == file && row.1 == item);
         let is_long =

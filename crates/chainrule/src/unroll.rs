@@ -246,7 +246,7 @@ impl Unroller<'_> {
                 let value = self.var(*value)?;
                 let index = self.var(*index)?;
                 if let Tree::Chosen(index) = &index {
-                    return self.chosen_one_hot(whole, index, &value, stmt.span);
+                    return self.chosen_one_hot(&whole, index, &value, stmt.span);
                 }
                 let (Tree::Many(elements), Tree::Int(i)) = (whole, index) else {
                     return Err(Diagnostic::bug("a one-hot array needs an integer"));

@@ -192,12 +192,12 @@ impl Unroller<'_> {
     /// Returns `zeros` but for the element `value` at the chosen index.
     pub(super) fn chosen_one_hot(
         &mut self,
-        zeros: Tree,
+        zeros: &Tree,
         index: &Alternatives,
         value: &Tree,
         span: Option<Span>,
     ) -> Unrolled<Tree> {
-        let Tree::Many(elements) = &zeros else { return Err(mismatch(&zeros, "an array")) };
+        let Tree::Many(elements) = zeros else { return Err(mismatch(zeros, "an array")) };
         let mut elements = elements.to_vec();
         for (i, guard) in index.iter() {
             match usize::try_from(*i).ok().and_then(|i| elements.get_mut(i)) {
