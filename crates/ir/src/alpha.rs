@@ -1,13 +1,16 @@
 //! Alpha equivalence: equality of functions up to the names of their variables.
 
-use crate::{Block, Expr, Function, Requirement, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
+use crate::{Block, EqualSizes, Expr, Function, Requirement, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
 use chainrule_base::{Arena, Id};
 
 /// Returns whether `a` and `b` are equal up to names, numbers of variables, source spans, and the messages of
-/// requirements. Reals are compared bit by bit. Linear.
+/// requirements. Reals are compared bit by bit; types of statements with one size for all that are required to be equal.
+/// Linear.
 #[must_use]
 pub fn alpha_equal(a: &Function, b: &Function) -> bool {
-    let mut pairs = Pairs { a, b, to_b: Arena::filled(a.vars.len(), None), to_a: Arena::filled(b.vars.len(), None) };
+    let equal = [EqualSizes::default(), EqualSizes::default()];
+    let (to_b, to_a) = (Arena::filled(a.vars.len(), None), Arena::filled(b.vars.len(), None));
+    let mut pairs = Pairs { a, b, to_b, to_a, equal };
     a.name == b.name && pairs.functions()
 }
 
@@ -16,17 +19,20 @@ struct Pairs<'a> {
     b: &'a Function,
     to_b: Arena<VarId, Option<VarId>>,
     to_a: Arena<VarId, Option<VarId>>,
+    // Of either function; none before its requirements are compared.
+    equal: [EqualSizes; 2],
 }
 
 impl Pairs<'_> {
     fn functions(&mut self) -> bool {
         let (a, b) = (self.a, self.b);
-        self.bind_all(&a.sizes, &b.sizes)
+        let same = self.bind_all(&a.sizes, &b.sizes)
             && self.bind_all(&a.params, &b.params)
             && a.params.iter().zip(&b.params).all(|(x, y)| self.types(*x, *y))
             && a.requires.len() == b.requires.len()
-            && a.requires.iter().zip(&b.requires).all(|(x, y)| self.requirements(x, y))
-            && self.blocks(&a.body, &b.body)
+            && a.requires.iter().zip(&b.requires).all(|(x, y)| self.requirements(x, y));
+        self.equal = [a.equal_sizes(), b.equal_sizes()];
+        same && self.blocks(&a.body, &b.body)
     }
 
     fn bind(&mut self, x: VarId, y: VarId) -> bool {
@@ -62,10 +68,15 @@ impl Pairs<'_> {
         x.vars().iter().all(bound) && x.substitute(|v| Size::var(self.to_b[v].unwrap_or(v))) == *y
     }
 
+    fn extents(&self, x: &Size, y: &Size) -> bool {
+        let [of_a, of_b] = &self.equal;
+        self.sizes(x, y) || !of_a.pairs().is_empty() && self.sizes(&of_a.canonical(x), &of_b.canonical(y))
+    }
+
     fn types(&self, x: VarId, y: VarId) -> bool {
         fn go(pairs: &Pairs<'_>, x: &Type, y: &Type) -> bool {
             match (x, y) {
-                (Type::Array(n, x), Type::Array(m, y)) => pairs.sizes(n, m) && go(pairs, x, y),
+                (Type::Array(n, x), Type::Array(m, y)) => pairs.extents(n, m) && go(pairs, x, y),
                 (Type::Tuple(xs, a), Type::Tuple(ys, b)) => {
                     a == b && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| go(pairs, x, y))
                 }

@@ -20,7 +20,7 @@ pub mod steps;
 pub mod windows;
 pub mod written;
 
-use crate::{Builder, Expr, Function, Size, Sizes, StateLoop, Type, Value, VarId, WhileLoop};
+use crate::{Builder, Expr, Function, Requirement, Size, Sizes, StateLoop, Type, Value, VarId, WhileLoop};
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Name;
 use chainrule_ops::{self as ops, CostClass, Op, Row};
@@ -99,7 +99,7 @@ pub fn expressible_case(u: &mut Unstructured<'_>, options: Options) -> Result<Ca
 }
 
 /// Returns random arguments for `function`, with at most three elements in each dimension that is a size parameter, and
-/// reals of magnitude below 4. They only fit [`Function::requires`] by chance.
+/// reals of magnitude below 4. Sizes that are required to be equal are; other requirements are only met by chance.
 ///
 /// # Errors
 /// Fails if `u` runs out.
@@ -113,14 +113,23 @@ pub fn arguments(u: &mut Unstructured<'_>, function: &Function) -> Result<Vec<Va
 /// Fails if `u` runs out.
 pub fn arguments_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Result<Vec<Value<f64>>> {
     let mut sizes = Sizes::default();
-    for var in &function.sizes {
+    let equal = function.equal_sizes();
+    for var in function.sizes.iter().filter(|var| equal.same(**var) == **var) {
         sizes.insert(*var, u.int_in_range(0..=longest)?);
+    }
+    for (replaced, kept) in equal.pairs() {
+        if let Some(value) = sizes.get(*kept) {
+            sizes.insert(*replaced, value);
+        }
     }
     let mut args = vec![Value::Int(0); function.params.len()];
     // Integers first: they may be sizes.
     for (param, arg) in function.params.iter().zip(&mut args) {
         if *function.ty(*param) == Type::Int {
-            let value = u.int_in_range(0..=4)?;
+            let value = match sizes.get(equal.same(*param)) {
+                Some(same) => same,
+                None => u.int_in_range(0..=4)?,
+            };
             sizes.insert(*param, value);
             *arg = Value::Int(value);
         }
@@ -165,6 +174,11 @@ enum Constructs {
 fn generate(u: &mut Unstructured<'_>, options: Options, constructs: Constructs) -> Result<Function> {
     let mut b = Builder::new("random");
     let sizes: Vec<VarId> = (0..u.int_in_range(0..=2)?).map(|i| b.size_param(["n", "m"][i])).collect();
+    // A further size, of an array that the body reads as if its size were `n`, which is required.
+    let equal = match sizes.first() {
+        Some(first) if constructs == Constructs::All && u.ratio(1, 3)? => Some((b.size_param("l"), *first)),
+        _ => None,
+    };
     let mut g = Generator {
         b,
         u,
@@ -181,13 +195,20 @@ fn generate(u: &mut Unstructured<'_>, options: Options, constructs: Constructs) 
     for (size, name) in sizes.into_iter().zip(["v", "w"]) {
         g.param(name, Type::array(Size::var(size), Type::Double));
     }
+    let equal = equal.map(|(own, same)| (own, same, g.param("u", Type::array(Size::var(same), Type::Double))));
     for name in ["x", "y", "z"].iter().take(g.u.int_in_range(1..=3)?) {
         let ty = if *name == "x" { Type::Double } else { g.ty(2)? };
         g.param(name, ty);
     }
     let ty = if g.u.ratio(1, 2)? { Type::Double } else { g.ty(2)? };
     let result = g.body(&ty, options.depth)?;
-    Ok(g.b.finish(result))
+    let mut function = g.b.finish(result);
+    if let Some((own, same, array)) = equal {
+        function.vars[array].ty = Type::array(Size::var(own), Type::Double);
+        let (size, message) = (Size::var(own).sub(&Size::var(same)), "`u` has another length".to_owned());
+        function.requires.push(Requirement { size, exactly_zero: true, message, span: None });
+    }
+    Ok(function)
 }
 
 // Squeezing of an operand into the domain of an operator.

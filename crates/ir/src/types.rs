@@ -48,6 +48,18 @@ impl Type {
         }
     }
 
+    /// Tests whether both are equal once all sizes are.
+    pub(crate) fn differs_in_sizes_only(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(_, element), Self::Array(_, other)) => element.differs_in_sizes_only(other),
+            (Self::Tuple(fields, names), Self::Tuple(others, other_names)) => {
+                let mut pairs = fields.iter().zip(others);
+                fields.len() == others.len() && names == other_names && pairs.all(|(a, b)| a.differs_in_sizes_only(b))
+            }
+            _ => self == other,
+        }
+    }
+
     /// Returns an array of `size` elements.
     #[must_use]
     pub fn array(size: Size, element: Self) -> Self {

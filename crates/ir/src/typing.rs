@@ -6,11 +6,29 @@ use crate::{Block, Expr, Size, StateLoop, Type, Var, VarId, WhileLoop};
 use chainrule_base::Arena;
 use chainrule_ops::{self as ops, Op};
 
-/// Returns the type of `expr`; that of a record is the tuple without names.
+/// Returns the type of `expr`; that of a record is the tuple without names. Sizes where types must agree are taken to be
+/// equal: they can be so by a requirement of the function.
 ///
 /// # Errors
 /// A description of the fault, if operands or blocks do not have the required types.
 pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
+    typed(expr, vars, Sizes::Trusted)
+}
+
+/// Whether sizes are compared where types must agree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sizes {
+    Compared,
+    Trusted,
+}
+
+fn typed(expr: &Expr, vars: &Arena<VarId, Var>, sizes: Sizes) -> Result<Type, String> {
+    let expect = |wanted: &Type, found: &Type, what: &str| {
+        expect(wanted, found, what).or_else(|fault| match sizes {
+            Sizes::Trusted if wanted.differs_in_sizes_only(found) => Ok(()),
+            _ => Err(fault),
+        })
+    };
     match expr {
         Expr::Real(_) => Ok(Type::Double),
         Expr::Bool(_) => Ok(Type::Bool),
@@ -161,8 +179,8 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
     }
 }
 
-/// Checks whether `expr` can be of type `found`: that of [`type_of`], except for names of fields in a tuple; any linear
-/// one for a zero, any linear array of the value for a one-hot array.
+/// Checks whether `expr` can be of type `found`: that of [`type_of`], with equal sizes where types must agree, except for
+/// names of fields in a tuple; any linear one for a zero, any linear array of the value for a one-hot array.
 ///
 /// # Errors
 /// As [`type_of`], and if it cannot.
@@ -179,7 +197,7 @@ pub fn check_type(expr: &Expr, found: &Type, vars: &Arena<VarId, Var>) -> Result
         }
         (Expr::OneHot { .. }, _) => Err(format!("a one-hot array is bound to {}", describe(found))),
         _ => {
-            let ty = type_of(expr, vars)?;
+            let ty = typed(expr, vars, Sizes::Compared)?;
             let same = match (expr, &ty, found) {
                 (Expr::Tuple(_), Type::Tuple(a, _), Type::Tuple(b, _)) => a == b,
                 _ => ty == *found,
