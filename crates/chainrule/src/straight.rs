@@ -313,7 +313,7 @@ impl Function {
             Ok(function) => {
                 let counts = function.counts().unwrap_or_default();
                 let weight = counts.weight as f64;
-                if chooses && weight > pays::MAX_WEIGHT_OF_CHOICES {
+                if chooses && counts.logic > pays::MAX_SELECTIONS {
                     return keep(&format!("data select integers, of which straight-line code computes all ({counts})"));
                 }
                 let is_near = weight <= pays::LANE_SPEEDUP * loops && operations <= pays::MAX_OPERATIONS_NEAR_LOOPS;
@@ -327,7 +327,7 @@ impl Function {
                     if are_compared { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
                 let fast = times.as_ref().and_then(|times| Some((times, times.why_loops()?)));
                 let first = match &fast {
-                    _ if chooses && weight > pays::MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES => First::Stated,
+                    _ if chooses && counts.logic > pays::MAX_DIFFERENTIATED_SELECTIONS => First::Stated,
                     Some((times, _)) => times.first(),
                     None if are_compared => First::Faster,
                     None => First::Straight,

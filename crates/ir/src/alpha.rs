@@ -4,8 +4,8 @@ use crate::{Block, EqualSizes, Expr, Function, Requirement, Size, StateLoop, Stm
 use chainrule_base::{Arena, Id};
 
 /// Returns whether `a` and `b` are equal up to names, numbers of variables, source spans, and the messages of
-/// requirements. Reals are compared bit by bit; types of statements with one size for all that are required to be equal.
-/// Linear.
+/// requirements. Reals are compared bit by bit; types of statements with one size for all that are required to be
+/// equal. Linear.
 #[must_use]
 pub fn alpha_equal(a: &Function, b: &Function) -> bool {
     let equal = [EqualSizes::default(), EqualSizes::default()];

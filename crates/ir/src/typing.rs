@@ -6,8 +6,8 @@ use crate::{Block, Expr, Size, StateLoop, Type, Var, VarId, WhileLoop};
 use chainrule_base::Arena;
 use chainrule_ops::{self as ops, Op};
 
-/// Returns the type of `expr`; that of a record is the tuple without names. Sizes where types must agree are taken to be
-/// equal: they can be so by a requirement of the function.
+/// Returns the type of `expr`; that of a record is the tuple without names. Sizes where types must agree are taken to
+/// be equal: they can be so by a requirement of the function.
 ///
 /// # Errors
 /// A description of the fault, if operands or blocks do not have the required types.
@@ -179,8 +179,8 @@ fn typed(expr: &Expr, vars: &Arena<VarId, Var>, sizes: Sizes) -> Result<Type, St
     }
 }
 
-/// Checks whether `expr` can be of type `found`: that of [`type_of`], with equal sizes where types must agree, except for
-/// names of fields in a tuple; any linear one for a zero, any linear array of the value for a one-hot array.
+/// Checks whether `expr` can be of type `found`: that of [`type_of`], with equal sizes where types must agree, except
+/// for names of fields in a tuple; any linear one for a zero, any linear array of the value for a one-hot array.
 ///
 /// # Errors
 /// As [`type_of`], and if it cannot.

@@ -27,12 +27,13 @@ pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
 /// may still take less time as straight-line code.
 pub(crate) const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
 
-/// Maximum weight of a function with integers that data select, such as rows of pivots: all alternatives are computed.
-/// Systems of up to four equations are below it, of six above it.
-pub(crate) const MAX_WEIGHT_OF_CHOICES: f64 = 320.0;
+/// Maximum number of comparisons and selections of a function with integers that data select, such as rows of pivots:
+/// all alternatives are computed. Systems of up to four equations are below it, of six above it.
+pub(crate) const MAX_SELECTIONS: u64 = 256;
 
-/// The same for its derivatives, which are longer than the library's rules for large systems.
-pub(crate) const MAX_WEIGHT_OF_DIFFERENTIATED_CHOICES: f64 = 160.0;
+/// The same for its derivatives, which are longer than the library's rules for large systems: systems of three
+/// equations are below it, inverses of three rows above it.
+pub(crate) const MAX_DIFFERENTIATED_SELECTIONS: u64 = 90;
 
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
 pub(crate) const NODES_PER_OPERATION: usize = 5;
