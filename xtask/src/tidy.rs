@@ -21,6 +21,18 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
     ("chainrule-runtime", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     (
+        "chainrule-scalarise",
+        &[
+            "chainrule-base",
+            "chainrule-ops",
+            "chainrule-ir",
+            "chainrule-autodiff",
+            "chainrule-graph",
+            "chainrule-accumulate",
+            "chainrule-kernel",
+        ],
+    ),
+    (
         "chainrule-native",
         &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"],
     ),
@@ -66,6 +78,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-search",
             "chainrule-kernel",
             "chainrule-runtime",
+            "chainrule-scalarise",
             "chainrule-native",
             "chainrule-cranelift",
             "chainrule-interpret",

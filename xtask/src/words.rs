@@ -30,6 +30,7 @@ pub const CHECKED: &[&str] = &[
     "crates/rewrite",
     "crates/runtime",
     "crates/rust",
+    "crates/scalarise",
     "crates/search",
     "crates/syntax",
     "crates/text",

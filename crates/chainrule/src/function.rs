@@ -4,7 +4,6 @@ use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
 use crate::guard::guard;
 use crate::interface::{Interface, Shape, Signature};
-use crate::leaves::leaves;
 use crate::passes::lower_array;
 use crate::straight::{Decided, Unroll};
 use crate::where_spent::Origins;
@@ -16,6 +15,7 @@ use chainrule_base::{Name, Sources};
 use chainrule_graph::{Graph, Node, NodeId, Semantics, counts, verify};
 use chainrule_ir as ir;
 use chainrule_ops::Counts;
+use chainrule_scalarise::leaves::leaves;
 use std::sync::{Arc, OnceLock};
 
 /// Function of named arguments, each a scalar, a vector, a matrix (or more), to named results.

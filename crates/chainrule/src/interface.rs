@@ -3,9 +3,9 @@
 //! Fixed when the function is built, and shared by its compiled forms.
 
 use crate::function::{ArrayBody, Port, ScalarBody};
-use crate::leaves::{Leaf, leaves};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, VarId};
+use chainrule_scalarise::leaves::{Leaf, leaves};
 
 /// Arguments and results as in the program.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@
 //! | `interface` | [`Signature`], [`Shape`]: arguments and results of a function |
 //! | `derive` | [`Derivation`]: requests for derivatives |
 //! | [`eliminate`], [`accumulate`] | linearised graphs without a function; all of accumulation |
-//! | `unroll`, `leaves` | from array programs to scalar graphs; decomposition of types |
+//! | `straight` | [`Unroll`]: choice between loops and straight-line code |
 //! | `passes` | from a function to the kernel that runs or is written |
 //! | **`execute`** | **execution in this process** |
 //! | `compiled` | [`Compiled`]: executable code |
@@ -66,14 +66,11 @@ pub mod files;
 mod function;
 pub mod guard;
 mod interface;
-mod leaves;
 mod matrices;
 mod module;
 mod passes;
-mod regions;
 pub mod report;
 mod straight;
-mod unroll;
 
 use execute::{batch, bound, compile_options, compiled, engine, prepared, saved, within};
 use explain::{array_dot, loop_counts, optimisation, prediction, where_spent};
@@ -95,6 +92,8 @@ pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
 pub use chainrule_rewrite::{Measure, StopReason};
 pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
+pub use chainrule_scalarise::UNROLL_BUDGET;
+pub use chainrule_scalarise::regions::Accumulated;
 pub use chainrule_search as search;
 pub use chainrule_search::{STRATEGIES, strategy};
 pub use coloured::{Coloured, PreparedColoured};
@@ -117,11 +116,9 @@ pub use passes::{Fault, Seed};
 pub use passes::{Pass, PassLevel, PassTimes, Rewrite, Snapshot, passes, time_passes, time_run};
 pub use prediction::{PredictedLoop, Prediction, shown_time};
 pub use prepared::Prepared;
-pub use regions::Accumulated;
 pub use saved::is_saved;
 pub use sparse::{PreparedSparse, Sparse, SparseForm, SparsePrograms, results as sparse_results};
 pub use straight::Unroll;
-pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 pub use within::Within;
 

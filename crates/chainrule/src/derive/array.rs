@@ -3,11 +3,8 @@
 use super::select::{Chosen, choose, is_part};
 use super::{Derivation, Derived, What};
 use crate::function::{ArrayBody, Body};
-use crate::leaves::leaves;
 use crate::passes::{DIFFERENTIATE, REGIONS};
-use crate::regions::accumulate_by;
 use crate::straight::{First, Times};
-use crate::unroll::pays::MAX_ELEMENTS;
 use crate::{Error, Function, Result, Unroll};
 use chainrule_accumulate::{GraphPasses, Optimise};
 use chainrule_autodiff::orders::derive_orders;
@@ -18,6 +15,9 @@ use chainrule_base::{Diagnostic, Diagnostics, Name, timing};
 use chainrule_graph::Semantics;
 use chainrule_ir::{self as ir, Type};
 use chainrule_rewrite::hoisted;
+use chainrule_scalarise::leaves::leaves;
+use chainrule_scalarise::pays::MAX_ELEMENTS;
+use chainrule_scalarise::regions::accumulate_by;
 use std::borrow::Cow;
 
 /// Returns the mode of derivatives of array programs for `strategy`.

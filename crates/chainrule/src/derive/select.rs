@@ -5,12 +5,12 @@
 //! of every element.
 
 use crate::function::Port;
-use crate::leaves::leaves;
 use crate::{Error, Result};
 use chainrule_autodiff::parts::{PartOf, Step, overlap, part_type};
 use chainrule_base::Name;
 use chainrule_graph::NodeId;
 use chainrule_ir::Type;
+use chainrule_scalarise::leaves::leaves;
 
 /// Array of doubles that is an argument, a result, or a part of one.
 #[derive(Clone, Debug)]

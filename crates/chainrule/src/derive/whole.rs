@@ -7,10 +7,10 @@ use super::select::Chosen;
 use super::{Derivation, What};
 use crate::function::{Port, ScalarBody};
 use crate::interface::array_of;
-use crate::leaves::leaves;
 use chainrule_autodiff::Part;
 use chainrule_base::Name;
 use chainrule_ir::Type;
+use chainrule_scalarise::leaves::leaves;
 
 /// Arguments and results of a program whose derivatives have the types of a program with loops; see
 /// [`chainrule_autodiff::request`].

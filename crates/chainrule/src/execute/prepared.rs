@@ -1,12 +1,12 @@
 //! Arguments, results and memory of repeated evaluations; conversion of values to columns and back.
 
 use crate::engine::BoundEngine;
-use crate::leaves::{Leaf, class_of, leaves};
 use crate::{Compiled, Error, Result};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::SizeSource;
 use chainrule_runtime::{Elements, Sizes, Slice};
+use chainrule_scalarise::leaves::{Leaf, class_of, leaves};
 
 /// Evaluation of a [`Compiled`] at fixed extents and integers; created by [`Compiled::prepare`]. Doubles may change
 /// between runs. Checks run only once: running native code on one thread allocates nothing.

@@ -13,7 +13,6 @@
 
 use crate::function::ArrayBody;
 use crate::interface::Signature;
-use crate::leaves::class_of;
 use crate::straight::Unroll;
 use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
 use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};
@@ -21,6 +20,7 @@ use chainrule_graph::Semantics;
 use chainrule_ir::{Block, Function, Requirement, Size, Type, Var, VarId};
 use chainrule_kernel::bytes::{Content, Damage, Reader, Writer, damage, is_sealed, open, read, seal, write};
 use chainrule_kernel::{Kernel, Port};
+use chainrule_scalarise::leaves::class_of;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

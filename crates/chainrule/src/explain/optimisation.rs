@@ -10,11 +10,11 @@
 //! It is created by optimising once more with a record; compilation without a report keeps none.
 
 use crate::function::{ArrayBody, Body};
-use crate::regions::Accumulated;
 use crate::{Error, Function, Result, Rewrite};
 use chainrule_autodiff::CHECKPOINTS;
 use chainrule_base::{FileId, Sources};
 use chainrule_rewrite::{Measure, StopReason, engine};
+use chainrule_scalarise::regions::Accumulated;
 use std::collections::BTreeMap;
 use std::fmt;
 

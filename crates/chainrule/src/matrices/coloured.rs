@@ -10,7 +10,6 @@
 //! pattern holds for all branches.
 
 use crate::function::{ArrayBody, Body};
-use crate::leaves::leaves;
 use crate::sparse::{SparseForm, results};
 use crate::{Backend, CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
 use chainrule_accumulate::colouring;
@@ -19,6 +18,7 @@ use chainrule_autodiff::sparse::dependence::{Dependence, dependence};
 use chainrule_autodiff::sparse::interaction::interaction;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::{Type, Value};
+use chainrule_scalarise::leaves::leaves;
 
 /// Sparse derivative by directions; created by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
 #[derive(Debug)]

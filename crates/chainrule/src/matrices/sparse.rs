@@ -15,7 +15,6 @@
 use crate::engine::Memory;
 use crate::function::{ArrayBody, Body};
 use crate::guard::guard;
-use crate::leaves::leaves;
 use crate::prepared::Flat;
 use crate::{Backend, Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
@@ -23,6 +22,7 @@ use chainrule_autodiff::{Mode, Places};
 use chainrule_base::{Diagnostic, Diagnostics, Name, Poly};
 use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
+use chainrule_scalarise::leaves::leaves;
 use std::sync::Arc;
 
 /// The two programs of a sparse derivative, not compiled; created by [`Function::sparse_jacobian_programs`] and

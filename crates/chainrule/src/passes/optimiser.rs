@@ -1,12 +1,12 @@
 //! Selection of passes and rules, and the passes over array programs.
 
 use super::trace::{Program, Watch};
-use crate::regions;
 use crate::{Error, Result};
 use chainrule_base::{Diagnostics, timing};
 use chainrule_graph::Semantics;
 use chainrule_ir::Function;
 use chainrule_rewrite::engine::CHOOSE;
+use chainrule_scalarise::regions;
 
 /// Selection of passes and of rules of the optimiser of array programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

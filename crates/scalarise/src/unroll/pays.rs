@@ -18,28 +18,28 @@ use chainrule_ops::{CostClass, Op};
 
 /// Maximum number of operations of a function that is unrolled without a request. Deriving straight-line code of so
 /// many takes some tens of milliseconds for a gradient.
-pub(crate) const MAX_OPERATIONS: f64 = 2_000.0;
+pub const MAX_OPERATIONS: f64 = 2_000.0;
 
 /// The same for a function with given sizes, which express a preference for straight-line code.
-pub(crate) const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
+pub const MAX_OPERATIONS_OF_GIVEN_SIZES: f64 = 200_000.0;
 
 /// The same for a function whose loops are estimated to take less time, up to [`LANE_SPEEDUP`] times: its derivatives
 /// may still take less time as straight-line code.
-pub(crate) const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
+pub const MAX_OPERATIONS_NEAR_LOOPS: f64 = 256.0;
 
 /// Maximum number of comparisons and selections of a function with integers that data select, such as rows of pivots:
 /// all alternatives are computed. Systems of up to four equations are below it, of six above it.
-pub(crate) const MAX_SELECTIONS: u64 = 256;
+pub const MAX_SELECTIONS: u64 = 256;
 
 /// The same for its derivatives, which are longer than the library's rules for large systems: systems of three
 /// equations are below it, inverses of three rows above it.
-pub(crate) const MAX_DIFFERENTIATED_SELECTIONS: u64 = 90;
+pub const MAX_DIFFERENTIATED_SELECTIONS: u64 = 90;
 
 /// Maximum number of graph nodes for each operation of these: operations, constants and inputs.
-pub(crate) const NODES_PER_OPERATION: usize = 5;
+pub const NODES_PER_OPERATION: usize = 5;
 
 /// Maximum number of elements of the arguments, and of a dense derivative, for the same.
-pub(crate) const MAX_ELEMENTS: usize = 4_096;
+pub const MAX_ELEMENTS: usize = 4_096;
 
 /// Cost of reading or storing an element of an array.
 const ACCESS: f64 = 1.0;
@@ -59,13 +59,13 @@ const WIDE_TRIPS: f64 = 12.0;
 const CALL_TRIPS: f64 = 4.0;
 
 /// Speedup of a lane loop, on a processor with lanes of four numbers.
-pub(crate) const LANE_SPEEDUP: f64 = 4.0;
+pub const LANE_SPEEDUP: f64 = 4.0;
 
 /// Assumed trip count of a loop whose count is unknown here, but may be known when it is unrolled.
 const UNKNOWN_TRIPS: f64 = 8.0;
 
 /// Returns whether a value of type `ty` has at most [`MAX_ELEMENTS`] elements; all sizes are known.
-pub(crate) fn has_few_elements(ty: &Type) -> bool {
+pub fn has_few_elements(ty: &Type) -> bool {
     fn elements(ty: &Type) -> f64 {
         match ty {
             Type::Double | Type::Int | Type::Bool => 1.0,
@@ -78,22 +78,22 @@ pub(crate) fn has_few_elements(ty: &Type) -> bool {
 
 /// Costs of one evaluation.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Operations of straight-line code, equal ones counted each time.
-    pub(crate) operations: f64,
+    pub operations: f64,
     /// Cost of loops.
-    pub(crate) loops: f64,
+    pub loops: f64,
     /// Whether there are calls of functions.
     calls: bool,
     /// Whether a loop may pay in lanes: it has at least [`WIDE_TRIPS`] iterations, or [`CALL_TRIPS`] with calls.
-    pub(crate) lanes: bool,
+    pub lanes: bool,
     /// Whether data select integers.
-    pub(crate) chooses: bool,
+    pub chooses: bool,
 }
 
 impl Estimate {
     /// Estimates `function`.
-    pub(crate) fn of(function: &Function) -> Self {
+    pub fn of(function: &Function) -> Self {
         let n = function.vars.len();
         let none = || Arena::filled(n, false);
         let bounds = Arena::filled(n, None);

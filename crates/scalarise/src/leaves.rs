@@ -2,7 +2,7 @@
 //!
 //! The order is that of the ports of a kernel: depth first, fields from left to right.
 
-use crate::unroll::Tree;
+use crate::Tree;
 use chainrule_base::Name;
 use chainrule_graph::NodeId;
 use chainrule_ir::{Size, Type};
@@ -10,29 +10,29 @@ use chainrule_kernel::Class;
 
 /// Scalar field of a type.
 #[derive(Clone, Debug)]
-pub(crate) struct Leaf {
+pub struct Leaf {
     /// Path: `camera.focal`, `result.0`.
-    pub(crate) name: Name,
+    pub name: Name,
     /// Extents, outermost first.
-    pub(crate) extents: Vec<Size>,
+    pub extents: Vec<Size>,
     /// `Double`, `Int` or `Bool`.
-    pub(crate) scalar: Type,
+    pub scalar: Type,
 }
 
 impl Leaf {
     /// Returns the number of its elements; infinite if an extent is unknown.
-    pub(crate) fn n_elements(&self) -> f64 {
+    pub fn n_elements(&self) -> f64 {
         self.extents.iter().map(|n| n.as_constant().map_or(f64::INFINITY, |n| n as f64)).product()
     }
 }
 
 /// Returns the class of a `Double`, an `Int` or a `Bool` in a kernel.
-pub(crate) fn class_of(scalar: &Type) -> Class {
+pub fn class_of(scalar: &Type) -> Class {
     if *scalar == Type::Double { Class::Real } else { Class::Int }
 }
 
 /// Returns the leaves of a value of type `ty` with the name `name`.
-pub(crate) fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
+pub fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
     let mut found = Vec::new();
     ty.for_each_leaf(&mut |leaf| {
         let name = Name::from(format!("{name}{}", leaf.dotted()));
@@ -42,7 +42,7 @@ pub(crate) fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
 }
 
 /// Returns the tree of type `ty` whose leaves' elements are `nodes`, one list per leaf in row-major order.
-pub(crate) fn assemble(ty: &Type, nodes: &[Vec<NodeId>], extent: &impl Fn(&Size) -> usize) -> Tree {
+pub fn assemble(ty: &Type, nodes: &[Vec<NodeId>], extent: &impl Fn(&Size) -> usize) -> Tree {
     build(ty, nodes, &mut 0, 0, extent)
 }
 
@@ -78,7 +78,7 @@ fn build(
 }
 
 /// Returns the elements of each leaf of `tree`, in row-major order; `None` if one is not a double.
-pub(crate) fn take_apart(ty: &Type, tree: &Tree) -> Option<Vec<Vec<NodeId>>> {
+pub fn take_apart(ty: &Type, tree: &Tree) -> Option<Vec<Vec<NodeId>>> {
     let mut nodes = vec![Vec::new(); leaves(ty, "").len()];
     scatter(ty, tree, &mut 0, &mut nodes)?;
     Some(nodes)

@@ -19,7 +19,7 @@ use std::rc::Rc;
 const MAX_ALTERNATIVES: usize = 32;
 
 /// Constants with nodes that are 1 where the integer is that constant: distinct ones in ascending order, two at least.
-pub(crate) type Alternatives = Rc<[(i64, NodeId)]>;
+pub type Alternatives = Rc<[(i64, NodeId)]>;
 
 /// Constants under conditions that exclude each other.
 type Guarded = Vec<(i64, NodeId)>;

@@ -9,9 +9,11 @@
 
 mod alternatives;
 pub(crate) mod local;
-pub(crate) mod pays;
+pub mod pays;
 
-use alternatives::{Alternatives, refusal};
+pub use alternatives::Alternatives;
+
+use alternatives::refusal;
 use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId, WhileLoop};
@@ -27,17 +29,23 @@ const STEPS_PER_NODE: usize = 4;
 
 /// Value with known array structure and symbolic doubles.
 #[derive(Clone, Debug)]
-pub(crate) enum Tree {
+pub enum Tree {
+    /// A double.
     Real(NodeId),
+    /// A known integer.
     Int(i64),
     /// Integer that is one of several, depending on data.
     Chosen(Alternatives),
+    /// A truth value.
     Bool(Truth),
+    /// Elements of an array, or fields of a tuple.
     Many(Rc<[Tree]>),
 }
 
+/// Truth value of a [`Tree`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Truth {
+pub enum Truth {
+    /// It does not depend on data.
     Known(bool),
     /// Node that is 1 or 0.
     Open(NodeId),
@@ -45,7 +53,11 @@ pub(crate) enum Truth {
 
 /// Unrolls `function`, which has no size parameters, at `args` (one tree per parameter); returns the result, and for
 /// each node of the graph its source location.
-pub(crate) fn unroll(
+///
+/// # Errors
+/// Fails if an array has no known size, an index is out of range, a requirement does not hold, the function contains a
+/// derivative, or there would be more than `budget` nodes.
+pub fn unroll(
     function: &Function,
     args: Vec<Tree>,
     graph: &mut Graph,

@@ -60,13 +60,13 @@ const MAX_ACCUMULATED: usize = 64;
 
 /// Returns `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function except for
 /// the regions.
-pub(crate) fn scalarise(function: Function) -> Function {
+pub fn scalarise(function: Function) -> Function {
     Regions::new(function, Stage::Expanded).run().0
 }
 
 /// Returns `function`, whose derivatives are not expanded, with those in scalar regions accumulated if that saves
 /// operations; and a report of each.
-pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
+pub fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
     if !differentiates(&function.body) {
         return (function, Vec::new());
     }
@@ -74,7 +74,7 @@ pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
 }
 
 /// As [`accumulate`], by `strategy`, whatever that costs.
-pub(crate) fn accumulate_by(function: Function, strategy: &'static Strategy) -> Function {
+pub fn accumulate_by(function: Function, strategy: &'static Strategy) -> Function {
     if !differentiates(&function.body) {
         return function;
     }
@@ -567,8 +567,9 @@ fn input(graph: &mut Graph, ty: &Type, var: VarId, path: &mut Vec<usize>, source
 mod tests {
     use super::*;
     use arbitrary::Unstructured;
+    use chainrule_base::Sources;
     use chainrule_ir::generate::{Case, Options, case};
-    use chainrule_ir::{Value, evaluate, print, verify};
+    use chainrule_ir::{Program, Value, evaluate, print, verify};
     use chainrule_ops::Precise;
     use proptest::prelude::*;
     use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -602,16 +603,18 @@ mod tests {
                  let f = fun (x : [n][3]Double) (w : [n]Double) -> build n (fun i ->\n  \
                    let p = x[i]\n  {result})"
             );
-            let f = crate::Module::from_text("f.ft", &text).unwrap().function("f").unwrap();
-            let crate::function::Body::Array(body) = &f.body else { panic!("{text}") };
-            let mut regions = Regions::new(body.function.clone(), Stage::Asked);
+            let mut sources = Sources::new();
+            let root = sources.add("f.ft", &text);
+            let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
+            let function = program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let mut regions = Regions::new(function.clone(), Stage::Asked);
             regions.is_forced = true;
             let (accumulated, regions) = regions.run();
             assert_eq!(regions.len(), 1, "{result}");
             let point = |k: f64| Value::Array([0.5, -k, 0.25 * k].map(Value::Real).to_vec());
             let args = [Value::Array(vec![point(1.0), point(2.0)]), vec![0.5, -1.5].into()];
             let precise = &mut Precise::new();
-            let expected = value(&body.function, &args, precise).unwrap();
+            let expected = value(&function, &args, precise).unwrap();
             for (found, expected) in value(&accumulated, &args, precise).unwrap().iter().zip(&expected) {
                 assert!(
                     (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
