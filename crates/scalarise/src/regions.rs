@@ -15,9 +15,9 @@
 //!
 //! | step | purpose |
 //! | --- | --- |
-//! | [`Regions::block`] | selects the statements of a block that form a region |
-//! | [`Regions::unroll`], [`Regions::accumulate`] | the region as a graph, its inputs the elements that it reads |
-//! | [`Writer`] | the graph as statements |
+//! | `Regions::block` | selects the statements of a block that form a region |
+//! | `Regions::unroll`, `Regions::accumulate` | the region as a graph, its inputs the elements that it reads |
+//! | `Writer` | the graph as statements |
 //!
 //! A region is unchanged if there is no gain, if it would become too large, if the function's budget is spent, or if a
 //! part of it cannot be unrolled.

@@ -7,8 +7,8 @@
 //! | | straight-line code | loops |
 //! | --- | --- | --- |
 //! | operator | its weight; 0 for constants | its weight |
-//! | element that is read or stored | 0: it is in a register | [`ACCESS`] |
-//! | loop | its iterations | [`ENTRY`], its iterations, and [`STEP`] for each |
+//! | element that is read or stored | 0: it is in a register | `ACCESS` |
+//! | loop | its iterations | `ENTRY`, its iterations, and `STEP` for each |
 //! | independent iterations, many of them | the same | [`LANE_SPEEDUP`] iterations in the time of one |
 //! | branch on data | both sides | the more expensive side |
 
@@ -85,7 +85,7 @@ pub struct Estimate {
     pub loops: f64,
     /// Whether there are calls of functions.
     calls: bool,
-    /// Whether a loop may pay in lanes: it has at least [`WIDE_TRIPS`] iterations, or [`CALL_TRIPS`] with calls.
+    /// Whether a loop may pay in lanes: it has at least `WIDE_TRIPS` iterations, or `CALL_TRIPS` with calls.
     pub lanes: bool,
     /// Whether data select integers.
     pub chooses: bool,
