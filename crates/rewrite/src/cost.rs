@@ -75,6 +75,40 @@ impl Amount for f64 {
     }
 }
 
+/// Amount in which differences of unknown sizes are half of the first one.
+struct Average(f64);
+
+impl Amount for Average {
+    fn number(number: f64) -> Self {
+        Self(number)
+    }
+
+    fn size(size: &Size) -> Self {
+        let term = |(monomial, c): (&[VarId], i64)| {
+            let c = c as f64;
+            let c = if c < 0.0 && !monomial.is_empty() { c / 2.0 } else { c };
+            monomial.iter().fold(c, |product, _| product * LARGE)
+        };
+        Self(size.terms().map(term).sum::<f64>().max(0.0))
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    fn times(self, other: Self) -> Self {
+        Self(self.0 * other.0)
+    }
+
+    fn larger(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
+    fn outside(self, _: VarId, _: &Size) -> Self {
+        self
+    }
+}
+
 impl Amount for Size {
     fn number(number: f64) -> Self {
         Self::constant(number as i64)
@@ -133,6 +167,13 @@ pub(crate) fn size_of_words(ty: &Type) -> Size {
 pub fn function(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
     block(&function.body, &ty)
+}
+
+/// As [`function`], with differences of unknown sizes as half of the first one: the mean of `n - i` in a loop over `n`.
+pub(crate) fn on_average(function: &Function) -> f64 {
+    let ty = |var| function.ty(var);
+    let Average(cost) = within(&function.body, &ty, Place::Separate);
+    cost
 }
 
 /// Returns the cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.

@@ -84,11 +84,18 @@ pub struct Pass {
 }
 
 /// First passes: hoisting precedes fusion, which depends on execution counts.
-pub const FIRST: &[Pass] = &[Pass {
-    name: "simplify",
-    does: "every rule at every statement, common subexpressions, hoisting; loops over tuples are split",
-    run: simplify,
-}];
+pub const FIRST: &[Pass] = &[
+    Pass {
+        name: "separate",
+        does: "loops whose steps write separate elements of an array, or add to elements, become builds and sums",
+        run: separate,
+    },
+    Pass {
+        name: "simplify",
+        does: "every rule at every statement, common subexpressions, hoisting; loops over tuples are split",
+        run: simplify,
+    },
+];
 
 /// Passes that are repeated until a fixed point.
 pub const ROUND: &[Pass] = &[Pass {
@@ -333,7 +340,7 @@ pub fn apply(function: &Function, names: &[&str], semantics: Semantics) -> (Func
     let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
     let mut run = Run { options, late: true, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
-    pass(function, &mut run, Todo { split: true, factor: true, ..Todo::default() });
+    pass(function, &mut run, Todo { split: true, factor: true, separate: true, ..Todo::default() });
     let found = run.result.take().unwrap_or_else(|| function.clone());
     report.after = cost::function(&found);
     report.applied = named(&run.tally.applied);
@@ -349,6 +356,78 @@ pub(crate) fn hoist_once(function: &Function, names: &[&str]) -> Option<Function
     let mut run = Run { options, tally, ..Run::default() };
     pass(function, &mut run, Todo { split: true, expand: true, ..Todo::default() });
     run.result.map(live::swept).filter(|found| !alpha_equal(function, found))
+}
+
+/// Rules that make builds and sums of folds.
+const SEPARATING: &[&str] = &["fold-of-writes", "fold-of-terms"];
+
+/// Rules that bring the results of [`SEPARATING`] into their form: they move elements of arrays to their uses, and
+/// decide conditions on integers. Derivatives of the result are those of the function.
+const WITH_SEPARATING: &[&str] = &[
+    "split-fold",
+    "flat-fold",
+    "component",
+    "same-tuple",
+    "fuse",
+    "fuse-rows",
+    "fuse-component",
+    "get-array",
+    "get-one-hot",
+    "prove-index",
+    "compare-integers",
+    "known-extreme",
+    "connectives",
+    "select",
+    "if-same",
+    "if-not",
+    "if-truth",
+    "same-array",
+    "zero-parts",
+];
+
+/// Maximum cost of builds in place of folds, relative to the function: they take some comparisons of integers more.
+const SEPARATED: f64 = 1.1;
+
+/// Maximum number of passes: loops become builds from the inside.
+const MAX_SEPARATED: usize = 8;
+
+/// Returns `function` with builds and sums in place of folds whose steps write separate elements, or add to elements,
+/// with the number of applications of each rule; `None` if there are none, if that costs more, or if a fold remains
+/// around one of them: there, a step changes a part of the array in place, and would copy all of it.
+pub(crate) fn separated(function: &Function, given: &Options) -> Option<(Function, Vec<u64>)> {
+    let [outer, inner] = walk::array_folds(function);
+    if outer == 0 {
+        return None;
+    }
+    let used = |name: &str| SEPARATING.contains(&name) || WITH_SEPARATING.contains(&name);
+    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !used(name)).chain(["hoist"]);
+    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
+    let options = Options { semantics: given.semantics, disabled, ..Options::default() };
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    let mut run = Run { options, tally, ..Run::default() };
+    let is_one = |at: usize| at == rules::SEPARATE || SEPARATING.contains(&name(at));
+    let times = |run: &Run| -> Vec<u64> {
+        run.tally.applied.iter().enumerate().map(|(at, times)| if is_one(at) { *times } else { 0 }).collect()
+    };
+    let mut found: Option<Function> = None;
+    for n_passes in 1..=MAX_SEPARATED {
+        let now = found.as_ref().unwrap_or(function);
+        pass(now, &mut run, Todo { split: true, fuse: true, separate: true, ..Todo::default() });
+        let Some(next) = run.result.take().filter(|next| !alpha_equal(now, next)) else { break };
+        found = Some(next);
+        run.in_vain.clear();
+        // If not even the innermost folds have become others once elements stand at their uses, no fold does.
+        if n_passes > 1 && times(&run).iter().all(|times| *times == 0) {
+            break;
+        }
+    }
+    let times = times(&run);
+    let found = live::swept(found.filter(|_| times.iter().any(|times| *times > 0))?);
+    let [outer, left] = walk::array_folds(&found);
+    if outer > 0 && left < inner || cost::on_average(&found) > SEPARATED * cost::on_average(function) {
+        return None;
+    }
+    Some((found, times))
 }
 
 /// Returns the costs of `function`, as text.
@@ -498,8 +577,8 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
             after = cost::function(now);
         }
         // The input is kept in any case.
-        let is_first = report.passes.is_empty();
-        if after > before && !is_first && run.cheapest.as_ref().is_none_or(|(least, _)| before < *least) {
+        let is_input = report.passes.iter().all(|pass| pass.applied == 0);
+        if after > before && !is_input && run.cheapest.as_ref().is_none_or(|(least, _)| before < *least) {
             run.cheapest = Some((before, last));
         }
     }
@@ -514,6 +593,14 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     run.is_ended = run.options.until.as_deref() == Some(pass.name);
     watch(pass.name, now);
     changed
+}
+
+fn separate(function: &Function, run: &mut Run) {
+    if let Some((found, times)) = separated(function, &run.options) {
+        run.tally.applied.iter_mut().zip(times).for_each(|(all, more)| *all += more);
+        run.live = None;
+        run.result = Some(found);
+    }
 }
 
 fn simplify(function: &Function, run: &mut Run) {
@@ -583,6 +670,7 @@ struct Todo {
     share: bool,
     late: bool,
     factor: bool,
+    separate: bool,
 }
 
 impl Todo {
@@ -595,6 +683,7 @@ impl Todo {
             && self.share <= other.share
             && self.late <= other.late
             && self.factor <= other.factor
+            && self.separate <= other.separate
     }
 }
 
@@ -611,7 +700,7 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
 /// otherwise.
 fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> bool {
     let off = |name: &str| run.options.leaves_out(name);
-    let Todo { split, fuse, expand, merge, share, late, factor } = todo;
+    let Todo { split, fuse, expand, merge, share, late, factor, separate: _ } = todo;
     // Only nested loops recompute values.
     let expands = expand && walk::has_nested_loops(&function.body);
     let is_in_vain = |todo: Todo| {
@@ -670,6 +759,7 @@ fn carry_out(function: &Function, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
         hoist: !off("hoist"),
         expand,
         semantics: run.options.semantics,
+        separate: todo.separate,
     };
     run.tally.applied[rules::DEAD] += plan.dead.len() as u64;
     run.tally.applied[rules::FIELDS] += plan.fields.len() as u64;

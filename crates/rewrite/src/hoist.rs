@@ -1,6 +1,11 @@
-//! Hoisting before differentiation.
+//! Loops before differentiation: steps that write separate elements become builds, invariants are hoisted.
 //!
-//! In: a function. Out: the same values with loop invariants outside of their loops, if that costs far less.
+//! In: a function. Out: the same values with builds and sums in place of loops whose steps write, or add to,
+//! elements of an array separately (rules `fold-of-writes` and `fold-of-terms`); and with loop invariants outside of
+//! their loops, if that costs far less.
+//!
+//! Reverse mode of a loop with a state carries the cotangent of the state from step to step, and adds to it in each. A
+//! build has a cotangent for each element.
 //!
 //! Reverse mode runs every loop backwards with a cotangent for each iteration. A loop inside of it that computes the
 //! same in each iteration costs as often as the outer loop runs: the cotangents differ, so nothing is invariant any
@@ -9,7 +14,7 @@
 //! common, and for values that depend on the index of an inner loop only.
 
 use crate::cost;
-use crate::engine::hoist_once;
+use crate::engine::{Options, hoist_once, separated};
 use chainrule_ir::Function;
 use std::borrow::Cow;
 
@@ -23,17 +28,20 @@ const MAX_PASSES: usize = 4;
 /// Rules in addition to the steps of the engine: they move loops out of loops, too.
 const RULES: &[&str] = &["sum-of-factor"];
 
-/// Returns `function` with invariants moved out of loops, equal values computed once, and unused parts of loop-carried
-/// values removed, if its cost falls to half or less. Doubles are treated as real numbers. Bodies of derivatives in the
+/// Returns `function` without states that steps write to separately; and with invariants moved out of loops, equal
+/// values computed once, and unused parts of loop-carried values removed, if the cost falls to half or less. Doubles
+/// are treated as real numbers. Bodies of derivatives in the
 /// function stay unchanged. Linear in the function for each level of nesting.
 #[must_use]
 pub fn hoisted(function: &Function) -> Cow<'_, Function> {
-    let mut now = Cow::Borrowed(function);
+    let function =
+        separated(function, &Options::default()).map_or(Cow::Borrowed(function), |(found, _)| Cow::Owned(found));
+    let mut now = function.clone();
     for _ in 0..MAX_PASSES {
         match hoist_once(&now, RULES) {
             Some(next) => now = Cow::Owned(next),
             None => break,
         }
     }
-    if cost::function(&now) <= REMAINS * cost::function(function) { now } else { Cow::Borrowed(function) }
+    if cost::function(&now) <= REMAINS * cost::function(&function) { now } else { function }
 }

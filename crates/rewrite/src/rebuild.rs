@@ -483,7 +483,7 @@ impl Rebuild<'_> {
     }
 
     /// Counts an application.
-    fn count(&mut self, number: usize) {
+    pub(crate) fn count(&mut self, number: usize) {
         self.counts.applied[number] += 1;
         if let Some(places) = &mut self.counts.places {
             *places.entry((number, self.mode.span)).or_insert(0) += 1;

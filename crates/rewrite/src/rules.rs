@@ -21,6 +21,7 @@ mod sum;
 mod terms;
 mod tuple;
 mod twins;
+mod writes;
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
@@ -85,11 +86,13 @@ pub(crate) const DECIDE: usize = 6;
 pub(crate) const SHARE: usize = 7;
 /// ... users moved into the branches that build their arrays ...
 pub(crate) const BRANCHES: usize = 8;
-/// ... direction sinkings.
+/// ... direction sinkings ...
 pub(crate) const TURN: usize = 9;
+/// ... fields of states without which a loop goes on.
+pub(crate) const SEPARATE: usize = 10;
 
 /// Names of the counters besides rules, each with a description.
-pub const ENGINE: [(&str, &str); 10] = [
+pub const ENGINE: [(&str, &str); 11] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
@@ -103,6 +106,7 @@ pub const ENGINE: [(&str, &str); 10] = [
         "turn",
         "build k (fun d -> build n (fun i -> f i d)) = the columns of build n (fun i -> build k (fun d -> f i d))",
     ),
+    ("separate", "arrays of a loop's state to whose elements steps write, or add, separately leave the state"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -235,4 +239,6 @@ pub(crate) struct Settings {
     pub(crate) expand: bool,
     /// Allowed rewrites: under strict ones, `+ 0.0` stays if it changes the sign of a zero.
     pub(crate) semantics: Semantics,
+    /// Whether folds whose steps write separate elements become builds, and those that add to elements sums.
+    pub(crate) separate: bool,
 }

@@ -1,6 +1,6 @@
 //! Walks over expressions: mentioned variables, slices of blocks.
 
-use chainrule_ir::{Block, Expr, Stmt, VarId};
+use chainrule_ir::{Block, Expr, Function, Stmt, Type, VarId};
 
 /// Calls `see` for every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
@@ -34,6 +34,30 @@ pub(crate) fn has_nested_loops(block: &Block) -> bool {
         let found = if is_counted_loop(&stmt.expr) { has_loops } else { has_nested_loops };
         stmt.expr.blocks().into_iter().any(found)
     })
+}
+
+/// Returns the numbers of folds in the body of `function` that carry an array: those in no other one of them, and those
+/// in one.
+pub(crate) fn array_folds(function: &Function) -> [usize; 2] {
+    fn carries_array(ty: &Type) -> bool {
+        match ty {
+            Type::Array(..) => true,
+            Type::Tuple(fields, _) => fields.iter().any(carries_array),
+            Type::Double | Type::Int | Type::Bool => false,
+        }
+    }
+    // Recursive on nesting.
+    fn visit(function: &Function, block: &Block, place: usize, found: &mut [usize; 2]) {
+        for stmt in block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()) {
+            let carries = matches!(stmt.expr, Expr::Fold(_)) && carries_array(function.ty(stmt.var));
+            found[place] += usize::from(carries);
+            let inside = if carries { 1 } else { place };
+            stmt.expr.blocks().into_iter().for_each(|block| visit(function, block, inside, found));
+        }
+    }
+    let mut found = [0; 2];
+    visit(function, &function.body, 0, &mut found);
+    found
 }
 
 fn has_loops(block: &Block) -> bool {

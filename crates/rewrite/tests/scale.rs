@@ -357,5 +357,5 @@ fn the_same_function_gives_the_same_program_and_names_are_unique() {
     let n_names = names.len();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(n_names - names.len(), 4, "only steps that are passes too share names");
+    assert_eq!(n_names - names.len(), 5, "only steps that are passes too share names");
 }

@@ -5,7 +5,8 @@ use super::mask::is_zero;
 use super::solve::{in_range, solve};
 use super::sum::is_short;
 use super::tuple::{flatten, flattened, nested};
-use super::{On, Rule};
+use super::writes::{self, Plan, Target};
+use super::{On, Rule, SEPARATE};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
@@ -50,8 +51,26 @@ pub(super) const RULES: &[Rule] = &[
         apply: to_sum,
     },
     Rule {
+        name: "fold-of-writes",
+        law: "ifold (fun s i -> build n (fun a -> if a == i then f z i else s[a])) z k = build n (fun a -> if 0 <= a < k then f z a else z[a]); at i + c, c - i, in any dimension",
+        when: "f reads elements of s that no earlier step has written; before other passes",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Fold,
+        apply: of_writes,
+    },
+    Rule {
+        name: "fold-of-terms",
+        law: "ifold (fun s i -> build n (fun a -> if c then s[a] + f i a else s[a])) z k = z + sum k (fun i -> build n (fun a -> [c] f i a))",
+        when: "c and f do not depend on s; before other passes",
+        holds_under: Semantics::Algebraic,
+        split: false,
+        on: On::Fold,
+        apply: of_terms,
+    },
+    Rule {
         name: "split-fold",
-        law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart; and groups of fields that leave a loop around",
+        law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart; and groups of fields that leave a loop around; and fields as in fold-of-writes and fold-of-terms",
         when: "no other field depends on them, and f depends on none, a group on itself; strictly: z of a sum is 0.0",
         holds_under: Semantics::Strict,
         split: true,
@@ -69,12 +88,12 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-struct Parts<'e> {
-    count: &'e Size,
-    index: VarId,
-    state: VarId,
+pub(super) struct Parts<'e> {
+    pub(super) count: &'e Size,
+    pub(super) index: VarId,
+    pub(super) state: VarId,
     init: VarId,
-    body: &'e Block,
+    pub(super) body: &'e Block,
 }
 
 fn parts(expr: &Expr) -> Option<Parts<'_>> {
@@ -178,15 +197,44 @@ fn to_sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(sum_from(rb, &fold, fold.init, term))
 }
 
+fn of_writes(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let fold = parts(expr).filter(|_| rb.settings.separate)?;
+    let target = Target { fold: &fold, own: &[fold.state], next: fold.body.result };
+    let plan = writes::separate(rb, target)?;
+    Some(plan.write(rb, fold.init, fold.init))
+}
+
+fn of_terms(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let fold = parts(expr).filter(|_| rb.settings.separate)?;
+    let target = Target { fold: &fold, own: &[fold.state], next: fold.body.result };
+    if !writes::adds(rb, target) {
+        return None;
+    }
+    let sum = rb.sum(fold.count.clone(), |rb, i| {
+        let zero = rb.zero(ty);
+        rb.inline(fold.body, fold.body.result, &mut fold.at(zero, i))
+    });
+    Some(rb.plus(fold.init, sum))
+}
+
 /// Kind of a field of the state.
-#[derive(Clone, Copy, PartialEq)]
-enum Field {
+enum Field<'e> {
     /// Constant.
     Same,
     /// A sum of terms that depend on no state.
     Sum(VarId),
+    /// An array of which each step writes separate elements.
+    Separate(Plan<'e>),
+    /// An array to which each step adds terms that depend on no state.
+    Added,
     /// Anything.
     Other,
+}
+
+impl Field<'_> {
+    fn is_other(&self) -> bool {
+        matches!(self, Self::Other)
+    }
 }
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -203,33 +251,11 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         }
     }
     let inits: Vec<VarId> = (0..next.len()).map(|k| rb.compute(Expr::Component(fold.init, k))).collect();
-    let mut fields: Vec<Field> = Vec::new();
-    for (k, next) in next.iter().enumerate() {
-        let same = taken[k].contains(next);
-        let term = taken[k].iter().find_map(|state| term(rb, &fold, *state, *next)).filter(|_| may_sum(rb, inits[k]));
-        fields.push(match (same, term) {
-            (true, _) => Field::Same,
-            (false, Some(term)) => Field::Sum(term),
-            (false, None) => Field::Other,
-        });
-    }
-    // A sum that another field reads must be available in every iteration.
-    let rest: Vec<VarId> = (0..next.len()).filter(|k| fields[*k] == Field::Other).map(|k| next[k]).collect();
-    let mut looked_at: FxHashSet<VarId> = rest.iter().copied().collect();
-    for stmt in rb.slice(fold.body, &rest).stmts(fold.body) {
-        walk::mentioned(&stmt.expr, &mut |var| {
-            looked_at.insert(var);
-        });
-    }
-    for (k, field) in fields.iter_mut().enumerate() {
-        if matches!(field, Field::Sum(_)) && taken[k].iter().any(|state| looked_at.contains(state)) {
-            *field = Field::Other;
-        }
-    }
+    let fields = kinds(rb, &fold, next, &taken, &inits);
     if walk::uses_whole(fold.body, fold.state) {
         return None;
     }
-    let others: Vec<usize> = (0..fields.len()).filter(|k| fields[*k] == Field::Other).collect();
+    let others: Vec<usize> = (0..fields.len()).filter(|k| fields[*k].is_other()).collect();
     let groups = apart(rb, &fold, next, &inits, independent(rb, &fold, next, &taken, &others));
     if others.len() == fields.len() && groups.len() <= 1 {
         return None;
@@ -258,15 +284,95 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         .collect();
     let mut parts = inits.clone();
     for (k, field) in fields.iter().enumerate() {
-        if let Field::Sum(term) = field {
+        match field {
             // A term may read constant fields.
-            parts[k] = sum_from(rb, &fold, inits[k], *term);
+            Field::Sum(term) => parts[k] = sum_from(rb, &fold, inits[k], *term),
+            Field::Separate(plan) => {
+                rb.count(SEPARATE);
+                let state = rb.tuple(inits.clone(), ty);
+                parts[k] = plan.write(rb, inits[k], state);
+            }
+            Field::Added => {
+                rb.count(SEPARATE);
+                let sum = rb.sum(fold.count.clone(), |rb, i| {
+                    let mut full = inits.clone();
+                    full[k] = rb.zero(&types[k]);
+                    let full = rb.tuple(full, ty);
+                    rb.inline(fold.body, next[k], &mut fold.at(full, i))
+                });
+                parts[k] = rb.plus(inits[k], sum);
+            }
+            Field::Same | Field::Other => {}
         }
     }
     for (group, narrow) in groups.iter().zip(folds) {
         with(rb, group, narrow, &mut parts);
     }
     Some(rb.tuple(parts, ty))
+}
+
+/// Returns the kinds of all fields, which are `next` after a step; field `k` is held by the variables `taken[k]` before
+/// it, and starts with `inits[k]`.
+fn kinds<'e>(
+    rb: &mut Rebuild<'_>,
+    fold: &'e Parts<'e>,
+    next: &[VarId],
+    taken: &'e [Vec<VarId>],
+    inits: &[VarId],
+) -> Vec<Field<'e>> {
+    let is_same = |k: usize| taken[k].contains(&next[k]);
+    let mut fields: Vec<Field<'_>> = Vec::new();
+    for k in 0..next.len() {
+        let term = taken[k].iter().find_map(|state| term(rb, fold, *state, next[k])).filter(|_| may_sum(rb, inits[k]));
+        fields.push(match term {
+            _ if is_same(k) => Field::Same,
+            Some(term) => Field::Sum(term),
+            None => {
+                let others = (0..next.len()).filter(|j| *j != k && !is_same(*j)).flat_map(|j| &taken[j]);
+                by_elements(rb, fold, (&taken[k], next[k]), &others.copied().collect::<Vec<_>>())
+            }
+        });
+    }
+    // A sum that another field reads must be available in every iteration.
+    let rest: Vec<VarId> = (0..next.len()).filter(|k| fields[*k].is_other()).map(|k| next[k]).collect();
+    let mut looked_at: FxHashSet<VarId> = rest.iter().copied().collect();
+    for stmt in rb.slice(fold.body, &rest).stmts(fold.body) {
+        walk::mentioned(&stmt.expr, &mut |var| {
+            looked_at.insert(var);
+        });
+    }
+    for (k, field) in fields.iter_mut().enumerate() {
+        let is_apart = !matches!(field, Field::Same | Field::Other);
+        if is_apart && taken[k].iter().any(|state| looked_at.contains(state)) {
+            *field = Field::Other;
+        }
+    }
+    fields
+}
+
+/// Returns the kind of a field that is `next` after a step, and whose array before it is `own`; `others` hold fields
+/// that change.
+fn by_elements<'e>(
+    rb: &mut Rebuild<'_>,
+    fold: &'e Parts<'e>,
+    (own, next): (&'e [VarId], VarId),
+    others: &[VarId],
+) -> Field<'e> {
+    let reads_others = |rb: &Rebuild<'_>| {
+        let mut found = false;
+        for stmt in rb.slice(fold.body, &[next]).stmts(fold.body) {
+            walk::mentioned(&stmt.expr, &mut |var| found |= others.contains(&var));
+        }
+        found
+    };
+    if !rb.settings.separate || others.contains(&next) || reads_others(rb) {
+        return Field::Other;
+    }
+    let target = Target { fold, own, next };
+    if let Some(plan) = writes::separate(rb, target) {
+        return Field::Separate(plan);
+    }
+    if rb.settings.semantics == Semantics::Algebraic && writes::adds(rb, target) { Field::Added } else { Field::Other }
 }
 
 /// Maximum number of fields of a state that are grouped.
