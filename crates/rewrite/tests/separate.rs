@@ -7,6 +7,7 @@
 mod support;
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_cases::Xorshift;
 use chainrule_ir::{Function, Value};
 use chainrule_ops::Semantics;
 use chainrule_rewrite::{Options, check, hoisted, optimise};
@@ -16,13 +17,12 @@ use support::function;
 const PROGRAMS: u32 = 400;
 
 struct Writer {
-    state: u64,
+    numbers: Xorshift,
 }
 
 impl Writer {
     fn draw(&mut self, bound: u64) -> u64 {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) % bound
+        self.numbers.below(bound)
     }
 
     fn choose(&mut self, from: &[&str]) -> String {
@@ -124,7 +124,7 @@ fn derivative(f: &Function) -> Function {
 
 #[test]
 fn values_and_derivatives_without_states_are_those_with_states() {
-    let mut writer = Writer { state: 5 };
+    let mut writer = Writer { numbers: Xorshift::new(5) };
     let (mut n_separate, mut n_sums, mut n_kept) = (0, 0, 0);
     for _ in 0..chainrule_cases::cases(PROGRAMS) {
         let text = writer.program();

@@ -3,7 +3,6 @@
 use super::Generator;
 use crate::{Expr, StateLoop, Type, VarId};
 use arbitrary::Result;
-use chainrule_ops::Op;
 
 impl Generator<'_, '_> {
     // The value and the cotangents of a function, of a `Double` first.
@@ -37,19 +36,8 @@ impl Generator<'_, '_> {
                     let proved = self.u.arbitrary()?;
                     return Ok(self.b.emit(Expr::OneHot { index, value, proved }, ty.clone()));
                 }
-                // if 0 < length then ... else ..., with an index modulo the length.
-                let length = self.b.size(size.clone());
-                let zero = self.b.int(0);
-                let condition = self.b.op(Op::Lt, &[zero, length]);
-                self.b.push_block();
-                let index = self.leaf(&Type::Int)?;
-                let index = self.b.op(Op::Mod, &[index, length]);
-                let result = self.b.emit(Expr::OneHot { index, value, proved: false }, ty.clone());
-                let then = self.b.pop_block(result);
-                self.b.push_block();
-                let result = self.b.zero(ty.clone());
-                let otherwise = self.b.pop_block(result);
-                Ok(self.b.compute(Expr::If { condition, then, otherwise }))
+                let one_hot = |index| Expr::OneHot { index, value, proved: false };
+                self.if_filled(size, |g, index| Ok(g.b.emit(one_hot(index), ty.clone())), |g| Ok(g.b.zero(ty.clone())))
             }
             (3 | 4, _) => {
                 let (count, index) = (self.count()?, self.b.fresh(Type::Int));

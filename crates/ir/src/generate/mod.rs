@@ -635,23 +635,35 @@ impl Generator<'_, '_> {
                         if self.u.arbitrary()? { self.b.get(from, index) } else { self.b.get_proved(from, index) };
                     return self.reach_from(element, ty);
                 }
-                // if 0 < length then ... else ..., with an index modulo the length.
-                let length = self.b.size(size.clone());
-                let zero = self.b.int(0);
-                let condition = self.b.op(Op::Lt, &[zero, length]);
-                self.b.push_block();
-                let index = self.leaf(&Type::Int)?;
-                let index = self.b.op(Op::Mod, &[index, length]);
-                let element = self.b.get(from, index);
-                let result = self.reach_from(element, ty)?;
-                let then = self.b.pop_block(result);
-                self.b.push_block();
-                let result = self.leaf(ty)?;
-                let otherwise = self.b.pop_block(result);
-                Ok(self.b.compute(Expr::If { condition, then, otherwise }))
+                let element = |g: &mut Self, index| {
+                    let element = g.b.get(from, index);
+                    g.reach_from(element, ty)
+                };
+                self.if_filled(size, element, |g| g.leaf(ty))
             }
             _ => self.leaf(ty),
         }
+    }
+
+    // if 0 < size then ... else ..., with an index modulo the size.
+    fn if_filled(
+        &mut self,
+        size: &Size,
+        then: impl FnOnce(&mut Self, VarId) -> Result<VarId>,
+        otherwise: impl FnOnce(&mut Self) -> Result<VarId>,
+    ) -> Result<VarId> {
+        let length = self.b.size(size.clone());
+        let zero = self.b.int(0);
+        let condition = self.b.op(Op::Lt, &[zero, length]);
+        self.b.push_block();
+        let index = self.leaf(&Type::Int)?;
+        let index = self.b.op(Op::Mod, &[index, length]);
+        let result = then(self, index)?;
+        let then = self.b.pop_block(result);
+        self.b.push_block();
+        let result = otherwise(self)?;
+        let otherwise = self.b.pop_block(result);
+        Ok(self.b.compute(Expr::If { condition, then, otherwise }))
     }
 
     fn operator(&mut self, ty: &Type, depth: u32) -> Result<VarId> {

@@ -24,6 +24,7 @@
 
 use super::fold::Parts;
 use super::solve::in_range;
+use crate::conditions::{Implied, implied_by, operator};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::Op;
@@ -31,9 +32,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of definitions that a walk follows.
 const MAX_WALKED: usize = 512;
-
-/// Maximum nesting of connectives in a condition.
-const MAX_CONNECTIVES: u32 = 8;
 
 /// Maximum nesting of branches and sums from the next array to the state.
 const MAX_NESTED: usize = 16;
@@ -130,21 +128,14 @@ impl<'e> Step<'e> {
 
     /// Returns the comparisons of integers that hold where `condition` is `holds`.
     fn comparisons(&self, rb: &Rebuild<'_>, condition: VarId, holds: bool) -> Vec<(Op, [VarId; 2], bool)> {
-        let (mut open, mut found) = (vec![(condition, holds, MAX_CONNECTIVES)], Vec::new());
-        while let Some((condition, holds, left)) = open.pop() {
-            let Some(Expr::Op(op, args)) = self.def(condition) else { continue };
-            match (op, holds) {
-                (Op::Not, _) if left > 0 => open.push((args[0], !holds, left - 1)),
-                (Op::And, true) | (Op::Or, false) if left > 0 => {
-                    open.extend(args.iter().map(|arg| (*arg, holds, left - 1)));
-                }
-                (Op::Eq | Op::Lt | Op::Le, _) if *rb.ty(args[0]) == Type::Int => {
-                    found.push((*op, [args[0], args[1]], holds));
-                }
-                _ => {}
+        let parts = implied_by(condition, holds, |var| operator(self.def(var)?));
+        let of_integers = |part: Implied| match part.made {
+            Some((op @ (Op::Eq | Op::Lt | Op::Le), args)) if *rb.ty(args[0]) == Type::Int => {
+                Some((op, [args[0], args[1]], part.value))
             }
-        }
-        found
+            _ => None,
+        };
+        parts.into_iter().filter_map(of_integers).collect()
     }
 }
 
