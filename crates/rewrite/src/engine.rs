@@ -2,9 +2,9 @@
 //!
 //! In: a function. Out: one of the same value and at most the same cost ([`crate::cost`]), and a [`Report`]. If loops
 //! were split, the pipeline also runs without splitting, in parallel for long programs, and the cheaper program is
-//! taken. The pipeline is lists: [`FIRST`], then [`ROUND`] repeatedly, [`KEEP`], [`ROUND`] again; [`LAST`] merges split
-//! loops, and [`FACTOR`] is repeated. If a pass increases the cost, the program before it is kept, and restored unless
-//! the increase pays off in the end.
+//! taken. The pipeline is lists: [`SHARED`], whose result both start from; [`FIRST`], then [`ROUND`] repeatedly,
+//! [`KEEP`], [`ROUND`] again; [`LAST`] merges split loops, and [`FACTOR`] is repeated. If a pass increases the cost,
+//! the program before it is kept, and restored unless the increase pays off in the end.
 //!
 //! Each pass rebuilds the function once (`rebuild`) after analyses of it ([`crate::live`], [`crate::fusion`]); every
 //! enabled rule is tried at every statement. Rules have no manual order: each makes a program smaller or brings it
@@ -83,19 +83,19 @@ pub struct Pass {
     run: fn(&Function, &mut Run),
 }
 
+/// Passes before loops are split or kept whole: both start from their result.
+pub const SHARED: &[Pass] = &[Pass {
+    name: "separate",
+    does: "loops whose steps write separate elements of an array, or add to elements, become builds and sums",
+    run: separate,
+}];
+
 /// First passes: hoisting precedes fusion, which depends on execution counts.
-pub const FIRST: &[Pass] = &[
-    Pass {
-        name: "separate",
-        does: "loops whose steps write separate elements of an array, or add to elements, become builds and sums",
-        run: separate,
-    },
-    Pass {
-        name: "simplify",
-        does: "every rule at every statement, common subexpressions, hoisting; loops over tuples are split",
-        run: simplify,
-    },
-];
+pub const FIRST: &[Pass] = &[Pass {
+    name: "simplify",
+    does: "every rule at every statement, common subexpressions, hoisting; loops over tuples are split",
+    run: simplify,
+}];
 
 /// Passes that are repeated until a fixed point.
 pub const ROUND: &[Pass] = &[Pass {
@@ -178,7 +178,7 @@ impl Run {
 
 /// Returns the passes in order; those of a round repeat.
 pub fn passes() -> impl Iterator<Item = &'static Pass> {
-    [FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten()
+    [SHARED, FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten()
 }
 
 /// Returns everything that can be disabled ([`Options::disabled`]) and that reports count, each with a description:
@@ -249,9 +249,18 @@ fn optimise_recorded(
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
     let tally = Tally { applied: counters(), left, places: (record == Record::Places).then(Places::default), work: 0 };
-    let start = Start { options: options.clone(), whole: false, tally };
     let before = cost::function(function);
-    let Try { found: mut best, mut tally, mut report, is_ended, .. } = cheaper(function, &start, before, watch);
+    let is_watched = watch.is_some();
+    let mut unwatched = |_: &str, _: &Function| {};
+    let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
+    let mut run = Run { options: options.clone(), tally, ..Run::default() };
+    let (mut now, mut report) = (function.clone(), Report { before, after: before, ..Report::default() });
+    for pass in SHARED {
+        step(pass, &mut now, &mut run, &mut report, watch);
+    }
+    let Run { options, tally, is_ended, .. } = run;
+    let start = Start { options, whole: false, tally, report, is_ended };
+    let Try { found: mut best, mut tally, mut report, is_ended, .. } = cheaper(&now, &start, is_watched, watch);
     report.work = tally.work;
     let kept = is_ended || report.after <= before * (1.0 + LITTLE);
     if !kept {
@@ -285,14 +294,17 @@ struct Start {
     /// As [`Run::whole`].
     whole: bool,
     tally: Tally,
+    /// Report of the passes before.
+    report: Report,
+    /// As [`Run::is_ended`].
+    is_ended: bool,
 }
 
 impl Try {
-    /// Runs all passes on `function`, whose cost is `before`; calls `split` as soon as the first ones have split loops.
-    fn new(function: &Function, start: Start, before: f64, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
-        let Start { options, whole, tally } = start;
-        let mut run = Run { options, whole, tally, ..Run::default() };
-        let mut report = Report { before, after: before, ..Report::default() };
+    /// Runs all passes after [`SHARED`] on `function`; calls `split` as soon as the first ones have split loops.
+    fn new(function: &Function, start: Start, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
+        let Start { options, whole, tally, mut report, is_ended } = start;
+        let mut run = Run { options, whole, tally, is_ended, ..Run::default() };
         let found = pipeline(function, &mut run, &mut report, watch, split);
         report.after = cost::function(&found);
         Self { found, split: run.has_split(), is_ended: run.is_ended, tally: run.tally, report }
@@ -300,20 +312,17 @@ impl Try {
 }
 
 /// Returns the cheaper of `function` with split loops, if rules split any, and without splitting.
-fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<'_>>) -> Try {
+fn cheaper(function: &Function, start: &Start, is_watched: bool, watch: Watch<'_>) -> Try {
     // An observer sees the passes in sequence.
-    let is_alone = watch.is_some() || start.options.until.is_some();
+    let is_alone = is_watched || start.options.until.is_some();
     let is_worth_a_thread = !is_alone && walk::statements(&function.body) >= MIN_FOR_THREAD;
-    let mut unwatched = |_: &str, _: &Function| {};
-    let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
     let whole = || Start { whole: true, ..start.clone() };
     std::thread::scope(|scope| {
         let mut other = None;
-        let first = Try::new(function, start.clone(), before, watch, &mut || {
+        let first = Try::new(function, start.clone(), watch, &mut || {
             if is_worth_a_thread {
                 let (start, recording) = (whole(), timing::current());
-                let task =
-                    move || timing::join(recording, || Try::new(function, start, before, &mut |_, _| {}, &mut || {}));
+                let task = move || timing::join(recording, || Try::new(function, start, &mut |_, _| {}, &mut || {}));
                 other = std::thread::Builder::new().spawn_scoped(scope, task).ok();
             }
         });
@@ -323,7 +332,7 @@ fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<
         // Checks whether splitting pays.
         let second = match other.take() {
             Some(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            None => Try::new(function, whole(), before, watch, &mut || {}),
+            None => Try::new(function, whole(), watch, &mut || {}),
         };
         let work = first.tally.work + second.tally.work;
         let mut best = timing::time(CHOOSE, || if second.report.after < first.report.after { second } else { first });
