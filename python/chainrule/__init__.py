@@ -12,7 +12,7 @@ from .annotations import F64, I64, Bool
 from .arguments import ConversionWarning
 from .batch import Batch, vmap
 from .bound import Bound
-from .capture.calls import supported
+from .capture.operations.calls import supported
 from .display import Picture
 from .errors import Bug, CaptureError, Error, Limitation, ShapeError, TypeError_
 from .derivative import (

@@ -35,13 +35,10 @@ const ADAPTED: &[&str] = &[
 
 /// Tests that use packages of [`ADAPTED`].
 const ADAPTED_TESTS: &[&str] = &[
-    "test_adapters.py",
-    "test_jax.py",
-    "test_torch.py",
-    "test_ipopt.py",
-    "test_guide.py",
-    "test_stubs.py",
-    "test_batch.py",
+    "adapters",
+    "programs/test_guide.py",
+    "functions/test_stubs.py",
+    "functions/test_batch.py",
 ];
 
 /// Prints the installed version of each package that is named, or that it is missing.

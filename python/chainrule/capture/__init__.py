@@ -11,12 +11,9 @@
 | `rows` | loops whose steps write separate parts of an array |
 | `memory` | writes to arrays, and the names that see them |
 | `shapes`, `syntax` | packing variables; what statements assign and how they end |
-| `operators`, `ufuncs` | arithmetic and elementwise functions |
-| `indexing`, `reductions`, `arrays`, `loops` | NumPy by what it does |
-| `sorting` | sorting, looking up, taking |
-| `whole` | floats made integers, bits of integers |
-| `folding` | calls with known arguments, `functools.reduce` |
-| `calls` | the tables of what may be called |
+| `loops` | what is iterated over |
+| `records` | dicts, NamedTuples and dataclasses |
+| `operations` | operators, calls and indices |
 | `derivatives` | derivatives of functions inside of functions |
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operators import truth
+from .operations.operators import truth
 from .shapes import count, pack, rebuild, shown
 from .syntax import ends
 from .values import Gone, Known, Local, Num, Row, describe, is_number

@@ -7,9 +7,10 @@ import dataclasses
 import functools
 import types
 
-from . import calls, derivatives, folding, indexing, loops, products, records, reductions, slices
+from . import derivatives, loops, records
+from .operations import calls, folding, indexing, products, reductions, slices
 from .frame import Frame
-from .operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
+from .operations.operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
 from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Partial, Row, describe, is_number
 

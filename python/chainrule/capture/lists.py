@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from .operators import scalar
+from .operations.operators import scalar
 from .rows import walk
 from .syntax import leaves_loop
 from .values import Dim, Loop, Num, Row, describe

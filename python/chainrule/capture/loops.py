@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operators import scalar
+from .operations.operators import scalar
 from .values import Dim, Form, Known, Loop, Num, Row, describe
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import loops
 from .branches import LEFT, RESULT, RETURN, RETURNED
 from .memory import is_same_array
-from .operators import scalar
+from .operations.operators import scalar
 from .rows import Rows
 from .shapes import count, pack, rebuild
 from .syntax import has_return, leaves_loop, rebound_names, stored_names, targets, written_names

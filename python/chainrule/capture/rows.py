@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from .operators import scalar
+from .operations.operators import scalar
 from .syntax import leaves_loop, rebound_names, targets, written_names
 from .values import Dim, Gone, Known, Local, Num, storages
 

@@ -11,13 +11,14 @@ import dataclasses
 
 import numpy as np
 
-from . import calls, indexing, loops, records
+from . import loops, records
+from .operations import calls, indexing
 from .branches import BREAK, CONTINUE, LEFT, RESULT, RETURN, RETURNED, Branches
 from .expressions import phrase
 from .frame import Gone
 from .lists import Lists
 from .memory import Memory
-from .operators import ARITHMETIC, binary, truth
+from .operations.operators import ARITHMETIC, binary, truth
 from .repetition import Repetition
 from .syntax import copied, is_endless, rebound_names, returns_from_loop
 from .values import Dim, Form, Known, Local, Num, Row, describe

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ShapeError
+from ...errors import ShapeError
 from .operators import binary, call, is_nan, scalar
-from .values import Dim, Known, Masked, Num, describe
+from ..values import Dim, Known, Masked, Num, describe
 
 
 def axes_of(w, array, axis):

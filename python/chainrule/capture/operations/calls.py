@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from ..errors import Error
-from . import arrays, loops, products, reductions, shaping, sorting, whole
+from ...errors import Error
+from .. import loops
+from . import arrays, products, reductions, shaping, sorting, whole
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
-from .values import Known, Masked, Num, Row, describe, is_number
+from ..values import Known, Masked, Num, Row, describe, is_number
 
 
 def _len(w, obj):

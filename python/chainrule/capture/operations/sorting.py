@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import indexing, loops
+from .. import loops
+from . import indexing
 from .operators import scalar
 from .slices import Axis, Slice
-from .values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe
 
 
 def before(w, a, b):

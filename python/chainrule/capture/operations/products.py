@@ -7,7 +7,7 @@ import string
 from .operators import binary, call, scalar
 from .reductions import extreme, nested, sum_
 from .shaping import axis_of, known
-from .values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe
 
 
 def matmul(w, a, b):

@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 
-from .values import Known, Masked, Num, Row, describe, is_number
+from ..values import Known, Masked, Num, Row, describe, is_number
 
 ARITHMETIC = {
     ast.Add: ("+", operator.add),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .operators import scalar
-from .values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe
 
 
 def known(w, value, what, default=None):

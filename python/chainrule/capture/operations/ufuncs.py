@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from .operators import call, finite, is_infinite, is_nan, negative_scalar, scalar
-from .values import Num
+from ..values import Num
 
 try:
     import scipy.special as special

@@ -6,9 +6,9 @@ import functools
 
 import numpy as np
 
-from . import loops
+from .. import loops
 from .operators import scalar
-from .values import Form, Known, Row, describe
+from ..values import Form, Known, Row, describe
 
 #: Functions of Python that only compute.
 PURE = (sorted, str, repr, format, chr, ord, isinstance, issubclass, hasattr, getattr, type, complex, set, frozenset, hash, map, filter)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .operators import binary, scalar
 from .shaping import axis_of
-from .values import Dim, Known, Num, Row
+from ..values import Dim, Known, Num, Row
 from .whole import to_int
 
 FLOATS = (float, np.float64, "float64", "float", "d")
@@ -82,7 +82,7 @@ def arange(w, start, stop=None, step=None, dtype=None):
             element = lambda i: scalar(w, "+", w.cast(first, "f"), scalar(w, "*", w.cast(i[0], "f"), w.cast(by, "f")))
             return w.build((Dim(n),), lambda i: w.cast(element(i), kind_of(w, dtype, "f")))
         w.fail("`np.arange` of floats", "use `np.linspace`, or multiply `np.arange(n)` by the step")
-    from .loops import counted
+    from ..loops import counted
     n, at = counted(w, start, stop, step)
     return w.build((n,), lambda i: w.cast(at(i[0]), kind_of(w, dtype, "i")))
 

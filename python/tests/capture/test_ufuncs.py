@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.capture.ufuncs import ROWS
+from chainrule.capture.operations.ufuncs import ROWS
 
 CASES = [(row, name, obj) for row in ROWS for name, obj in zip(row.names, row.objects)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .operators import scalar
 from .slices import axes_of, place
-from .values import Dim, Masked, Num, describe
+from ..values import Dim, Masked, Num, describe
 
 
 def get(w, array, index):

@@ -11,7 +11,7 @@ from picture import svg
 
 import chainrule as cr
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 #: Pages whose blocks stand by themselves, each for the packages that it imports.
 ADAPTERS = ROOT / "docs/guide/python/adapters.md"
 #: Pages of the guide with a picture of their `curves`.

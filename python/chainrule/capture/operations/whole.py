@@ -6,7 +6,7 @@ The program has no operator for either. A float is compared with sums of powers 
 from __future__ import annotations
 
 from .operators import call, negative_scalar, scalar
-from .values import Dim, Num
+from ..values import Dim, Num
 
 #: Bits of a float's magnitude: beyond them, not every int is a float.
 FLOAT_BITS = 53
