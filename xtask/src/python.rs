@@ -34,12 +34,8 @@ const ADAPTED: &[&str] = &[
 ];
 
 /// Tests that use packages of [`ADAPTED`].
-const ADAPTED_TESTS: &[&str] = &[
-    "adapters",
-    "programs/test_guide.py",
-    "functions/test_stubs.py",
-    "functions/test_batch.py",
-];
+const ADAPTED_TESTS: &[&str] =
+    &["adapters", "programs/test_guide.py", "functions/test_stubs.py", "functions/test_batch.py"];
 
 /// Prints the installed version of each package that is named, or that it is missing.
 const VERSIONS: &str = "

@@ -4,18 +4,23 @@
 //! were split, the pipeline also runs without splitting, in parallel for long programs, and the cheaper program is
 //! taken. The pipeline is lists: [`SHARED`], whose result both start from; [`FIRST`], then [`ROUND`] repeatedly,
 //! [`KEEP`], [`ROUND`] again; [`LAST`] merges split loops, and [`FACTOR`] is repeated. If a pass increases the cost,
-//! the program before it is kept, and restored unless the increase pays off in the end.
+//! the program before it is kept, and restored unless the increase pays off in the end. Debug builds verify the result
+//! of every pass, if the function itself is valid.
 //!
 //! Each pass rebuilds the function once (`rebuild`) after analyses of it ([`crate::live`], [`crate::fusion`]); every
 //! enabled rule is tried at every statement. Rules have no manual order: each makes a program smaller or brings it
 //! closer to a normal form in which other rules apply, and if a rule could make it larger, costs decide.
+
+mod separate;
+
+pub(crate) use self::separate::separated;
 
 use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Enabled, Settings};
 use crate::{apart, cost, fusion, live, merge, products, turn, walk};
 use chainrule_base::{Span, timing};
-use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
+use chainrule_ir::{Block, Function, Size, VarId, alpha_equal, verify};
 use chainrule_ops::Semantics;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -87,7 +92,7 @@ pub struct Pass {
 pub const SHARED: &[Pass] = &[Pass {
     name: "separate",
     does: "loops whose steps write separate elements of an array, or add to elements, become builds and sums",
-    run: separate,
+    run: separate::separate,
 }];
 
 /// First passes: hoisting precedes fusion, which depends on execution counts.
@@ -158,6 +163,8 @@ struct Run {
     for_little: u64,
     /// Whether the pipeline has ended ([`Options::until`]).
     is_ended: bool,
+    /// Whether the result of every pass is verified.
+    verifies: bool,
     spare: Spare,
 }
 
@@ -243,6 +250,7 @@ fn optimise_recorded(
         // Both branches may have become equal.
         let same = alpha_equal(&then, &otherwise);
         let best = if same { then } else { apart::joined(function, [&then, &otherwise]) };
+        check("join", &best, is_valid_in_debug_builds(function));
         let symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
         return (best, Report { symbolic, ..apart::both([done, done_otherwise]) });
     }
@@ -253,13 +261,14 @@ fn optimise_recorded(
     let is_watched = watch.is_some();
     let mut unwatched = |_: &str, _: &Function| {};
     let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
-    let mut run = Run { options: options.clone(), tally, ..Run::default() };
+    let verifies = is_valid_in_debug_builds(function);
+    let mut run = Run { options: options.clone(), tally, verifies, ..Run::default() };
     let (mut now, mut report) = (function.clone(), Report { before, after: before, ..Report::default() });
     for pass in SHARED {
         step(pass, &mut now, &mut run, &mut report, watch);
     }
     let Run { options, tally, is_ended, .. } = run;
-    let start = Start { options, whole: false, tally, report, is_ended };
+    let start = Start { options, whole: false, tally, report, is_ended, verifies };
     let Try { found: mut best, mut tally, mut report, is_ended, .. } = cheaper(&now, &start, is_watched, watch);
     report.work = tally.work;
     let kept = is_ended || report.after <= before * (1.0 + LITTLE);
@@ -298,13 +307,15 @@ struct Start {
     report: Report,
     /// As [`Run::is_ended`].
     is_ended: bool,
+    /// As [`Run::verifies`].
+    verifies: bool,
 }
 
 impl Try {
     /// Runs all passes after [`SHARED`] on `function`; calls `split` as soon as the first ones have split loops.
     fn new(function: &Function, start: Start, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
-        let Start { options, whole, tally, mut report, is_ended } = start;
-        let mut run = Run { options, whole, tally, is_ended, ..Run::default() };
+        let Start { options, whole, tally, mut report, is_ended, verifies } = start;
+        let mut run = Run { options, whole, tally, is_ended, verifies, ..Run::default() };
         let found = pipeline(function, &mut run, &mut report, watch, split);
         report.after = cost::function(&found);
         Self { found, split: run.has_split(), is_ended: run.is_ended, tally: run.tally, report }
@@ -365,78 +376,6 @@ pub(crate) fn hoist_once(function: &Function, names: &[&str]) -> Option<Function
     let mut run = Run { options, tally, ..Run::default() };
     pass(function, &mut run, Todo { split: true, expand: true, ..Todo::default() });
     run.result.map(live::swept).filter(|found| !alpha_equal(function, found))
-}
-
-/// Rules that make builds and sums of folds.
-const SEPARATING: &[&str] = &["fold-of-writes", "fold-of-terms"];
-
-/// Rules that bring the results of [`SEPARATING`] into their form: they move elements of arrays to their uses, and
-/// decide conditions on integers. Derivatives of the result are those of the function.
-const WITH_SEPARATING: &[&str] = &[
-    "split-fold",
-    "flat-fold",
-    "component",
-    "same-tuple",
-    "fuse",
-    "fuse-rows",
-    "fuse-component",
-    "get-array",
-    "get-one-hot",
-    "prove-index",
-    "compare-integers",
-    "known-extreme",
-    "connectives",
-    "select",
-    "if-same",
-    "if-not",
-    "if-truth",
-    "same-array",
-    "zero-parts",
-];
-
-/// Maximum cost of builds in place of folds, relative to the function: they take some comparisons of integers more.
-const SEPARATED: f64 = 1.1;
-
-/// Maximum number of passes: loops become builds from the inside.
-const MAX_SEPARATED: usize = 8;
-
-/// Returns `function` with builds and sums in place of folds whose steps write separate elements, or add to elements,
-/// with the number of applications of each rule; `None` if there are none, if that costs more, or if a fold remains
-/// around one of them: there, a step changes a part of the array in place, and would copy all of it.
-pub(crate) fn separated(function: &Function, given: &Options) -> Option<(Function, Vec<u64>)> {
-    let [outer, inner] = walk::array_folds(function);
-    if outer == 0 {
-        return None;
-    }
-    let used = |name: &str| SEPARATING.contains(&name) || WITH_SEPARATING.contains(&name);
-    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !used(name)).chain(["hoist"]);
-    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
-    let options = Options { semantics: given.semantics, disabled, ..Options::default() };
-    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, tally, ..Run::default() };
-    let is_one = |at: usize| at == rules::SEPARATE || SEPARATING.contains(&name(at));
-    let times = |run: &Run| -> Vec<u64> {
-        run.tally.applied.iter().enumerate().map(|(at, times)| if is_one(at) { *times } else { 0 }).collect()
-    };
-    let mut found: Option<Function> = None;
-    for n_passes in 1..=MAX_SEPARATED {
-        let now = found.as_ref().unwrap_or(function);
-        pass(now, &mut run, Todo { split: true, fuse: true, separate: true, ..Todo::default() });
-        let Some(next) = run.result.take().filter(|next| !alpha_equal(now, next)) else { break };
-        found = Some(next);
-        run.in_vain.clear();
-        // If not even the innermost folds have become others once elements stand at their uses, no fold does.
-        if n_passes > 1 && times(&run).iter().all(|times| *times == 0) {
-            break;
-        }
-    }
-    let times = times(&run);
-    let found = live::swept(found.filter(|_| times.iter().any(|times| *times > 0))?);
-    let [outer, left] = walk::array_folds(&found);
-    if outer > 0 && left < inner || cost::on_average(&found) > SEPARATED * cost::on_average(function) {
-        return None;
-    }
-    Some((found, times))
 }
 
 /// Returns the costs of `function`, as text.
@@ -566,6 +505,22 @@ fn last_cost(report: &Report) -> f64 {
     report.passes.last().map_or(report.before, |pass| pass.after)
 }
 
+/// Returns whether `function` is valid in a debug build.
+fn is_valid_in_debug_builds(function: &Function) -> bool {
+    cfg!(debug_assertions) && verify(function).is_ok()
+}
+
+/// Verifies the result of the pass `name`, if `verifies`.
+///
+/// # Panics
+///
+/// If the result is invalid, which is a fault of the pass.
+fn check(name: &str, result: &Function, verifies: bool) {
+    if verifies && let Err(faults) = verify(result) {
+        panic!("invalid program after `{name}`: {faults:?}");
+    }
+}
+
 // Runs a pass; returns whether anything changed.
 fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> bool {
     if run.is_ended || run.options.leaves_out(pass.name) {
@@ -580,6 +535,7 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     timing::time(pass.name, || (pass.run)(now, run));
     let (mut changed, mut after) = (false, before);
     if let Some(result) = run.result.take() {
+        check(pass.name, &result, run.verifies);
         changed = !alpha_equal(now, &result);
         let last = std::mem::replace(now, result);
         if changed {
@@ -602,14 +558,6 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     run.is_ended = run.options.until.as_deref() == Some(pass.name);
     watch(pass.name, now);
     changed
-}
-
-fn separate(function: &Function, run: &mut Run) {
-    if let Some((found, times)) = separated(function, &run.options) {
-        run.tally.applied.iter_mut().zip(times).for_each(|(all, more)| *all += more);
-        run.live = None;
-        run.result = Some(found);
-    }
 }
 
 fn simplify(function: &Function, run: &mut Run) {

@@ -35,7 +35,7 @@ const MAX_COPIED: usize = 32;
 /// Total budget of copied statements for elements that exceed this with their fused elements.
 const MAX_ALL_COPIED: usize = 32768;
 /// Minimum number of arrays with several reads, ending in one loop, that vanish in one pass. Fewer vanish one in each
-/// pass, and rules find more between those.
+/// pass, and rules find more between those (measured: "Copies of chains" and below in `docs/notebook/compile-time.md`).
 const MIN_LINKS: usize = 8;
 /// Maximum number of statements of a fused element, which bounds the time for chains of builds.
 const MAX_MOVED: usize = 512;

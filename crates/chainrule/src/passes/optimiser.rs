@@ -153,7 +153,12 @@ impl Rewrite {
 
     fn scalarised(self, function: Function, semantics: Semantics) -> Function {
         match self.runs(SCALARISE, semantics) {
-            true => timing::time(SCALARISE, || regions::scalarise(function)),
+            true => timing::time(SCALARISE, || {
+                let is_valid = cfg!(debug_assertions) && chainrule_ir::verify(&function).is_ok();
+                let scalarised = regions::scalarise(function);
+                debug_assert!(!is_valid || chainrule_ir::verify(&scalarised).is_ok(), "invalid after {SCALARISE}");
+                scalarised
+            }),
             false => function,
         }
     }

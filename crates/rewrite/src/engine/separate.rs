@@ -1,0 +1,88 @@
+//! The pass that makes builds and sums of loops whose steps write separate elements of an array, or add to elements
+//! (decision 0083).
+
+use super::{Options, Run, Todo, counters, name, pass};
+use crate::rebuild::Tally;
+use crate::{cost, live, rules, walk};
+use chainrule_ir::{Function, alpha_equal};
+
+/// Puts builds and sums in place of folds ([`separated`]).
+pub(super) fn separate(function: &Function, run: &mut Run) {
+    if let Some((found, times)) = separated(function, &run.options) {
+        run.tally.applied.iter_mut().zip(times).for_each(|(all, more)| *all += more);
+        run.live = None;
+        run.result = Some(found);
+    }
+}
+
+/// Rules that make builds and sums of folds.
+const SEPARATING: &[&str] = &["fold-of-writes", "fold-of-terms"];
+
+/// Rules that bring the results of [`SEPARATING`] into their form: they move elements of arrays to their uses, and
+/// decide conditions on integers. Derivatives of the result are those of the function.
+const WITH_SEPARATING: &[&str] = &[
+    "split-fold",
+    "flat-fold",
+    "component",
+    "same-tuple",
+    "fuse",
+    "fuse-rows",
+    "fuse-component",
+    "get-array",
+    "get-one-hot",
+    "prove-index",
+    "compare-integers",
+    "known-extreme",
+    "connectives",
+    "select",
+    "if-same",
+    "if-not",
+    "if-truth",
+    "same-array",
+    "zero-parts",
+];
+
+/// Maximum cost of builds in place of folds, relative to the function: they take some comparisons of integers more.
+const SEPARATED: f64 = 1.1;
+
+/// Maximum number of passes: loops become builds from the inside.
+const MAX_SEPARATED: usize = 8;
+
+/// Returns `function` with builds and sums in place of folds whose steps write separate elements, or add to elements,
+/// with the number of applications of each rule; `None` if there are none, if that costs more, or if a fold remains
+/// around one of them: there, a step changes a part of the array in place, and would copy all of it.
+pub(crate) fn separated(function: &Function, given: &Options) -> Option<(Function, Vec<u64>)> {
+    let [outer, inner] = walk::array_folds(function);
+    if outer == 0 {
+        return None;
+    }
+    let used = |name: &str| SEPARATING.contains(&name) || WITH_SEPARATING.contains(&name);
+    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !used(name)).chain(["hoist"]);
+    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
+    let options = Options { semantics: given.semantics, disabled, ..Options::default() };
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    let mut run = Run { options, tally, ..Run::default() };
+    let is_one = |at: usize| at == rules::SEPARATE || SEPARATING.contains(&name(at));
+    let times = |run: &Run| -> Vec<u64> {
+        run.tally.applied.iter().enumerate().map(|(at, times)| if is_one(at) { *times } else { 0 }).collect()
+    };
+    let mut found: Option<Function> = None;
+    for n_passes in 1..=MAX_SEPARATED {
+        let now = found.as_ref().unwrap_or(function);
+        pass(now, &mut run, Todo { split: true, fuse: true, separate: true, ..Todo::default() });
+        let Some(next) = run.result.take().filter(|next| !alpha_equal(now, next)) else { break };
+        found = Some(next);
+        run.in_vain.clear();
+        // If not even the innermost folds have become others once elements stand at their uses, no fold does.
+        if n_passes > 1 && times(&run).iter().all(|times| *times == 0) {
+            break;
+        }
+    }
+    let times = times(&run);
+    let found = live::swept(found.filter(|_| times.iter().any(|times| *times > 0))?);
+    let [outer, left] = walk::array_folds(&found);
+    if outer > 0 && left < inner || cost::on_average(&found) > SEPARATED * cost::on_average(function) {
+        return None;
+    }
+    Some((found, times))
+}
