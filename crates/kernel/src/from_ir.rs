@@ -28,6 +28,7 @@
 //! | `blocks` | blocks, statements without loops |
 //! | `linear` | zeros, one-hot arrays, sums of two |
 //! | `hot` | one-hot arrays made where they are added |
+//! | `gather` | values of a state that are gathered before they are scattered |
 //! | `terms` | order of the terms of sums of arrays |
 //! | `distinct` | sums of arrays that differ from zero in distinct elements, for strict code |
 //! | `loops` | build, fold, sum, loop, while, if |
@@ -37,6 +38,7 @@ mod blocks;
 mod builder;
 mod deep;
 mod distinct;
+mod gather;
 mod hot;
 mod in_place;
 mod layout;
@@ -79,7 +81,9 @@ pub fn lower_function_with(function: &Function, semantics: Semantics) -> Result<
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
         if semantics == Semantics::Algebraic {
-            return lower(&terms::in_order(&function), semantics, BTreeSet::new());
+            let gathered = gather::gathered(&function);
+            let function = gathered.as_ref().unwrap_or(&*function);
+            return lower(&terms::in_order(function), semantics, BTreeSet::new());
         }
         let (function, distinct) = distinct::sums(&function);
         lower(&function, semantics, distinct)

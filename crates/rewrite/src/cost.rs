@@ -144,6 +144,11 @@ pub(crate) fn estimate(size: &Size) -> f64 {
     <f64 as Amount>::size(size)
 }
 
+/// As [`estimate`], but half of a variable that is subtracted: of `n - i`, with an index `i`, an average.
+pub(crate) fn estimate_on_average(size: &Size) -> f64 {
+    Average::size(size).0
+}
+
 fn words<A: Amount>(ty: &Type) -> A {
     match ty {
         Type::Double | Type::Int | Type::Bool => A::number(1.0),

@@ -15,7 +15,7 @@ mod separate;
 
 pub(crate) use self::separate::separated;
 
-use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
+use crate::rebuild::{Fields, Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Enabled, Settings};
 use crate::{apart, cost, fusion, live, merge, products, turn, walk};
@@ -139,7 +139,7 @@ pub const FACTOR: &[Pass] = &[Pass { name: "factor", does: "common factors are t
 pub const CHOOSE: &str = "choose";
 
 /// [`Plan::dead`] and [`Plan::fields`] of a function.
-type Live = (FxHashSet<VarId>, FxHashMap<VarId, Vec<usize>>);
+type Live = (FxHashSet<VarId>, FxHashMap<VarId, Fields>);
 
 /// State shared by passes.
 #[derive(Default)]

@@ -310,12 +310,12 @@ impl<'a> Uses<'a, '_> {
         }
     }
 
-    /// Returns the `get`s of elements of the rows of `array`, if rows have no other use.
+    /// Returns the `get`s of elements of the rows of `array`, if rows have no other use, and elements vanish.
     fn elements(&self, array: &Array) -> Option<Vec<Get>> {
         let mut all = Vec::new();
         for (row, loops, runs) in &array.gets {
             let row = &self.arrays[*row];
-            if row.escapes {
+            if row.escapes || row.kept {
                 return None;
             }
             all.extend(row.gets.iter().map(|(var, more, often)| (*var, loops + more, runs * often)));
@@ -392,18 +392,18 @@ impl<'a> Uses<'a, '_> {
             Expr::Build { size, body, .. } => {
                 let ty = |v: VarId| self.function.ty(v);
                 let element = cost::block(body, &ty);
-                self.arrays[var].built = Some((element, cost::estimate(size), statements(body)));
+                self.arrays[var].built = Some((element, cost::estimate_on_average(size), statements(body)));
                 if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = body.bound(body.result) {
-                    let n = cost::estimate(size);
+                    let n = cost::estimate_on_average(size);
                     self.arrays[var].build.rows = Some(Rows {
                         shared: (element - cost::expr(row, &ty), n),
-                        elements: (cost::block(elements, &ty), n * cost::estimate(inner), statements(body)),
+                        elements: (cost::block(elements, &ty), n * cost::estimate_on_average(inner), statements(body)),
                     });
                 }
-                Some(cost::estimate(size))
+                Some(cost::estimate_on_average(size))
             }
             Expr::Sum { count, .. } | Expr::Fold(StateLoop { count, .. }) | Expr::Loop(StateLoop { count, .. }) => {
-                Some(cost::estimate(count))
+                Some(cost::estimate_on_average(count))
             }
             // Derivatives keep their bodies unchanged; a `while` may have many iterations.
             Expr::While(_) | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
@@ -416,14 +416,14 @@ impl<'a> Uses<'a, '_> {
             let ty = |v: VarId| self.function.ty(v);
             let around = cost::block(then, &ty) - cost::expr(build, &ty);
             let element = 1.0 + around + cost::block(body, &ty);
-            self.arrays[var].built = Some((element, cost::estimate(size), statements(then)));
+            self.arrays[var].built = Some((element, cost::estimate_on_average(size), statements(then)));
         }
         if let (Expr::If { then, otherwise, .. }, Type::Array(..)) = (expr, self.function.ty(var)) {
             let ty = |v: VarId| self.function.ty(v);
             let builds = [then, otherwise].into_iter().filter_map(|block| block.bound(block.result));
             let built = builds.filter_map(|expr| match expr {
                 Expr::Build { size, body, .. } => {
-                    Some((cost::block(body, &ty), cost::estimate(size), statements(body)))
+                    Some((cost::block(body, &ty), cost::estimate_on_average(size), statements(body)))
                 }
                 _ => None,
             });

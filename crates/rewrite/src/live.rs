@@ -7,24 +7,39 @@
 //! Each block is walked backwards, the body of a fold again as long as its state gains live fields. A statement whose
 //! only effect could be a failure is removed with its unused result: there are no effects, only values.
 
-use crate::rebuild::Plan;
+use crate::rebuild::{Fields, Plan};
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, StateLoop, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, StateLoop, Stmt, Type, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::{SmallVec, smallvec};
 use std::ptr::from_ref;
-
-/// Live fields of a tuple.
-type Fields = SmallVec<[bool; 16]>;
 
 /// Live part of a variable.
 #[derive(Clone, PartialEq, Debug)]
 enum Need {
     Nothing,
-    /// These fields of a tuple.
-    Fields(Fields),
+    /// These parts of the fields of a tuple.
+    Fields(Vec<Need>),
     Whole,
+}
+
+impl Need {
+    /// Returns what this and `other` need.
+    // Recursive on nesting of tuples.
+    fn and(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, need) | (need, Self::Nothing) => need.clone(),
+            (Self::Whole, _) | (_, Self::Whole) => Self::Whole,
+            (Self::Fields(a), Self::Fields(b)) => Self::Fields(a.iter().zip(b).map(|(a, b)| a.and(b)).collect()),
+        }
+    }
+
+    /// Returns the positions of the live fields of a tuple, if some are not.
+    fn live_fields(&self) -> Option<Vec<usize>> {
+        let Self::Fields(fields) = self else { return None };
+        let live = |k: &usize| fields[*k] != Self::Nothing;
+        fields.contains(&Self::Nothing).then(|| (0..fields.len()).filter(live).collect())
+    }
 }
 
 struct Live<'a> {
@@ -35,25 +50,37 @@ struct Live<'a> {
     walked: FxHashMap<*const Block, Need>,
     /// Number of enclosing derivatives, whose bodies stay unchanged.
     opaque: u32,
+    /// Results of general loops and of their bodies: the state, the element, the term. Only there, the fields of a
+    /// field are distinguished: tuples in tuples have rules of their own.
+    triples: FxHashSet<VarId>,
+}
+
+/// Finds [`Live::triples`].
+fn triples(block: &Block, found: &mut FxHashSet<VarId>) {
+    for stmt in block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()) {
+        if let Expr::Loop(StateLoop { body, .. }) = &stmt.expr {
+            found.extend([stmt.var, body.result]);
+        }
+        stmt.expr.blocks().into_iter().for_each(|block| triples(block, found));
+    }
 }
 
 /// Puts into `plan` the dead statements of `function`, and the live fields.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
-    let mut live =
-        Live { function, needs: vec![Need::Nothing; function.vars.len()], walked: FxHashMap::default(), opaque: 0 };
+    let mut live = Live::new(function, 0);
+    triples(&function.body, &mut live.triples);
     live.block(&function.body, &Need::Whole);
     live.report(&function.body, plan, &mut FxHashSet::default());
 }
 
 /// Returns `function` without dead statements.
 pub(crate) fn swept(mut function: Function) -> Function {
-    let needs = vec![Need::Nothing; function.vars.len()];
     // As in a derivative, all values are live as a whole.
-    let mut live = Live { function: &function, needs, walked: FxHashMap::default(), opaque: 1 };
+    let mut live = Live::new(&function, 1);
     live.block(&function.body, &Need::Whole);
     let needs = std::mem::take(&mut live.needs);
     let mut body = std::mem::replace(&mut function.body, Block { stmts: Vec::new(), result: VarId::new(0) });
-    Live { function: &function, needs, walked: FxHashMap::default(), opaque: 1 }.sweep(&mut body);
+    Live { needs, ..Live::new(&function, 1) }.sweep(&mut body);
     Function { body, ..function }
 }
 
@@ -75,7 +102,12 @@ fn is_any(expr: &Expr) -> bool {
     }
 }
 
-impl Live<'_> {
+impl<'a> Live<'a> {
+    fn new(function: &'a Function, opaque: u32) -> Self {
+        let needs = vec![Need::Nothing; function.vars.len()];
+        Self { function, needs, walked: FxHashMap::default(), opaque, triples: FxHashSet::default() }
+    }
+
     fn whole(&mut self, var: VarId) {
         self.needs[var.index()] = Need::Whole;
     }
@@ -86,28 +118,24 @@ impl Live<'_> {
         }
         let new = match (&self.needs[var.index()], need) {
             (_, Need::Nothing) | (Need::Whole, _) => return,
-            (_, Need::Whole) => Need::Whole,
-            (Need::Nothing, need) => need.clone(),
-            (Need::Fields(old), Need::Fields(new)) => {
-                Need::Fields(old.iter().zip(new).map(|(a, b)| *a || *b).collect())
-            }
+            (old, need) => old.and(need),
         };
         self.needs[var.index()] = new;
     }
 
-    fn component(&mut self, tuple: VarId, k: usize) {
+    fn component(&mut self, tuple: VarId, k: usize, need: &Need) {
         if self.opaque > 0 {
             return self.whole(tuple);
         }
         let Type::Tuple(fields, _) = self.function.ty(tuple) else { return };
-        let need = &mut self.needs[tuple.index()];
-        if *need == Need::Nothing {
-            *need = Need::Fields(smallvec![false; fields.len()]);
+        let of_tuple = &mut self.needs[tuple.index()];
+        if *of_tuple == Need::Nothing {
+            *of_tuple = Need::Fields(vec![Need::Nothing; fields.len()]);
         }
-        if let Need::Fields(used) = need
+        if let Need::Fields(used) = of_tuple
             && let Some(field) = used.get_mut(k)
         {
-            *field = true;
+            *field = field.and(need);
         }
     }
 
@@ -127,25 +155,30 @@ impl Live<'_> {
         self.walked.insert(from_ref(block), need.clone());
         self.need(block.result, need);
         for stmt in block.stmts.iter().rev() {
-            let need = match &self.needs[stmt.var.index()] {
-                Need::Nothing => continue,
-                Need::Whole => Need::Whole,
-                Need::Fields(fields) => Need::Fields(fields.clone()),
-            };
+            let need = self.needs[stmt.var.index()].clone();
+            if need == Need::Nothing {
+                continue;
+            }
             self.types(stmt.var);
             if !stmt.expr.is_leaf() {
                 stmt.expr.binders().into_iter().for_each(|binder| self.types(binder));
             }
-            self.expr(&stmt.expr, &need);
+            self.expr(stmt, &need);
         }
     }
 
-    fn expr(&mut self, expr: &Expr, need: &Need) {
+    /// Returns what is needed of a field of `tuple` of which this part is used.
+    fn of_field<'n>(&self, tuple: VarId, need: &'n Need) -> &'n Need {
+        if *need == Need::Nothing || self.triples.contains(&tuple) { need } else { &Need::Whole }
+    }
+
+    fn expr(&mut self, stmt: &Stmt, need: &Need) {
+        let expr = &stmt.expr;
         match (expr, need) {
-            (Expr::Component(tuple, k), _) => self.component(*tuple, *k),
+            (Expr::Component(tuple, k), _) => self.component(*tuple, *k, self.of_field(*tuple, need)),
             (Expr::Tuple(fields), Need::Fields(used)) => {
-                for (field, _) in fields.iter().zip(used).filter(|(_, used)| **used) {
-                    self.whole(*field);
+                for (field, need) in fields.iter().zip(used) {
+                    self.need(*field, self.of_field(stmt.var, need));
                 }
             }
             (Expr::If { condition, then, otherwise }, _) => {
@@ -155,39 +188,17 @@ impl Live<'_> {
             }
             (Expr::Loop(StateLoop { count, state, init, body, .. }), Need::Fields(used)) if self.opaque == 0 => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
-                let [last, element, term] = [0, 1, 2].map(|k| used.get(k) == Some(&true));
-                if last || is_nothing(self.function.ty(*state)) {
+                let [last, element, term] = [0, 1, 2].map(|k| used[k].clone());
+                if is_nothing(self.function.ty(*state)) {
                     self.whole(*state);
                 }
-                loop {
-                    let before = self.needs[state.index()].clone();
-                    let next = before != Need::Nothing;
-                    self.block(body, &Need::Fields(smallvec![next, element, term]));
-                    if self.needs[state.index()] == before || (next && before != Need::Nothing) {
-                        break;
-                    }
-                    // The condition reads the state, so every iteration makes all of it.
-                    self.whole(*state);
-                }
-                if self.needs[state.index()] != Need::Nothing {
-                    self.whole(*state);
-                    self.block(body, &Need::Fields(smallvec![true, element, term]));
-                    self.whole(*init);
-                }
+                self.state(*state, *init, &last, |live, next| {
+                    live.block(body, &Need::Fields(vec![next, element.clone(), term.clone()]));
+                });
             }
             (Expr::Fold(StateLoop { count, state, init, body, .. }), _) => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
-                // The next iterations' need of the state is the need of its next value.
-                self.need(*state, need);
-                loop {
-                    let before = self.needs[state.index()].clone();
-                    self.block(body, &before);
-                    if self.needs[state.index()] == before {
-                        break;
-                    }
-                }
-                let need = self.needs[state.index()].clone();
-                self.need(*init, &need);
+                self.state(*state, *init, need, |live, next| live.block(body, &next));
             }
             (leaf, _) if leaf.is_leaf() => leaf.for_each_operand(&mut |v| self.whole(v)),
             _ => {
@@ -198,6 +209,20 @@ impl Live<'_> {
                     self.block(block, &Need::Whole);
                 }
                 self.opaque -= opaque;
+            }
+        }
+    }
+
+    /// Finds the live part of the state of a loop, of which `last` is needed in the end; `body` walks an iteration, of
+    /// which a part of the next state is needed.
+    fn state(&mut self, state: VarId, init: VarId, last: &Need, body: impl Fn(&mut Self, Need)) {
+        self.need(state, last);
+        loop {
+            // The next iterations' need of the state is the need of its next value.
+            let before = self.needs[state.index()].clone();
+            body(self, before.clone());
+            if self.needs[state.index()] == before {
+                return self.need(init, &before);
             }
         }
     }
@@ -225,31 +250,39 @@ impl Live<'_> {
                 need = &self.needs[state.index()];
             }
             let narrows = matches!(stmt.expr, Expr::Fold(_) | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop(_));
-            if let (true, Need::Fields(used)) = (narrows, need)
-                && used.contains(&false)
-            {
-                let mut used = used.clone();
-                if let (Expr::Loop(StateLoop { state, .. }), Type::Tuple(parts, _)) =
-                    (&stmt.expr, self.function.ty(stmt.var))
-                {
-                    used[0] = self.needs[state.index()] != Need::Nothing;
-                    // Fields without content stay.
-                    used.iter_mut().zip(parts).for_each(|(used, part)| *used |= is_nothing(part));
-                }
-                if let Expr::Tuple(parts) = &stmt.expr {
-                    let unused = || used.iter().zip(parts).filter(|(used, _)| !**used).map(|(_, part)| part);
-                    if unused().all(|part| any.contains(part)) {
+            let fields = need.live_fields().filter(|_| narrows);
+            match (&stmt.expr, fields) {
+                (Expr::Tuple(parts), Some(fields)) => {
+                    let unused = || (0..parts.len()).filter(|k| !fields.contains(k)).map(|k| parts[k]);
+                    if unused().all(|part| any.contains(&part)) {
                         // It is already narrow.
                         unused().for_each(|part| {
-                            plan.dead.remove(part);
+                            plan.dead.remove(&part);
                         });
                         continue;
                     }
+                    plan.fields.insert(stmt.var, Fields { of_value: fields, of_state: None });
                 }
-                if used.contains(&false) {
-                    let fields = (0..used.len()).filter(|k| used[*k]).collect();
-                    plan.fields.insert(stmt.var, fields);
+                (Expr::Loop(StateLoop { state, .. }), fields) if !matches!(need, Need::Whole) => {
+                    let of_state = &self.needs[state.index()];
+                    // Fields without content stay.
+                    let is_empty = |k: usize| match self.function.ty(stmt.var) {
+                        Type::Tuple(parts, _) => is_nothing(&parts[k]),
+                        _ => true,
+                    };
+                    let is_live = |k: &usize| match &fields {
+                        Some(live) => live.contains(k) || is_empty(*k) || (*k == 0 && *of_state != Need::Nothing),
+                        None => true,
+                    };
+                    let live = Fields { of_value: (0..3).filter(is_live).collect(), of_state: of_state.live_fields() };
+                    if live.of_value.len() < 3 || live.of_state.is_some() {
+                        plan.fields.insert(stmt.var, live);
+                    }
                 }
+                (_, Some(fields)) => {
+                    plan.fields.insert(stmt.var, Fields { of_value: fields, of_state: None });
+                }
+                _ => {}
             }
             if !stmt.expr.is_leaf() {
                 stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan, any));

@@ -109,6 +109,14 @@ fn bit(level: usize) -> u64 {
     1 << level.min(MAX_LEVEL)
 }
 
+/// Live fields of a value that is a tuple.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields {
+    pub(crate) of_value: Vec<usize>,
+    /// Those of the state of a general loop, if it is a tuple and some are not live.
+    pub(crate) of_state: Option<Vec<usize>>,
+}
+
 /// Requests of the analyses of the source function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan<'a> {
@@ -119,7 +127,7 @@ pub(crate) struct Plan<'a> {
     /// bodies, which are written there.
     pub(crate) deferred: FxHashMap<VarId, (VarId, &'a Block)>,
     /// Live fields of loops and branches whose value is a tuple.
-    pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
+    pub(crate) fields: FxHashMap<VarId, Fields>,
     /// Statements of loops whose values are stored in an array for other loops.
     pub(crate) share: FxHashMap<VarId, Shared>,
     /// Statements that are the only users of arrays built in branches, with these arrays: they move into the branches.

@@ -52,9 +52,11 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("columnsAndRows", vec![matrix(n), matrix(n)]),
             ("planes", vec![matrix(n), x()]),
             ("twoColumns", vec![matrix(n), x()]),
+            ("sweep", vec![matrix(n), matrix(n)]),
+            ("filter", vec![matrix(n.max(2)), matrix(n.max(2))]),
         ];
         for (name, args) in rows {
-            let size = if name == "seidel" { n.max(2) } else { n } as i64;
+            let size = if matches!(name, "seidel" | "filter") { n.max(2) } else { n } as i64;
             let f = function(name);
             let known = f.at_sizes(&[("n", size)]).unwrap();
             for (open, known) in [(f.gradient(), known.gradient()), (f.hessian(), known.hessian())] {
@@ -117,9 +119,14 @@ fn memory_is_that_of_what_is_overwritten() {
 /// function do, where an array that is made in each step would cost a factor of its length.
 #[test]
 fn gradients_take_a_constant_times_the_operations() {
-    for (name, most) in
-        [("recurrence", 8.0), ("cholesky", 12.0), ("seidel", 8.0), ("triangular", 8.0), ("columns", 8.0)]
-    {
+    for (name, most) in [
+        ("recurrence", 8.0),
+        ("cholesky", 12.0),
+        ("seidel", 8.0),
+        ("triangular", 8.0),
+        ("columns", 8.0),
+        ("filter", 8.0),
+    ] {
         let f = function(name);
         let gradient = f.gradient().unroll(Unroll::Never).function().unwrap();
         let operations = |f: &Function, n: i64| f.counts_at(&[("n", n)], Rewrite::All).unwrap().weight as f64;

@@ -89,7 +89,7 @@ impl Facts {
         let ends = |block: &Block| self.sparse.contains(&block.result) || self.zeros.contains(&block.result);
         match expr {
             Expr::OneHot { .. } => true,
-            Expr::Sum { body, .. } => ends(body),
+            Expr::Sum { body, .. } | Expr::Build { body, .. } => ends(body),
             Expr::If { then, otherwise, .. } => ends(then) && ends(otherwise),
             Expr::Component(tuple, k) => self.sums.get(tuple).is_some_and(|fields| fields[*k]),
             _ => false,

@@ -1,6 +1,6 @@
 //! Reading: blocks of the source function, or of the new one, are written into the open block.
 
-use super::{Env, Kind, Mark, Rebuild, Shared, Slice};
+use super::{Env, Fields, Kind, Mark, Rebuild, Shared, Slice};
 use crate::rules;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, StateLoop, Stmt, Type, VarId, WhileLoop, size_of};
@@ -338,10 +338,11 @@ impl Rebuild<'_> {
         self.emit(expr, ty)
     }
 
-    /// Returns a loop or branch whose value is a tuple with only the live `fields`; the others get any value of their
+    /// Returns a loop or branch whose value is a tuple with only the `live` fields; the others get any value of their
     /// type. `None` if that is not possible.
-    pub(super) fn narrow(&mut self, stmt: &Stmt, ty: &Type, fields: &[usize], env: &mut Env<'_>) -> Option<VarId> {
+    pub(super) fn narrow(&mut self, stmt: &Stmt, ty: &Type, live: &Fields, env: &mut Env<'_>) -> Option<VarId> {
         let Type::Tuple(all, _) = ty else { return None };
+        let fields = live.of_value.as_slice();
         if let Expr::Tuple(parts) = &stmt.expr {
             let part = |rb: &mut Self, k: usize| {
                 if fields.contains(&k) { env.get(parts[k]) } else { rb.any_value(&all[k]) }
@@ -381,27 +382,51 @@ impl Rebuild<'_> {
                 whole(self, narrow)
             }
             Expr::Loop(StateLoop { count, index, state, init, body }) => {
-                let count = self.rename_size(count, env);
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
                 let nothing = |rb: &mut Self| rb.tuple(Vec::new(), &Type::tuple(Vec::new()));
-                let start = if fields.contains(&0) { env.get(*init) } else { nothing(self) };
+                let of_state = live.of_state.as_deref();
+                let picked = |rb: &mut Self, whole: VarId| match of_state {
+                    Some(fields) => {
+                        let parts = fields.iter().map(|k| rb.compute(Expr::Component(whole, *k))).collect();
+                        rb.compute(Expr::Tuple(parts))
+                    }
+                    None => whole,
+                };
+                // Fields of a state that no iteration reads may be anything.
+                let whole = |rb: &mut Self, narrow: VarId| match (of_state, &all[0]) {
+                    (Some(fields), Type::Tuple(types, _)) => {
+                        let mut parts: Vec<VarId> = types.iter().map(|field| rb.any_value(field)).collect();
+                        for (at, k) in fields.iter().enumerate() {
+                            parts[*k] = rb.compute(Expr::Component(narrow, at));
+                        }
+                        rb.tuple(parts, &all[0])
+                    }
+                    _ => narrow,
+                };
+                let start = if fields.contains(&0) { picked(self, init) } else { nothing(self) };
                 let narrow = self.general(count, start, |rb, now, new| {
                     rb.index_as(*index, new, env);
-                    // A state that no iteration reads may be anything.
-                    let before = if fields.contains(&0) { now } else { rb.any_value(&all[0]) };
+                    let before = if fields.contains(&0) { whole(rb, now) } else { rb.any_value(&all[0]) };
                     env.insert(*state, before);
                     let triple = rb.stmts(body, env);
                     let parts = (0..3)
-                        .map(|k| if fields.contains(&k) { rb.compute(Expr::Component(triple, k)) } else { nothing(rb) })
+                        .map(|k| match fields.contains(&k) {
+                            true => {
+                                let part = rb.compute(Expr::Component(triple, k));
+                                if k == 0 { picked(rb, part) } else { part }
+                            }
+                            false => nothing(rb),
+                        })
                         .collect();
                     rb.compute(Expr::Tuple(parts))
                 });
                 let parts = (0..3)
-                    .map(|k| {
-                        if fields.contains(&k) {
-                            self.compute(Expr::Component(narrow, k))
-                        } else {
-                            self.any_value(&all[k])
+                    .map(|k| match fields.contains(&k) {
+                        true => {
+                            let part = self.compute(Expr::Component(narrow, k));
+                            if k == 0 { whole(self, part) } else { part }
                         }
+                        false => self.any_value(&all[k]),
                     })
                     .collect();
                 self.tuple(parts, ty)

@@ -104,17 +104,40 @@ fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
     false
 }
 
-/// Returns whether an array has few elements that are not zero.
-fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
-    let ends = |block: &Block| {
-        is_zero(rb, block.result) || matches!(rb.bound_in(block, block.result), Some(Expr::OneHot { .. } | Expr::Zero))
-    };
+/// Returns whether an array has few elements that are not zero, or few in each row.
+pub(super) fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
     match rb.def(array).as_deref() {
         Some(Expr::OneHot { .. }) => true,
-        Some(Expr::If { then, otherwise, .. }) => ends(then) && ends(otherwise),
-        Some(Expr::Sum { body, .. }) => ends(body),
+        Some(Expr::If { then, otherwise, .. }) => ends_sparse(rb, then) && ends_sparse(rb, otherwise),
+        Some(Expr::Sum { body, .. } | Expr::Build { body, .. }) => ends_sparse(rb, body),
+        Some(Expr::Plus(a, b)) => are_sparse(rb, [*a, *b]),
         _ => false,
     }
+}
+
+/// Returns whether the result of a block is zero, one-hot, or nested builds of one-hot arrays.
+// Recursive on nesting.
+fn ends_sparse(rb: &Rebuild<'_>, block: &Block) -> bool {
+    let made = rb.bound_in(block, block.result);
+    match made {
+        Some(Expr::OneHot { .. } | Expr::Zero) => true,
+        Some(Expr::Build { body, .. }) => ends_sparse(rb, body),
+        _ => is_zero(rb, block.result),
+    }
+}
+
+/// Returns whether all terms of a sum are sparse.
+pub(super) fn are_sparse(rb: &Rebuild<'_>, terms: [VarId; 2]) -> bool {
+    let mut open = terms.to_vec();
+    for _ in 0..MAX_VERSIONS {
+        let Some(term) = open.pop() else { return true };
+        match rb.def(term).as_deref() {
+            Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
+            _ if is_sparse(rb, term) => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn parts(rb: &mut Rebuild<'_>, _: &Expr, ty: &Type) -> Option<VarId> {

@@ -1,7 +1,7 @@
 //! Rules for the sum of two arrays or tuples.
 
 use super::mask::{as_mask, is_zero, mask};
-use super::one_hot::is_added_to_state;
+use super::one_hot::{are_sparse, is_added_to_state};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Type, VarId};
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "plus-build",
         law: "a + b = build n (fun i -> a[i] + b[i])",
         when: "neither is sparse, or a sum that is added up in place; or one is a build and the other a masked one-hot array; \
-               not for one-hot arrays that are added to the state of a loop",
+               not for one-hot arrays that are added to the state of a loop, nor for two builds of one-hot arrays",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Plus,
@@ -119,7 +119,7 @@ fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     };
     let built = |rb: &Rebuild<'_>, var: VarId| matches!(rb.def(var).as_deref(), Some(Expr::Build { .. }));
     let joins = (pulled(rb, a) && pulled(rb, b)) || (built(rb, a) && masked(rb, b)) || (masked(rb, a) && built(rb, b));
-    if !joins || is_added_to_state(rb, [a, b]) {
+    if !joins || is_added_to_state(rb, [a, b]) || are_sparse(rb, [a, b]) {
         return None;
     }
     Some(rb.build(size.clone(), |rb, i| {

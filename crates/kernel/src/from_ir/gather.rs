@@ -1,0 +1,358 @@
+//! Scattered values that are read from the state of a loop are gathered first, in an array of their own.
+//!
+//! In: a function. Out: the same function, with
+//!
+//! ```text
+//! sum n (fun i -> oneHot (k i) (f s i))      as     w = build n (f s), sum n (fun i -> oneHot (k i) w[i])
+//! build n (fun i -> oneHot (k i) (f s i))    as     w = build n (f s), build n (fun i -> oneHot (k i) w[i])
+//! ```
+//!
+//! where `s` is the state of a loop around, and the array is a term of a sum of arrays; nested builds too. The scattered
+//! term then reads no state, so that it can be added to the memory of the state once everything is read
+//! ([`terms`](super::terms)). A term of several sums is gathered once, and scattered for each of them. Reverse mode
+//! writes such terms for loops that write to columns: they add elements of one column to another one.
+
+use chainrule_base::Span;
+use chainrule_ir::{Block, Expr, Function, Operands, Size, Stmt, Type, Var, VarId, size_of};
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum number of scattered numbers of a term.
+const MAX_NUMBERS: usize = 16;
+
+/// Returns `function` with scattered values gathered; `None` if there are none. Linear, but for a logarithm, for each
+/// level of nesting. Recurses on the nesting of blocks.
+pub(super) fn gathered(function: &Function) -> Option<Function> {
+    let mut function = function.clone();
+    let empty = Block { stmts: Vec::new(), result: function.body.result };
+    let mut body = std::mem::replace(&mut function.body, empty);
+    let mut uses = BTreeMap::new();
+    body.for_each_use(&mut |var| *uses.entry(var).or_insert(0usize) += 1);
+    let mut writer =
+        Writer { function: &mut function, uses, parts: BTreeSet::new(), maxima: Vec::new(), is_changed: false };
+    writer.block(&mut body);
+    let is_changed = writer.is_changed;
+    function.body = body;
+    is_changed.then_some(function)
+}
+
+struct Writer<'f> {
+    function: &'f mut Function,
+    /// Number of uses of each variable.
+    uses: BTreeMap<VarId, usize>,
+    /// States of the loops around, their components and rows.
+    parts: BTreeSet<VarId>,
+    /// Integers in scope that are the larger of a size and 0.
+    maxima: Vec<(Size, VarId)>,
+    is_changed: bool,
+}
+
+/// A one-hot array of a term: indices from outside, whether they were proved to be in range, and the number.
+struct OneHot {
+    at: Vec<(VarId, bool)>,
+    number: VarId,
+}
+
+/// A term that scatters numbers: a sum, or nested builds.
+struct Term {
+    is_sum: bool,
+    /// The loops from the outside.
+    loops: Vec<Level>,
+    arrays: Vec<OneHot>,
+    /// Statements that make the indices of `arrays`.
+    integers: BTreeSet<VarId>,
+    span: Option<Span>,
+}
+
+/// A loop of a term.
+struct Level {
+    index: VarId,
+    /// Its count, and the extent of an array of as many elements.
+    count: Size,
+    extent: Size,
+    body: Block,
+}
+
+impl Writer<'_> {
+    fn block(&mut self, block: &mut Block) {
+        let (added, n_maxima) = (added(block), self.maxima.len());
+        // Gathered terms of several sums, and whether the first one has been written.
+        let mut shared: BTreeMap<VarId, (Term, VarId, bool)> = BTreeMap::new();
+        let mut done = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            self.see(&stmt);
+            stmt.expr.blocks_mut().into_iter().for_each(|block| self.block(block));
+            if let Some(n_sums) = added.get(&stmt.var)
+                && let Some(term) = self.term(&stmt, *n_sums)
+            {
+                self.is_changed = true;
+                let gathered = self.numbers(&term);
+                let array = gathered.var;
+                stmt.expr = self.scattered(&term, array, &self.function.ty(stmt.var).clone());
+                done.push(gathered);
+                if *n_sums > 1 {
+                    shared.insert(stmt.var, (term, array, false));
+                }
+            }
+            if let Expr::Plus(a, b) = &mut stmt.expr {
+                for operand in [a, b] {
+                    let Some((term, array, is_used)) = shared.get_mut(operand) else { continue };
+                    if std::mem::replace(is_used, true) {
+                        let ty = self.function.ty(*operand).clone();
+                        let expr = self.scattered(term, *array, &ty);
+                        let copy = Stmt { var: self.function.fresh(ty), expr, span: term.span };
+                        *operand = copy.var;
+                        done.push(copy);
+                    }
+                }
+            }
+            done.push(stmt);
+        }
+        block.stmts = done;
+        self.maxima.truncate(n_maxima);
+    }
+
+    fn see(&mut self, stmt: &Stmt) {
+        let of_state = |var: &VarId| self.parts.contains(var);
+        let is_part = match &stmt.expr {
+            Expr::Component(whole, _) | Expr::Get { array: whole, .. } => {
+                of_state(whole) && matches!(self.function.vars[stmt.var].ty, Type::Array(..) | Type::Tuple(..))
+            }
+            _ => false,
+        };
+        if is_part {
+            self.parts.insert(stmt.var);
+        }
+        match &stmt.expr {
+            Expr::Fold(looped) | Expr::Loop(looped) => {
+                self.parts.insert(looped.state);
+            }
+            Expr::While(looped) => {
+                self.parts.insert(looped.state);
+            }
+            Expr::Op(Op::Max, args) if self.function.vars[stmt.var].ty == Type::Int => {
+                let [a, b] = [args[0], args[1]].map(|arg| size_of(&self.function.vars, arg));
+                if b.is_zero() {
+                    self.maxima.push((a, stmt.var));
+                } else if a.is_zero() {
+                    self.maxima.push((b, stmt.var));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the extent of an array of `count` elements, none if it is negative, if that is known at entry.
+    fn extent(&self, count: &Size) -> Option<Size> {
+        let is_size = |var: &VarId| self.function.sizes.contains(var);
+        if count.terms().all(|(vars, c)| c >= 0 && vars.iter().all(is_size)) {
+            return Some(count.clone());
+        }
+        self.maxima.iter().find(|(of, _)| of == count).map(|(_, max)| Size::var(*max))
+    }
+
+    /// Returns the term of `n_sums` sums that `stmt` is, if it scatters values of a state, or is used only by several
+    /// sums.
+    fn term(&self, stmt: &Stmt, n_sums: usize) -> Option<Term> {
+        let mut loops = Vec::new();
+        let mut next = &stmt.expr;
+        loop {
+            let (index, count, extent, body) = match next {
+                Expr::Sum { count, index, body } if loops.is_empty() => (index, count, self.extent(count)?, body),
+                Expr::Build { size, index, body } => (index, size, size.clone(), body),
+                _ => return None,
+            };
+            loops.push(Level { index: *index, count: count.clone(), extent, body: body.clone() });
+            match body.bound(body.result)? {
+                inner @ Expr::Build { .. } if matches!(next, Expr::Build { .. }) => next = inner,
+                _ => break,
+            }
+        }
+        let is_sum = matches!(stmt.expr, Expr::Sum { .. });
+        let (first, last) = (loops.first()?, loops.last()?);
+        let is_of_sums = self.uses.get(&stmt.var) == Some(&n_sums);
+        let mut reads_state = false;
+        first.body.for_each_use(&mut |var| reads_state |= self.parts.contains(&var));
+        // The fields of a tuple are terms of one sum each.
+        let is_shared = n_sums > 1 && matches!(self.function.ty(stmt.var), Type::Array(..));
+        if !is_of_sums || !(reads_state || is_shared) {
+            return None;
+        }
+        let arrays = one_hots(self.function, &last.body).filter(|arrays| is_sum || arrays.len() == 1)?;
+        let mut integers = BTreeSet::new();
+        let is_simple = arrays.iter().flat_map(|array| &array.at).all(|(at, _)| is_simple(&loops, *at, &mut integers));
+        is_simple.then_some(Term { is_sum, loops, arrays, integers, span: stmt.span })
+    }
+
+    /// Returns the statement that gathers the numbers of a term.
+    fn numbers(&mut self, term: &Term) -> Stmt {
+        let span = term.span;
+        let numbers: Vec<VarId> = term.arrays.iter().map(|array| array.number).collect();
+        let mut made: Option<(Expr, Type)> = None;
+        for Level { index, extent, body, .. } in term.loops.iter().rev() {
+            let stays = |stmt: &&Stmt| stmt.var != body.result && !matches!(stmt.expr, Expr::OneHot { .. });
+            let mut stmts: Vec<Stmt> = body.stmts.iter().filter(stays).cloned().collect();
+            let (result, ty) = match (made.take(), &numbers[..]) {
+                (None, [number]) => (*number, Type::Double),
+                (made, _) => {
+                    let (expr, ty) = made.unwrap_or_else(|| (Expr::Tuple(numbers.clone()), term.element()));
+                    let result = self.function.fresh(ty.clone());
+                    stmts.push(Stmt { var: result, expr, span });
+                    (result, ty)
+                }
+            };
+            let expr = Expr::Build { size: extent.clone(), index: *index, body: Block { stmts, result } };
+            made = Some((expr, Type::array(extent.clone(), ty)));
+        }
+        let (expr, ty) = made.unwrap_or((Expr::Zero, Type::Double));
+        Stmt { var: self.function.fresh(ty), expr, span }
+    }
+
+    /// Returns the term of type `ty` with the numbers in `gathered`, with new names.
+    fn scattered(&mut self, term: &Term, gathered: VarId, ty: &Type) -> Expr {
+        let span = term.span;
+        let mut names: BTreeMap<VarId, VarId> = BTreeMap::new();
+        let mut row = gathered;
+        let mut blocks: Vec<(VarId, Vec<Stmt>)> = Vec::new();
+        for Level { index, body, .. } in &term.loops {
+            let own = self.function.fresh(Type::Int);
+            names.insert(*index, own);
+            let mut stmts = Vec::new();
+            for integer in body.stmts.iter().filter(|stmt| term.integers.contains(&stmt.var)) {
+                let of = |var: VarId| names.get(&var).copied().unwrap_or(var);
+                let size = |size: &Size| size.substitute(|var| Size::var(of(var)));
+                let mut expr = integer.expr.clone();
+                expr.map_operands(&of, &size);
+                let value = self.function.vars[integer.var].value.as_ref().map(size);
+                let var = self.function.vars.push(Var { ty: Type::Int, name: None, span: None, value });
+                names.insert(integer.var, var);
+                stmts.push(Stmt { var, expr, span });
+            }
+            let Type::Array(_, element) = self.function.ty(row).clone() else { return Expr::Zero };
+            let array = std::mem::replace(&mut row, self.function.fresh(*element));
+            stmts.push(Stmt { var: row, expr: Expr::Get { array, index: own, proved: true }, span });
+            blocks.push((own, stmts));
+        }
+        // What each iteration of the innermost loop makes.
+        let mut made = vec![ty];
+        for _ in &term.loops[usize::from(term.is_sum)..] {
+            let Some(Type::Array(_, element)) = made.last() else { return Expr::Zero };
+            made.push(element);
+        }
+        let mut loops = term.loops.iter().rev().zip(blocks.into_iter().rev());
+        let Some((Level { count, .. }, (index, mut stmts))) = loops.next() else { return Expr::Zero };
+        let inner = made.pop().unwrap_or(ty);
+        let result = self.one_hots(term, (row, inner), &names, &mut stmts);
+        let mut expr = term.looped(count, index, Block { stmts, result });
+        for (Level { count, .. }, (index, mut stmts)) in loops {
+            let result = self.function.fresh(made.pop().unwrap_or(ty).clone());
+            stmts.push(Stmt { var: result, expr, span });
+            expr = term.looped(count, index, Block { stmts, result });
+        }
+        expr
+    }
+
+    /// Appends to `stmts` the one-hot arrays of type `ty`, or the tuple of them, with the numbers `row`; returns it.
+    fn one_hots(
+        &mut self,
+        term: &Term,
+        (row, ty): (VarId, &Type),
+        names: &BTreeMap<VarId, VarId>,
+        stmts: &mut Vec<Stmt>,
+    ) -> VarId {
+        let mut push = |function: &mut Function, ty: Type, expr: Expr| {
+            let var = function.fresh(ty);
+            stmts.push(Stmt { var, expr, span: term.span });
+            var
+        };
+        let types = match ty {
+            Type::Tuple(fields, _) => fields.to_vec(),
+            ty => vec![ty.clone()],
+        };
+        let mut results = Operands::new();
+        for (k, (array, ty)) in term.arrays.iter().zip(types).enumerate() {
+            let is_number = term.arrays.len() == 1;
+            let mut value = if is_number { row } else { push(self.function, Type::Double, Expr::Component(row, k)) };
+            let mut types = vec![ty];
+            while let Some(Type::Array(_, element)) = types.last() {
+                types.push((**element).clone());
+            }
+            types.pop();
+            for ((at, proved), ty) in array.at.iter().zip(types).rev() {
+                let at = names.get(at).copied().unwrap_or(*at);
+                value = push(self.function, ty, Expr::OneHot { index: at, value, proved: *proved });
+            }
+            results.push(value);
+        }
+        match (ty, &results[..]) {
+            (Type::Tuple(..), _) => push(self.function, ty.clone(), Expr::Tuple(results.to_vec())),
+            (_, [one]) => *one,
+            _ => row,
+        }
+    }
+}
+
+impl Term {
+    /// Returns the type of the numbers of an iteration.
+    fn element(&self) -> Type {
+        if self.arrays.len() == 1 { Type::Double } else { Type::tuple(vec![Type::Double; self.arrays.len()]) }
+    }
+
+    /// Returns a loop of the term's kind.
+    fn looped(&self, count: &Size, index: VarId, body: Block) -> Expr {
+        match self.is_sum {
+            true => Expr::Sum { count: count.clone(), index, body },
+            false => Expr::Build { size: count.clone(), index, body },
+        }
+    }
+}
+
+/// Returns the variables of `block` that are terms of sums of arrays, or tuples of them, with the number of these uses.
+fn added(block: &Block) -> BTreeMap<VarId, usize> {
+    let mut found = BTreeMap::new();
+    for stmt in block.stmts.iter().rev() {
+        match &stmt.expr {
+            Expr::Plus(a, b) => [*a, *b].into_iter().for_each(|var| *found.entry(var).or_default() += 1),
+            Expr::Component(tuple, _) if found.contains_key(&stmt.var) => *found.entry(*tuple).or_default() += 1,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the one-hot arrays that are the result of `body`, each with one number.
+fn one_hots(function: &Function, body: &Block) -> Option<Vec<OneHot>> {
+    let fields = match body.bound(body.result)? {
+        Expr::Tuple(fields) => fields.clone(),
+        Expr::OneHot { .. } => vec![body.result],
+        _ => return None,
+    };
+    let one = |field: &VarId| {
+        let (mut at, mut number) = (Vec::new(), *field);
+        while let Some(&Expr::OneHot { index, value, proved }) = body.bound(number) {
+            at.push((index, proved));
+            number = value;
+        }
+        let is_number = *function.ty(number) == Type::Double && !at.is_empty();
+        is_number.then_some(OneHot { at, number })
+    };
+    if fields.is_empty() || fields.len() > MAX_NUMBERS {
+        return None;
+    }
+    fields.iter().map(one).collect()
+}
+
+/// Returns whether `var` is computed from indices by operators on integers; `needed` gets the statements that do it.
+fn is_simple(loops: &[Level], var: VarId, needed: &mut BTreeSet<VarId>) -> bool {
+    let mut open = vec![var];
+    while let Some(var) = open.pop() {
+        let bound = loops.iter().find_map(|level| level.body.bound(var));
+        let Some(expr) = bound.filter(|_| !needed.contains(&var)) else { continue };
+        if !matches!(expr, Expr::Size(_) | Expr::Op(..)) || needed.len() >= 2 * MAX_NUMBERS {
+            return false;
+        }
+        needed.insert(var);
+        open.extend(expr.operands());
+    }
+    true
+}
