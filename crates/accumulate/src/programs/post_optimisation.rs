@@ -8,7 +8,7 @@
 
 use crate::passes::{FACTOR, NUMBER};
 use chainrule_base::timing;
-use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise, optimise_both};
+use chainrule_graph::optimise::{Optimise as Factoring, Start, StopReason, optimise, optimise_both, optimise_from};
 use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number, verify};
 use chainrule_ops::Counts;
 use std::fmt;
@@ -143,24 +143,28 @@ impl Best {
         n_nodes: u64,
     ) {
         let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
-        let (mut start, mut weight, mut next, mut left) = (roots, weight, roots.to_vec(), all);
+        let (mut start, mut weight, mut next, mut left) = (Start::new(roots), weight, None, all);
         if numbered != roots {
             let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
-            let [plain, equal] = timing::time(FACTOR, || optimise_both(graph, [roots, numbered], &probe));
+            let mut other = Start::new(numbered);
+            let [plain, equal] = timing::time(FACTOR, || optimise_both(graph, [&mut start, &mut other], &probe));
             self.take(&plain.roots, plain.report.after);
             self.take(&equal.roots, equal.report.after);
             left -= 2 * (all / PROBE);
             let plain_is_better = plain.report.after.weight < equal.report.after.weight;
             (start, weight, next) = if plain_is_better {
-                (roots, weight, plain.roots)
+                (start, weight, Some(plain.roots))
             } else {
-                (numbered, equal.report.before.weight, equal.roots)
+                (other, equal.report.before.weight, Some(equal.roots))
             };
         }
         // If factoring succeeds and stops early, another seed may find a better result from the same start.
         for seed in 0.. {
             let factoring = Factoring { budget: left, seed, ..Factoring::default() };
-            let factored = timing::time(FACTOR, || optimise(graph, &next, &factoring));
+            let factored = timing::time(FACTOR, || match next.take() {
+                Some(next) => optimise(graph, &next, &factoring),
+                None => optimise_from(graph, &mut start, &factoring),
+            });
             self.take(&factored.roots, factored.report.after);
             let report = factored.report;
             left = report.left;
@@ -168,7 +172,6 @@ impl Best {
             if !finds_much || report.stop != StopReason::Settled || left < all / AGAIN {
                 break;
             }
-            next = start.to_vec();
         }
     }
 }

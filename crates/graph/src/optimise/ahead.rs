@@ -128,7 +128,7 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Found, Optimise, Steps};
+    use super::super::{Found, Optimise, Start, Steps, StopReason};
     use super::FEWEST;
     use crate::Semantics;
     use crate::graph::{Graph, Node, NodeId};
@@ -153,6 +153,14 @@ mod tests {
         (graph, values.into_iter().rev().take(n / 4).collect())
     }
 
+    /// Program and statistics of a search.
+    type Seen = (Option<(Vec<Node>, Vec<NodeId>)>, usize, u64, StopReason);
+
+    fn seen(found: Found) -> Seen {
+        let listed = |(graph, roots): (Graph, Vec<NodeId>)| (graph.ids().map(|id| graph.node(id)).collect(), roots);
+        (found.part.map(listed), found.rounds, found.left, found.stop)
+    }
+
     /// Checks that the result does not depend on speculation: neither the program nor the statistics.
     #[test]
     fn looking_ahead_finds_the_same() {
@@ -161,15 +169,26 @@ mod tests {
             let n_nodes = graph.reachable(&roots).len();
             assert!(n_nodes > FEWEST + 50, "{n_nodes} nodes of {n} steps");
             for budget in [0, 1_000, 5_000, 20_000, 60_000, 200_000] {
-                let found = |steps: Steps| {
-                    let found = Found::new(&graph, &roots, &Optimise { budget, ..Optimise::default() }, steps);
-                    let listed = |(graph, roots): (Graph, Vec<NodeId>)| -> (Vec<Node>, Vec<NodeId>) {
-                        (graph.ids().map(|id| graph.node(id)).collect(), roots)
-                    };
-                    (found.part.map(listed), found.rounds, found.left, found.stop)
-                };
+                let options = Optimise { budget, ..Optimise::default() };
+                let found = |steps: Steps| seen(Found::new(&graph, &mut Start::new(&roots), &options, steps));
                 let alone = found(Steps::InTurn);
                 assert_eq!(found(Steps::Ahead), alone, "{n} steps, {near} near, {budget} nodes");
+            }
+        }
+    }
+
+    /// Checks that searches that share their first rounds find the same as each by itself, whatever its budget.
+    #[test]
+    fn shared_rounds_find_the_same() {
+        for (n, near) in [(40, 10), (150, 30), (500, 60)] {
+            let (graph, roots) = sums_of_products(n, near);
+            let mut start = Start::new(&roots);
+            for (seed, budget) in [60_000, 0, 1_000, 3_000, 10_000, 60_000].into_iter().enumerate() {
+                let options = Optimise { budget, seed: seed as u64, ..Optimise::default() };
+                let alone = seen(Found::new(&graph, &mut Start::new(&roots), &options, Steps::InTurn));
+                let shared = seen(Found::new(&graph, &mut start, &options, Steps::InTurn));
+                assert_eq!(shared, alone, "{n} steps, {near} near, {budget} nodes, seed {seed}");
+                assert!(start.rounds.is_some());
             }
         }
     }

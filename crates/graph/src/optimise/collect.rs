@@ -24,6 +24,7 @@ use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::Id;
 use chainrule_ops::{CostClass, Op};
 use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// Nodes that are collected although several others use them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,15 +61,24 @@ const MAX_WIDTH: usize = 256;
 /// Maximum number of cubes that distribution creates.
 const MAX_PRODUCT: usize = 32;
 
+/// Network of a graph under a policy.
+pub(super) struct Collected {
+    /// The network.
+    pub network: Network,
+    /// Whether [`Policy::shared_sums`] was consulted: if not, any other choice gives the same network.
+    pub sums_matter: bool,
+}
+
 /// Returns the network of `roots`; `exact` is true for inputs that have not been rounded. Linear in the size of the
 /// graph and of the network.
-pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: Policy) -> Network {
+pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: Policy) -> Collected {
     let reachable = graph.reachable(roots);
     let mut collector = Collector {
         graph,
         exact,
         policy,
         network: Network::default(),
+        sums_matter: Cell::new(false),
         cores: graph.ids().map(|id| (1.0, id)).collect(),
         n_uses: vec![0; graph.len()],
         sums: vec![None; graph.len()],
@@ -94,7 +104,7 @@ pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: P
         }
     }
     collector.network.roots = roots.iter().map(|r| collector.term(*r)).collect();
-    collector.network
+    Collected { network: collector.network, sums_matter: collector.sums_matter.get() }
 }
 
 struct Collector<'a> {
@@ -103,6 +113,8 @@ struct Collector<'a> {
     exact: &'a [bool],
     policy: Policy,
     network: Network,
+    /// As [`Collected::sums_matter`].
+    sums_matter: Cell<bool>,
     /// Each node as a tame number times a node that is no such product.
     cores: Vec<(f64, NodeId)>,
     n_uses: Vec<u32>,
@@ -231,7 +243,7 @@ impl Collector<'_> {
                 (_, Some(cubes)) if cubes.len() > MAX_WIDTH => false,
                 (1, _) => true,
                 (_, Some([_])) => self.policy.shared_products,
-                (_, Some(cubes)) => self.policy.shared_sums.is_some_and(|choice| choice.takes(core, cubes.len())),
+                (_, Some(cubes)) => self.is_chosen(core, cubes.len()),
                 (_, None) => false,
             };
             self.cubes(id, sign, taken)
@@ -264,8 +276,13 @@ impl Collector<'_> {
     fn takes_sum(&self, id: NodeId) -> Option<usize> {
         let core = self.cores[id.index()].1;
         let cubes = self.sums[core.index()].as_deref().filter(|cubes| cubes.len() > 1)?;
-        let chosen = self.policy.shared_sums.is_some_and(|choice| choice.takes(core, cubes.len()));
-        (chosen && self.may_distribute(cubes)).then_some(cubes.len())
+        (self.may_distribute(cubes) && self.is_chosen(core, cubes.len())).then_some(cubes.len())
+    }
+
+    /// Returns whether the policy chooses a sum of so many cubes.
+    fn is_chosen(&self, id: NodeId, n_cubes: usize) -> bool {
+        self.sums_matter.set(true);
+        self.policy.shared_sums.is_some_and(|choice| choice.takes(id, n_cubes))
     }
 
     fn product(&mut self, a: NodeId, b: NodeId) -> Option<Vec<Cube>> {

@@ -42,7 +42,7 @@ use crate::graph::{Graph, Node, NodeId};
 use ahead::Watch;
 use chainrule_base::Id;
 use chainrule_ops::{Counts, Op};
-use collect::{Choice, Policy, collect};
+use collect::{Choice, Collected, Policy, collect};
 use emit::emit;
 use extract::{Extraction, Preference};
 use signs::choose_signs;
@@ -125,22 +125,54 @@ pub struct Optimised {
 /// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
 /// ```
 pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
-    let found = Found::new(graph, roots, options, Steps::Ahead);
-    found.put_into(graph, roots)
+    optimise_from(graph, &mut Start::new(roots), options)
 }
 
-/// Does the same for each of two lists of roots, as if in sequence, but in parallel.
-pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimise) -> [Optimised; 2] {
+/// Does the same for the roots of `start`. Searches from one start share the rounds that do not depend on the seed; the
+/// results are as without sharing.
+pub fn optimise_from(graph: &mut Graph, start: &mut Start, options: &Optimise) -> Optimised {
+    let found = Found::new(graph, start, options, Steps::Ahead);
+    found.put_into(graph, &start.roots)
+}
+
+/// Does the same for each of two starts, as if in sequence, but in parallel.
+pub fn optimise_both(graph: &mut Graph, starts: [&mut Start; 2], options: &Optimise) -> [Optimised; 2] {
     // The search reads only the nodes below its roots, and its results are added to the graph in order.
     let reader = &*graph;
-    let [first, second] = roots;
-    let found = std::thread::scope(|scope| {
+    let [first, second] = starts;
+    let (one, other) = std::thread::scope(|scope| {
         let other = scope.spawn(|| Found::new(reader, second, options, Steps::InTurn));
         let one = Found::new(reader, first, options, Steps::InTurn);
-        [one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let [one, other] = found;
-    [one.put_into(graph, first), other.put_into(graph, second)]
+    [one.put_into(graph, &first.roots), other.put_into(graph, &second.roots)]
+}
+
+/// Roots from which several searches start.
+pub struct Start {
+    /// The roots.
+    pub roots: Vec<NodeId>,
+    /// State after the rounds that do not depend on the seed, once a search has run them.
+    rounds: Option<Box<First>>,
+}
+
+impl Start {
+    /// Returns the start from these roots.
+    #[must_use]
+    pub fn new(roots: &[NodeId]) -> Self {
+        Self { roots: roots.to_vec(), rounds: None }
+    }
+}
+
+/// State of a search after its first rounds on the whole.
+struct First {
+    part: Part,
+    weights: (u64, u64),
+    rounds: usize,
+    /// Budget spent.
+    spent: u64,
+    in_vain: InVain,
+    most_nodes: u64,
 }
 
 /// Result of a search: roots in a separate graph, if a search ran.
@@ -163,7 +195,8 @@ enum Steps {
 
 impl Found {
     /// Runs a search.
-    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, steps: Steps) -> Self {
+    fn new(graph: &Graph, start: &mut Start, options: &Optimise, steps: Steps) -> Self {
+        let Start { roots, rounds } = start;
         let before = counts(graph, roots);
         let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
         if graph.semantics() == Semantics::Strict || unresolved {
@@ -173,7 +206,7 @@ impl Found {
         let exact = vec![true; graph.inputs().len()];
         let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
         search.looks_ahead = steps == Steps::Ahead;
-        let stop = search.run();
+        let stop = search.run_from(rounds);
         let Part { graph, roots, .. } = search.part;
         Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }
     }
@@ -218,7 +251,7 @@ struct Search {
     /// Reused extraction.
     extraction: Box<Extraction>,
     /// Rounds that saved nothing on the current part, and would not now.
-    in_vain: Vec<(Policy, Preference)>,
+    in_vain: InVain,
     turns: Turns,
     /// Maximum number of nodes that the part has had.
     most_nodes: u64,
@@ -228,6 +261,30 @@ struct Search {
     watch: Option<Arc<Watch>>,
     /// and whether it has paid for local search.
     has_settled: bool,
+}
+
+/// Rounds that saved nothing on a part.
+#[derive(Clone, Default)]
+struct InVain {
+    /// Policies; canonical as long as nothing else was known.
+    policies: Vec<(Policy, Preference)>,
+    /// Fingerprints of networks: different policies often collect the same network.
+    networks: Vec<(u64, Preference)>,
+    /// Whether no choice of sums matters without and with shared products.
+    any_sums: [bool; 2],
+}
+
+impl InVain {
+    /// Returns the policy with the same network that chooses no sums, if there is one.
+    fn canonical(&self, policy: Policy) -> Policy {
+        if self.any_sums[usize::from(policy.shared_products)] { Policy { shared_sums: None, ..policy } } else { policy }
+    }
+
+    fn clear(&mut self) {
+        self.policies.clear();
+        self.networks.clear();
+        self.any_sums = [false; 2];
+    }
 }
 
 /// Number of random rounds without a saving before the search in a window ends.
@@ -260,7 +317,7 @@ impl Search {
             seed,
             whole: true,
             extraction: Box::default(),
-            in_vain: Vec::new(),
+            in_vain: InVain::default(),
             turns: Turns { sweeps: 0, since: 0, weight },
             most_nodes,
             looks_ahead: false,
@@ -275,6 +332,52 @@ impl Search {
             self.turns.weight = self.weight;
             if let Some(stop) = self.on_the_whole().or_else(|| self.in_windows()) {
                 return stop;
+            }
+        }
+    }
+
+    /// Does the same; takes the first rounds from `first`, or puts them there.
+    fn run_from(&mut self, first: &mut Option<Box<First>>) -> StopReason {
+        self.turns.weight = self.weight;
+        let stop = if self.part.graph.len() > WHOLE {
+            self.on_the_whole()
+        } else if self.first_rounds(first) {
+            self.local_rounds()
+        } else {
+            Some(StopReason::Budget)
+        };
+        stop.or_else(|| self.in_windows()).unwrap_or_else(|| self.run())
+    }
+
+    /// As [`Self::rounds_of_choice`], for the first rounds of a search.
+    fn first_rounds(&mut self, first: &mut Option<Box<First>>) -> bool {
+        match first {
+            // No round was denied for lack of budget.
+            Some(first) if self.budget >= first.spent + first.most_nodes => {
+                let First { part: Part { graph, roots, exact }, weights, rounds, spent, in_vain, most_nodes } =
+                    &**first;
+                self.part = Part { graph: graph.clone(), roots: roots.clone(), exact: exact.clone() };
+                (self.weight, self.bare) = *weights;
+                (self.rounds, self.most_nodes) = (*rounds, *most_nodes);
+                self.budget -= spent;
+                self.in_vain = in_vain.clone();
+                true
+            }
+            _ => {
+                let budget = self.budget;
+                let is_complete = self.rounds_of_choice();
+                let Part { graph, roots, exact } = &self.part;
+                if is_complete && first.is_none() {
+                    *first = Some(Box::new(First {
+                        part: Part { graph: graph.clone(), roots: roots.clone(), exact: exact.clone() },
+                        weights: (self.weight, self.bare),
+                        rounds: self.rounds,
+                        spent: budget - self.budget,
+                        in_vain: self.in_vain.clone(),
+                        most_nodes: self.most_nodes,
+                    }));
+                }
+                is_complete
             }
         }
     }
@@ -388,7 +491,7 @@ impl Search {
         let Part { graph, roots, exact } = &self.part;
         let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
         let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
-        self.extraction.run(collect(graph, roots, exact, policy), preference);
+        self.extraction.run(collect(graph, roots, exact, policy).network, preference);
         // The start of local search may weigh more than the current graph.
         let excess = successor.map(|_| self.extraction.weight(graph).saturating_sub(self.bare));
         let (mut extraction, mut budget) = (std::mem::take(&mut self.extraction), self.budget);
@@ -439,13 +542,24 @@ impl Search {
         self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
         // It counts as a round that was run: the progress of a search does not depend on this memoisation.
-        if self.in_vain.contains(&(policy, preference)) {
+        let policy = self.in_vain.canonical(policy);
+        if self.in_vain.policies.contains(&(policy, preference)) {
             debug_assert!(!self.saves(policy, preference), "{policy:?} and {preference:?} saved nothing before");
             return Some(false);
         }
-        let is_better = self.saves(policy, preference);
+        let Part { graph, roots, exact } = &self.part;
+        let Collected { network, sums_matter } = collect(graph, roots, exact, policy);
+        self.in_vain.any_sums[usize::from(policy.shared_products)] |= !sums_matter;
+        let fingerprint = (network.fingerprint(), preference);
+        if self.in_vain.networks.contains(&fingerprint) {
+            debug_assert!(!self.saves(policy, preference), "the network of {policy:?} saved nothing before");
+            return Some(false);
+        }
+        self.extraction.run(network, preference);
+        let is_better = self.keep_if_better();
         if !is_better {
-            self.in_vain.push((policy, preference));
+            self.in_vain.policies.push((self.in_vain.canonical(policy), preference));
+            self.in_vain.networks.push(fingerprint);
         }
         Some(is_better)
     }
@@ -453,7 +567,7 @@ impl Search {
     /// Returns whether a round finds an improvement, which is kept.
     fn saves(&mut self, policy: Policy, preference: Preference) -> bool {
         let Part { graph, roots, exact } = &self.part;
-        self.extraction.run(collect(graph, roots, exact, policy), preference);
+        self.extraction.run(collect(graph, roots, exact, policy).network, preference);
         self.keep_if_better()
     }
 

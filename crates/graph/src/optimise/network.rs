@@ -6,10 +6,11 @@
 
 use super::cube::{Cube, Literal, Powers};
 use crate::graph::NodeId;
-use chainrule_base::Arena;
+use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
+use std::hash::Hasher;
 
 /// Number, or a literal times a number.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,6 +43,38 @@ pub(super) struct Network {
     pub inexact: Vec<bool>,
     /// Whether each literal is masked.
     pub masked: Vec<bool>,
+}
+
+impl Network {
+    /// Returns a hash of the network. Networks of one graph with equal forms and roots have the same.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        let term = |hasher: &mut FxHasher, term: &Term| {
+            hasher.write_u64(term.coef.to_bits());
+            hasher.write_usize(term.literal.map_or(usize::MAX, Id::index));
+        };
+        self.roots.iter().for_each(|root| term(&mut hasher, root));
+        for (_, form) in self.forms.iter() {
+            match form {
+                Form::Leaf(id) => hasher.write_usize(id.index() << 2),
+                Form::Opaque(id, args) => {
+                    hasher.write_usize(id.index() << 2 | 1);
+                    args.iter().for_each(|arg| term(&mut hasher, arg));
+                }
+                Form::Sum(cubes) => {
+                    hasher.write_usize(cubes.len() << 2 | 2);
+                    for Cube { coef, powers } in cubes {
+                        hasher.write_u64(coef.to_bits());
+                        hasher.write_usize(powers.len());
+                        for (literal, e) in powers {
+                            hasher.write_u64((literal.index() as u64) << 32 | u64::from(e.cast_unsigned()));
+                        }
+                    }
+                }
+            }
+        }
+        hasher.finish()
+    }
 }
 
 /// Weights of operations, from the operator table.
