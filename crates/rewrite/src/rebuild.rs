@@ -369,7 +369,7 @@ impl Rebuild<'_> {
                 if let Some(var) = found
                     && *self.ty(var) == ty
                 {
-                    self.count(*number);
+                    self.count(number);
                     self.counts.left = self.counts.left.saturating_sub(1);
                     return var;
                 }

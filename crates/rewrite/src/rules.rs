@@ -193,27 +193,29 @@ pub fn all() -> &'static [&'static Rule] {
     &TABLE
 }
 
+/// Rules by kind of statement, each by its place in [`TABLE`], in the order in which they are tried.
+static BY_KIND: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+    let of = |kind: usize| (0..TABLE.len()).filter(|idx| TABLE[*idx].on.is_kind(kind)).collect();
+    (0..KINDS + ROWS.len()).map(of).collect()
+});
+
 /// The rules that a pass tries.
 pub(crate) struct Enabled {
-    /// Rules by kind of statement, each with its counter, in the order in which they are tried.
-    by_kind: Vec<Vec<(usize, &'static Rule)>>,
+    /// Whether each rule of [`TABLE`] is tried.
+    is_enabled: Vec<bool>,
 }
 
 impl Enabled {
     /// Returns the rules that `is_enabled`.
     pub(crate) fn new(is_enabled: impl Fn(&Rule) -> bool) -> Self {
-        let mut by_kind = vec![Vec::new(); KINDS + ROWS.len()];
-        for (idx, rule) in TABLE.iter().enumerate().filter(|(_, rule)| is_enabled(rule)) {
-            let kinds = by_kind.iter_mut().enumerate().filter(|(kind, _)| rule.on.is_kind(*kind));
-            kinds.for_each(|(_, rules)| rules.push((counted(idx), *rule)));
-        }
-        Self { by_kind }
+        Self { is_enabled: TABLE.iter().map(|rule| is_enabled(rule)).collect() }
     }
 
-    /// Returns the rules for `expr`.
+    /// Returns the rules for `expr`, each with its counter, in the order in which they are tried.
     #[inline]
-    pub(crate) fn of(&self, expr: &Expr) -> &[(usize, &'static Rule)] {
-        kind_of(expr).map_or(&[], |kind| &self.by_kind[kind])
+    pub(crate) fn of(&self, expr: &Expr) -> impl Iterator<Item = (usize, &'static Rule)> {
+        let rules: &'static [usize] = kind_of(expr).map_or(&[], |kind| &BY_KIND[kind]);
+        rules.iter().filter(|idx| self.is_enabled[**idx]).map(|idx| (counted(*idx), TABLE[*idx]))
     }
 }
 
