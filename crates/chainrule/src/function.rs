@@ -268,6 +268,15 @@ impl Function {
         self
     }
 
+    /// As [`Self::named`], with the decision on an array program.
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        let mut renamed = self.clone().named(name);
+        if let (Body::Array(of), Body::Array(body)) = (&self.body, &mut renamed.body) {
+            Arc::make_mut(body).decided = Arc::clone(&of.decided);
+        }
+        renamed
+    }
+
     /// Returns the same function with these names of its arguments, in order; fewer names rename the first arguments.
     ///
     /// A derivative names its directions after the arguments (`x_tan`). Other names allow a derivative of a derivative

@@ -94,7 +94,7 @@ pub fn passes() -> Vec<Pass> {
 }
 
 /// Options of the passes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Passes {
     /// Passes of the optimiser of array programs.
     pub rewrite: Rewrite,

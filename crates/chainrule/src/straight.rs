@@ -17,6 +17,7 @@ use chainrule_autodiff::parts::{self, PartOf};
 use chainrule_base::{Diagnostic, Kind, Name, timing};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::{self as ir, Size, Type, VarId};
+use chainrule_kernel::Kernel;
 use chainrule_kernel::weights::WEIGHTS;
 use chainrule_scalarise::leaves::{Leaf, assemble, leaves, take_apart};
 use chainrule_scalarise::pays::{self, Estimate};
@@ -48,6 +49,8 @@ pub(crate) struct Decided {
     first: First,
     /// Reason for the form of the function itself, in one line.
     why: String,
+    /// Kernel of the loops by the default passes, if it was compared and takes less time.
+    kernel: Option<Arc<Kernel>>,
 }
 
 /// Form of the first derivatives of a function that has straight-line code.
@@ -66,20 +69,31 @@ pub(crate) enum First {
 impl Decided {
     /// Returns the decision for a function that keeps its loops for this reason.
     fn loops(why: &str) -> Self {
-        Self { straight: None, has_fast_loops: true, first: First::Loops, why: format!("loops are kept: {why}") }
+        let why = format!("loops are kept: {why}");
+        Self { straight: None, has_fast_loops: true, first: First::Loops, why, kernel: None }
     }
 
     /// Returns the decision for a function whose loops take less time, although derivatives may be accumulated on
     /// `straight`.
-    fn fast_loops(straight: Function, first: First, why: &str) -> Self {
-        Self { straight: Some(straight), first, ..Self::loops(why) }
+    fn fast_loops(straight: Function, first: First, faster: FastLoops) -> Self {
+        Self { straight: Some(straight), first, kernel: Some(faster.kernel), ..Self::loops(&faster.why) }
     }
+}
+
+/// Loops that take clearly less time than straight-line code.
+pub(crate) struct FastLoops {
+    /// Their predicted time and that of straight-line code, for messages.
+    why: String,
+    /// Their kernel by the default passes.
+    kernel: Arc<Kernel>,
 }
 
 /// Estimated times of two kernels of one function.
 pub(crate) struct Times {
     loops: f64,
     straight: f64,
+    /// Kernel with loops.
+    kernel: Kernel,
 }
 
 impl Times {
@@ -93,15 +107,16 @@ impl Times {
     /// Returns the times of `loops` and `straight`; `None` if one of them cannot be lowered.
     pub(crate) fn of(loops: &Function, straight: &Function) -> Option<Self> {
         let passes = Passes::from(&CompileOptions::default());
-        let time = |function: &Function| passes.kernel(function).map(|kernel| chainrule_kernel::time(&kernel)).ok();
-        Some(Self { loops: time(loops)?, straight: time(straight)? })
+        let kernel = passes.kernel(loops).ok()?;
+        let straight = chainrule_kernel::time(&passes.kernel(straight).ok()?);
+        Some(Self { loops: chainrule_kernel::time(&kernel), straight, kernel })
     }
 
-    /// Returns why loops are kept, if their time is clearly less.
-    pub(crate) fn why_loops(&self) -> Option<String> {
+    /// Returns the loops, if their time is clearly less.
+    pub(crate) fn fast_loops(self) -> Option<FastLoops> {
         let [loops, straight] = self.shown();
         let why = || format!("their predicted time is {loops}, and {straight} unrolled");
-        (self.loops < Self::FAST * self.straight).then(why)
+        (self.loops < Self::FAST * self.straight).then(|| FastLoops { why: why(), kernel: Arc::new(self.kernel) })
     }
 
     /// Returns the times of loops and of straight-line code, for messages.
@@ -259,12 +274,18 @@ impl Function {
         }
     }
 
-    /// Returns this array program, which keeps its loops for the reason `why`; `straight` is the same function as
-    /// straight-line code, on which derivatives are accumulated.
-    pub(crate) fn with_fast_loops(self, straight: Self, why: &str) -> Self {
+    /// Returns this array program, which keeps its loops; `straight` is the same function as straight-line code, on
+    /// which derivatives are accumulated.
+    pub(crate) fn with_fast_loops(self, straight: Self, faster: FastLoops) -> Self {
         let Body::Array(body) = &self.body else { return self };
-        let decided = Arc::new(OnceLock::from(Ok(Decided::fast_loops(straight, First::Faster, why))));
+        let decided = Arc::new(OnceLock::from(Ok(Decided::fast_loops(straight, First::Faster, faster))));
         Self::of_array(ArrayBody { decided, ..ArrayBody::clone(body) })
+    }
+
+    /// Returns the kernel of the loops by the default passes, if it is known from the decision to keep them.
+    pub(crate) fn kernel_of_loops(&self) -> Option<Kernel> {
+        let decided = self.decision().ok()??;
+        decided.kernel.as_ref().map(|kernel| Kernel { name: self.name().clone(), ..Kernel::clone(kernel) })
     }
 
     /// Returns why the function is straight-line code or keeps its loops, in one line; `None` for a function that was
@@ -277,7 +298,7 @@ impl Function {
     fn decide(&self, body: &ArrayBody) -> Result<Decided> {
         let keep = |why: &str| Ok(Decided::loops(why));
         let unroll = |straight: Self, first: First, why: String| {
-            Ok(Decided { straight: Some(straight), has_fast_loops: false, first, why })
+            Ok(Decided { straight: Some(straight), has_fast_loops: false, first, why, kernel: None })
         };
         match body.unroll {
             Unroll::Never => return keep("as requested"),
@@ -325,21 +346,21 @@ impl Function {
                 let are_compared = lanes || chooses;
                 let times =
                     if are_compared { factored().and_then(|factored| Times::of(self, &factored)) } else { None };
-                let fast = times.as_ref().and_then(|times| Some((times, times.why_loops()?)));
-                let first = match &fast {
+                let form_if = |is_fast: bool, times: Option<&Times>| match times {
                     _ if chooses && counts.logic > pays::MAX_DIFFERENTIATED_SELECTIONS => First::Stated,
-                    Some((times, _)) => times.first(),
-                    None if are_compared => First::Faster,
-                    None => First::Straight,
+                    Some(times) if is_fast => times.first(),
+                    _ if are_compared => First::Faster,
+                    _ => First::Straight,
                 };
-                if let Some((_, why)) = fast {
-                    return Ok(Decided::fast_loops(function, first, &why));
-                }
-                let times = times.map_or_else(String::new, |times| {
+                let (if_fast, first) = (form_if(true, times.as_ref()), form_if(false, times.as_ref()));
+                let shown = times.as_ref().map_or_else(String::new, |times| {
                     let [loops, straight] = times.shown();
                     format!("; their predicted time is {straight}, and {loops} with loops")
                 });
-                unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}{times}"))
+                if let Some(faster) = times.and_then(Times::fast_loops) {
+                    return Ok(Decided::fast_loops(function, if_fast, faster));
+                }
+                unroll(function, first, format!("loops are unrolled: all sizes are known, {counts}{shown}"))
             }
             // A failure in straight-line code may be in a branch that is never taken.
             Err(error) if !error.is_bug() => keep(&first_line(&error)),

@@ -132,8 +132,8 @@ impl Derivation {
         }
         // Straight-line code works without loops, whatever is the reason why these cannot be derived.
         let derived = self.derive_array(body).ok()?;
-        let why = Times::of(&derived.function, straight)?.why_loops()?;
-        Some(Derived { function: derived.function.with_fast_loops(straight.clone(), &why), ..derived })
+        let faster = Times::of(&derived.function, straight)?.fast_loops()?;
+        Some(Derived { function: derived.function.with_fast_loops(straight.clone(), faster), ..derived })
     }
 
     /// Returns the program to differentiate: `program` itself, or with shifts if parts of arguments are requested.
@@ -228,6 +228,9 @@ impl Derivation {
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
         if self.sparse {
             return self.derive_sparse(body);
+        }
+        if !self.differentiates() && self.by.is_none() && self.checkpoints.is_none() {
+            return Ok(Derived::itself(&self.function.renamed(&self.derived_name())));
         }
         let strategy = chainrule_search::strategy(&self.strategy).map_err(Error::lone)?;
         let accumulated = match (mode(&self.strategy), body.semantics) {

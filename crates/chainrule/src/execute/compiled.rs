@@ -75,7 +75,8 @@ impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
         let passes = Passes::from(options);
         let function = passes.form(function)?;
-        let mut kernel = passes.kernel(&function)?;
+        let known = (passes == Passes::default()).then(|| function.kernel_of_loops()).flatten();
+        let mut kernel = known.map_or_else(|| passes.kernel(&function), Ok)?;
         options.finish(&mut kernel);
         let (engine, refusal) = timing::time(BACKEND, || Engine::new(kernel, options))?;
         let body = match &function.body {
