@@ -7,8 +7,8 @@
 //! build n (fun i -> oneHot (k i) (f s i))    as     w = build n (f s), build n (fun i -> oneHot (k i) w[i])
 //! ```
 //!
-//! where `s` is the state of a loop around, and the array is a term of a sum of arrays; nested builds too. The scattered
-//! term then reads no state, so that it can be added to the memory of the state once everything is read
+//! where `s` is the state of a loop around, and the array is a term of a sum of arrays; nested builds too. The
+//! scattered term then reads no state, so that it can be added to the memory of the state once everything is read
 //! ([`terms`](super::terms)). A term of several sums is gathered once, and scattered for each of them. Reverse mode
 //! writes such terms for loops that write to columns: they add elements of one column to another one.
 
