@@ -83,7 +83,7 @@ impl Search {
         let watch = successor.watch.clone().unwrap_or_default();
         let (saves, (mut successor, stop)) = std::thread::scope(|scope| {
             let other = scope.spawn(move || {
-                let stop = successor.in_windows().unwrap_or_else(|| successor.run());
+                let stop = successor.in_windows().unwrap_or_else(|| successor.run(None));
                 (successor, stop)
             });
             let saves = self.search_locally(Some(&watch));
@@ -170,7 +170,7 @@ mod tests {
             assert!(n_nodes > FEWEST + 50, "{n_nodes} nodes of {n} steps");
             for budget in [0, 1_000, 5_000, 20_000, 60_000, 200_000] {
                 let options = Optimise { budget, ..Optimise::default() };
-                let found = |steps: Steps| seen(Found::new(&graph, &mut Start::new(&roots), &options, steps));
+                let found = |steps: Steps| seen(Found::new(&graph, &roots, &options, steps, None));
                 let alone = found(Steps::InTurn);
                 assert_eq!(found(Steps::Ahead), alone, "{n} steps, {near} near, {budget} nodes");
             }
@@ -185,8 +185,8 @@ mod tests {
             let mut start = Start::new(&roots);
             for (seed, budget) in [60_000, 0, 1_000, 3_000, 10_000, 60_000].into_iter().enumerate() {
                 let options = Optimise { budget, seed: seed as u64, ..Optimise::default() };
-                let alone = seen(Found::new(&graph, &mut Start::new(&roots), &options, Steps::InTurn));
-                let shared = seen(Found::new(&graph, &mut start, &options, Steps::InTurn));
+                let alone = seen(Found::new(&graph, &roots, &options, Steps::InTurn, None));
+                let shared = seen(start.search(&graph, &options, Steps::InTurn));
                 assert_eq!(shared, alone, "{n} steps, {near} near, {budget} nodes, seed {seed}");
                 assert!(start.rounds.is_some());
             }

@@ -125,13 +125,14 @@ pub struct Optimised {
 /// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
 /// ```
 pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
-    optimise_from(graph, &mut Start::new(roots), options)
+    let found = Found::new(graph, roots, options, Steps::Ahead, None);
+    found.put_into(graph, roots)
 }
 
 /// Does the same for the roots of `start`. Searches from one start share the rounds that do not depend on the seed; the
 /// results are as without sharing.
 pub fn optimise_from(graph: &mut Graph, start: &mut Start, options: &Optimise) -> Optimised {
-    let found = Found::new(graph, start, options, Steps::Ahead);
+    let found = start.search(graph, options, Steps::Ahead);
     found.put_into(graph, &start.roots)
 }
 
@@ -141,8 +142,8 @@ pub fn optimise_both(graph: &mut Graph, starts: [&mut Start; 2], options: &Optim
     let reader = &*graph;
     let [first, second] = starts;
     let (one, other) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| Found::new(reader, second, options, Steps::InTurn));
-        let one = Found::new(reader, first, options, Steps::InTurn);
+        let other = scope.spawn(|| second.search(reader, options, Steps::InTurn));
+        let one = first.search(reader, options, Steps::InTurn);
         (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     [one.put_into(graph, &first.roots), other.put_into(graph, &second.roots)]
@@ -162,7 +163,15 @@ impl Start {
     pub fn new(roots: &[NodeId]) -> Self {
         Self { roots: roots.to_vec(), rounds: None }
     }
+
+    /// Runs a search.
+    fn search(&mut self, graph: &Graph, options: &Optimise, steps: Steps) -> Found {
+        Found::new(graph, &self.roots, options, steps, Some(&mut self.rounds))
+    }
 }
+
+/// First rounds that a search shares with others, if it does.
+type FirstRounds<'a> = Option<&'a mut Option<Box<First>>>;
 
 /// State of a search after its first rounds on the whole.
 struct First {
@@ -194,9 +203,8 @@ enum Steps {
 }
 
 impl Found {
-    /// Runs a search.
-    fn new(graph: &Graph, start: &mut Start, options: &Optimise, steps: Steps) -> Self {
-        let Start { roots, rounds } = start;
+    /// Runs a search; its first rounds are taken from `first`, or put there.
+    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, steps: Steps, first: FirstRounds<'_>) -> Self {
         let before = counts(graph, roots);
         let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
         if graph.semantics() == Semantics::Strict || unresolved {
@@ -206,7 +214,7 @@ impl Found {
         let exact = vec![true; graph.inputs().len()];
         let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
         search.looks_ahead = steps == Steps::Ahead;
-        let stop = search.run_from(rounds);
+        let stop = search.run(first);
         let Part { graph, roots, .. } = search.part;
         Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }
     }
@@ -326,27 +334,15 @@ impl Search {
         }
     }
 
-    /// Runs rounds and local search on the whole, then rounds on windows of it, until neither saves.
-    fn run(&mut self) -> StopReason {
+    /// Runs rounds and local search on the whole, then rounds on windows of it, until neither saves. The first rounds
+    /// are taken from `first`, or put there.
+    fn run(&mut self, mut first: FirstRounds<'_>) -> StopReason {
         loop {
             self.turns.weight = self.weight;
-            if let Some(stop) = self.on_the_whole().or_else(|| self.in_windows()) {
+            if let Some(stop) = self.on_the_whole(first.take()).or_else(|| self.in_windows()) {
                 return stop;
             }
         }
-    }
-
-    /// Does the same; takes the first rounds from `first`, or puts them there.
-    fn run_from(&mut self, first: &mut Option<Box<First>>) -> StopReason {
-        self.turns.weight = self.weight;
-        let stop = if self.part.graph.len() > WHOLE {
-            self.on_the_whole()
-        } else if self.first_rounds(first) {
-            self.local_rounds()
-        } else {
-            Some(StopReason::Budget)
-        };
-        stop.or_else(|| self.in_windows()).unwrap_or_else(|| self.run())
     }
 
     /// As [`Self::rounds_of_choice`], for the first rounds of a search.
@@ -383,7 +379,7 @@ impl Search {
     }
 
     /// Runs the first half of a turn; returns the reason to stop, if any.
-    fn on_the_whole(&mut self) -> Option<StopReason> {
+    fn on_the_whole(&mut self, first: FirstRounds<'_>) -> Option<StopReason> {
         if self.part.graph.len() > WHOLE {
             if self.turns.sweeps == 0 {
                 self.sweep(Order::DepthFirst, Sizes { first: WHOLE, rest: WHOLE }, |search| {
@@ -392,10 +388,11 @@ impl Search {
             }
             return None;
         }
-        if !self.rounds_of_choice() {
-            return Some(StopReason::Budget);
-        }
-        self.local_rounds()
+        let is_complete = match first {
+            Some(first) => self.first_rounds(first),
+            None => self.rounds_of_choice(),
+        };
+        if is_complete { self.local_rounds() } else { Some(StopReason::Budget) }
     }
 
     /// Runs the second half of a turn.
