@@ -81,9 +81,7 @@ pub fn lower_function_with(function: &Function, semantics: Semantics) -> Result<
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
         if semantics == Semantics::Algebraic {
-            let gathered = gather::gathered(&function);
-            let function = gathered.as_ref().unwrap_or(&*function);
-            return lower(&terms::in_order(function), semantics, BTreeSet::new());
+            return lower(&terms::in_order(&function), semantics, BTreeSet::new());
         }
         let (function, distinct) = distinct::sums(&function);
         lower(&function, semantics, distinct)

@@ -12,6 +12,7 @@
 //! ([`terms`](super::terms)). A term of several sums is gathered once, and scattered for each of them. Reverse mode
 //! writes such terms for loops that write to columns: they add elements of one column to another one.
 
+use super::terms::Facts;
 use chainrule_base::Span;
 use chainrule_ir::{Block, Expr, Function, Operands, Size, Stmt, Type, Var, VarId, size_of};
 use chainrule_ops::Op;
@@ -20,16 +21,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of scattered numbers of a term.
 const MAX_NUMBERS: usize = 16;
 
-/// Returns `function` with scattered values gathered; `None` if there are none. Linear, but for a logarithm, for each
-/// level of nesting. Recurses on the nesting of blocks.
-pub(super) fn gathered(function: &Function) -> Option<Function> {
+/// Returns `function`, which has these facts, with scattered values gathered; `None` if there are none. Linear, but for
+/// a logarithm, for each level of nesting. Recurses on the nesting of blocks.
+pub(super) fn gathered(function: &Function, facts: &Facts) -> Option<Function> {
     let mut function = function.clone();
     let empty = Block { stmts: Vec::new(), result: function.body.result };
     let mut body = std::mem::replace(&mut function.body, empty);
-    let mut uses = BTreeMap::new();
-    body.for_each_use(&mut |var| *uses.entry(var).or_insert(0usize) += 1);
-    let mut writer =
-        Writer { function: &mut function, uses, parts: BTreeSet::new(), maxima: Vec::new(), is_changed: false };
+    let mut writer = Writer { function: &mut function, facts, maxima: Vec::new(), is_changed: false };
     writer.block(&mut body);
     let is_changed = writer.is_changed;
     function.body = body;
@@ -38,10 +36,7 @@ pub(super) fn gathered(function: &Function) -> Option<Function> {
 
 struct Writer<'f> {
     function: &'f mut Function,
-    /// Number of uses of each variable.
-    uses: BTreeMap<VarId, usize>,
-    /// States of the loops around, their components and rows.
-    parts: BTreeSet<VarId>,
+    facts: &'f Facts,
     /// Integers in scope that are the larger of a size and 0.
     maxima: Vec<(Size, VarId)>,
     is_changed: bool,
@@ -112,33 +107,17 @@ impl Writer<'_> {
         self.maxima.truncate(n_maxima);
     }
 
+    /// Finds [`Self::maxima`].
     fn see(&mut self, stmt: &Stmt) {
-        let of_state = |var: &VarId| self.parts.contains(var);
-        let is_part = match &stmt.expr {
-            Expr::Component(whole, _) | Expr::Get { array: whole, .. } => {
-                of_state(whole) && matches!(self.function.vars[stmt.var].ty, Type::Array(..) | Type::Tuple(..))
+        if let Expr::Op(Op::Max, args) = &stmt.expr
+            && self.function.vars[stmt.var].ty == Type::Int
+        {
+            let [a, b] = [args[0], args[1]].map(|arg| size_of(&self.function.vars, arg));
+            if b.is_zero() {
+                self.maxima.push((a, stmt.var));
+            } else if a.is_zero() {
+                self.maxima.push((b, stmt.var));
             }
-            _ => false,
-        };
-        if is_part {
-            self.parts.insert(stmt.var);
-        }
-        match &stmt.expr {
-            Expr::Fold(looped) | Expr::Loop(looped) => {
-                self.parts.insert(looped.state);
-            }
-            Expr::While(looped) => {
-                self.parts.insert(looped.state);
-            }
-            Expr::Op(Op::Max, args) if self.function.vars[stmt.var].ty == Type::Int => {
-                let [a, b] = [args[0], args[1]].map(|arg| size_of(&self.function.vars, arg));
-                if b.is_zero() {
-                    self.maxima.push((a, stmt.var));
-                } else if a.is_zero() {
-                    self.maxima.push((b, stmt.var));
-                }
-            }
-            _ => {}
         }
     }
 
@@ -169,10 +148,9 @@ impl Writer<'_> {
             }
         }
         let is_sum = matches!(stmt.expr, Expr::Sum { .. });
-        let (first, last) = (loops.first()?, loops.last()?);
-        let is_of_sums = self.uses.get(&stmt.var) == Some(&n_sums);
-        let mut reads_state = false;
-        first.body.for_each_use(&mut |var| reads_state |= self.parts.contains(&var));
+        let last = loops.last()?;
+        let is_of_sums = self.facts.uses.get(&stmt.var) == Some(&n_sums);
+        let reads_state = !self.facts.states_read(&stmt.expr).is_empty();
         // The fields of a tuple are terms of one sum each.
         let is_shared = n_sums > 1 && matches!(self.function.ty(stmt.var), Type::Array(..));
         if !is_of_sums || !(reads_state || is_shared) {

@@ -5,10 +5,12 @@
 //! `(a + oneHot i x) + oneHot j y`. The sparse terms then find the memory of `a` ([`offers`](super::offers)) and add to
 //! a few elements of it; in another order, each would be made as an array of zeros and one number. If `a` is the state
 //! of a loop with an element changed, it is made in the memory of the state ([`in_place`](super::in_place)), so that a
-//! step does not take time for the whole array. Reverse mode writes such sums for loops that write to elements.
+//! step does not take time for the whole array. Terms that read the state are gathered first ([`gather`]). Reverse mode
+//! writes such sums for loops that write to elements.
 //!
 //! Sums are added in another order, so strict code does not use this.
 
+use super::gather;
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Stmt, Type, Var, VarId};
 use std::borrow::Cow;
@@ -17,25 +19,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Returns `function` with the terms of its sums in order. Linear, but for a logarithm, in the size of the function and
 /// the terms times the variables that they read. Recurses on the nesting of blocks.
 pub(super) fn in_order(function: &Function) -> Cow<'_, Function> {
-    let mut facts = Facts::default();
-    function.body.for_each_use(&mut |var| *facts.uses.entry(var).or_default() += 1);
-    facts.see(&function.body, &function.vars);
+    let facts = Facts::of(function);
     if facts.sparse.is_empty() {
         return Cow::Borrowed(function);
     }
-    let mut function = function.clone();
+    let (mut function, facts) = match gather::gathered(function, &facts) {
+        Some(gathered) => {
+            let facts = Facts::of(&gathered);
+            (gathered, facts)
+        }
+        None => (function.clone(), facts),
+    };
     let Function { body, vars, .. } = &mut function;
     facts.write(body, vars);
     Cow::Owned(function)
 }
 
 /// A variable, or a component of it.
-type Part = (VarId, Vec<usize>);
+pub(super) type Part = (VarId, Vec<usize>);
 
 /// Facts about the variables of a function.
 #[derive(Default)]
-struct Facts {
-    uses: BTreeMap<VarId, usize>,
+pub(super) struct Facts {
+    pub uses: BTreeMap<VarId, usize>,
     /// Variables of loops that hold their state.
     states: BTreeSet<VarId>,
     /// Variables that name a part of another one, or of its elements; the component of tuples.
@@ -49,6 +55,13 @@ struct Facts {
 }
 
 impl Facts {
+    fn of(function: &Function) -> Self {
+        let mut facts = Self::default();
+        function.body.for_each_use(&mut |var| *facts.uses.entry(var).or_default() += 1);
+        facts.see(&function.body, &function.vars);
+        facts
+    }
+
     fn see(&mut self, block: &Block, vars: &Arena<VarId, Var>) {
         for stmt in &block.stmts {
             // Numbers are read where they are named.
@@ -101,7 +114,7 @@ impl Facts {
     }
 
     /// Returns the parts of states of loops that an expression reads.
-    fn states_read(&self, expr: &Expr) -> BTreeSet<Part> {
+    pub fn states_read(&self, expr: &Expr) -> BTreeSet<Part> {
         let mut found = BTreeSet::new();
         let mut see = |mut var: VarId| {
             let mut path = Vec::new();

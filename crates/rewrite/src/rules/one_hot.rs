@@ -105,7 +105,7 @@ fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
 }
 
 /// Returns whether an array has few elements that are not zero, or few in each row.
-pub(super) fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
+fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
     match rb.def(array).as_deref() {
         Some(Expr::OneHot { .. }) => true,
         Some(Expr::If { then, otherwise, .. }) => ends_sparse(rb, then) && ends_sparse(rb, otherwise),
