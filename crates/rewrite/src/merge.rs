@@ -17,6 +17,11 @@
 //! | branches under one condition, whose values are numbers | the branch whose value is the tuple of theirs |
 //! | builds, loops and any of these | the general loop: one array and sums of one-hot arrays |
 //!
+//! A sum of arrays that is added to the state of a loop, or to a version of it with elements changed, adds in the
+//! memory of the state. So it depends on that version, and joins no loop that the version needs. If it reads the state,
+//! its numbers are gathered before the state changes, and it joins no loop at all. Nor does a build that changes
+//! elements of a state, which is made in that memory too. A build of one-hot arrays is such a sum.
+//!
 //! The elements of the general loop are the most expensive array to add; the other arrays are written in place.
 //!
 //! A block's statements are sorted again, each after its operands and each group as one, by a depth-first search with
@@ -30,7 +35,7 @@ use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId};
 use chainrule_ops::Semantics;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
@@ -165,6 +170,8 @@ struct Merge<'a, 'p> {
     plan: &'a mut Plan<'p>,
     /// Whether each array is used other than by a `get`.
     escapes: Vec<bool>,
+    /// Variables of loops that hold their state.
+    states: FxHashSet<VarId>,
     /// Position of each variable in the current block; or [`ELSEWHERE`].
     at: Vec<usize>,
     /// Allowed rewrites: under strict ones, which preserve negative zeros, no array is written by adding to zero.
@@ -177,6 +184,9 @@ const ELSEWHERE: usize = usize::MAX;
 
 /// Minimum cost of a value that is stored for another loop rather than recomputed.
 const MIN_SHARED: f64 = 8.0;
+/// Maximum number of arrays between a state and a version of it.
+const MAX_VERSIONS: usize = 32;
+
 /// Maximum nesting of directly nested loops whose values are stored for loops of the same counts.
 const MAX_SHARED_DEPTH: usize = 2;
 
@@ -226,6 +236,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             function,
             plan,
             escapes: vec![false; n],
+            states: FxHashSet::default(),
             at: vec![ELSEWHERE; n],
             semantics: Semantics::default(),
             keys: Keys::default(),
@@ -244,6 +255,9 @@ impl<'a, 'p> Merge<'a, 'p> {
                     self.escapes[operand.index()] = true;
                 }
             });
+            if let Expr::Fold(StateLoop { state, .. }) | Expr::Loop(StateLoop { state, .. }) = &stmt.expr {
+                self.states.insert(*state);
+            }
             if !stmt.expr.is_leaf() {
                 stmt.expr.blocks().into_iter().for_each(|block| self.escaping(block));
             }
@@ -386,8 +400,8 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// since the order then does not change.
     fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Groups)> {
         let stmts = &block.stmts;
-        let needs = self.needs(block);
-        let groups = self.groups(block, &needs);
+        let (needs, alone) = self.needs(block);
+        let groups = self.groups(block, &needs, &alone);
         if groups.iter().all(|group| group.members.len() == 1) {
             return None;
         }
@@ -448,8 +462,8 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some((order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect()))
     }
 
-    /// Returns the statements of `block` that each of its statements depends on.
-    fn needs(&mut self, block: &Block) -> Vec<Needs> {
+    /// Returns the statements of `block` that each of its statements depends on, and those that join no loop.
+    fn needs(&mut self, block: &Block) -> (Vec<Needs>, SmallVec<[usize; 4]>) {
         let Self { function, at, .. } = self;
         block.stmts.iter().enumerate().for_each(|(here, stmt)| at[stmt.var.index()] = here);
         let of = |stmt: &Stmt| {
@@ -469,12 +483,126 @@ impl<'a, 'p> Merge<'a, 'p> {
             needs.dedup();
             needs
         };
-        let needs = block.stmts.iter().map(of).collect();
-        block.stmts.iter().for_each(|stmt| at[stmt.var.index()] = ELSEWHERE);
-        needs
+        let mut needs: Vec<Needs> = block.stmts.iter().map(of).collect();
+        let alone = self.wait_for_states(block, &mut needs);
+        block.stmts.iter().for_each(|stmt| self.at[stmt.var.index()] = ELSEWHERE);
+        (needs, alone)
     }
 
-    fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs]) -> Vec<Group<'s>> {
+    /// Adds to `needs` of each sum of arrays, and of each build of one-hot ones, the version of a loop's state to which
+    /// it is added. It is used for nothing else, so that the version does not need it in turn. Returns the statements
+    /// that join no loop. Linear in the block and its chains of sums.
+    fn wait_for_states(&self, block: &Block, needs: &mut [Needs]) -> SmallVec<[usize; 4]> {
+        let mut alone = SmallVec::new();
+        if self.states.is_empty() {
+            return alone;
+        }
+        let mut n_users = vec![0_usize; block.stmts.len()];
+        let mut last_user = vec![0_usize; block.stmts.len()];
+        for (user, needs) in needs.iter().enumerate() {
+            for need in needs {
+                n_users[*need] += 1;
+                last_user[*need] = user;
+            }
+        }
+        let only_user = |at: usize| (n_users[at] == 1 && block.stmts[at].var != block.result).then(|| last_user[at]);
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            if matches!(stmt.expr, Expr::Build { .. })
+                && let Some(array) = stmt.expr.changed_array(&|_| false)
+                && self.is_version(block, array)
+            {
+                alone.push(at);
+            }
+            let Expr::Plus(a, b) = stmt.expr else { continue };
+            for term in [a, b] {
+                if let Some(sum) = self.scattered(block, term, only_user)
+                    && let Some(version) = self.added_to(block, term, only_user)
+                {
+                    needs[sum].push(version);
+                    needs[sum].sort_unstable();
+                    if self.reads_state(block, sum) {
+                        alone.push(sum);
+                    }
+                }
+            }
+        }
+        alone
+    }
+
+    /// Returns whether a statement reads the state of a loop, or parts of it.
+    fn reads_state(&self, block: &Block, at: usize) -> bool {
+        let mut found = false;
+        walk::mentioned(&block.stmts[at].expr, &mut |mut var| {
+            while let Some(stmt) = block.stmts.get(self.at[var.index()])
+                && let Expr::Component(whole, _) | Expr::Get { array: whole, .. } = &stmt.expr
+            {
+                var = *whole;
+            }
+            found |= self.states.contains(&var);
+        });
+        found
+    }
+
+    /// Returns the sum of arrays, or the build of one-hot arrays, that `term` is or places in an array of zeros, if it
+    /// is used for nothing else.
+    fn scattered(&self, block: &Block, mut term: VarId, only_user: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        loop {
+            let at = Some(self.at[term.index()]).filter(|at| *at != ELSEWHERE && only_user(*at).is_some())?;
+            match &block.stmts[at].expr {
+                Expr::OneHot { value, .. } => term = *value,
+                Expr::Sum { .. } => return matches!(self.function.ty(term), Type::Array(..)).then_some(at),
+                Expr::Build { body, .. } => return ends_one_hot(body).then_some(at),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Returns the version of a loop's state to which `term` is added, by itself or after other terms, if it is made in
+    /// this block.
+    fn added_to(&self, block: &Block, mut term: VarId, only_user: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        for _ in 0..MAX_VERSIONS {
+            let user = &block.stmts[only_user(self.at[term.index()])?];
+            let Expr::Plus(a, b) = user.expr else { return None };
+            let other = if a == term { b } else { a };
+            if self.is_version(block, other) {
+                return self.version(block, other);
+            }
+            term = user.var;
+        }
+        None
+    }
+
+    /// Returns the first version of a loop's state in the sum `whole`, if it is made in this block.
+    fn version(&self, block: &Block, mut whole: VarId) -> Option<usize> {
+        for _ in 0..MAX_VERSIONS {
+            let at = Some(self.at[whole.index()]).filter(|at| *at != ELSEWHERE)?;
+            match block.stmts[at].expr {
+                Expr::Plus(a, b) => whole = if self.is_version(block, a) { a } else { b },
+                _ => return self.is_version(block, whole).then_some(at),
+            }
+        }
+        None
+    }
+
+    /// Returns whether an array is the state of a loop, possibly with elements changed and arrays added.
+    fn is_version(&self, block: &Block, array: VarId) -> bool {
+        let mut open = vec![array];
+        for _ in 0..MAX_VERSIONS {
+            let Some(var) = open.pop() else { return false };
+            if self.states.contains(&var) {
+                return true;
+            }
+            let Some(stmt) = block.stmts.get(self.at[var.index()]) else { continue };
+            match &stmt.expr {
+                Expr::Component(whole, _) => open.push(*whole),
+                Expr::Plus(a, b) => open.extend([*a, *b]),
+                expr => open.extend(expr.changed_array(&|_| false)),
+            }
+        }
+        false
+    }
+
+    fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs], alone: &[usize]) -> Vec<Group<'s>> {
         let stmts = &block.stmts;
         // Number of users in the block of each statement.
         let mut users = vec![0_usize; stmts.len()];
@@ -506,7 +634,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let depends = closure(direct | indirect);
             after[at] = depends;
             let Some(member) = self.member(stmt) else { continue };
-            if self.plan.dead.contains(&stmt.var) {
+            if self.plan.dead.contains(&stmt.var) || alone.contains(&at) {
                 continue;
             }
             let (kind, over) = (member.kind, member.over);
@@ -609,6 +737,16 @@ impl<'a, 'p> Merge<'a, 'p> {
         work.sort_by_key(|(part, _)| *part);
         work.dedup_by_key(|(part, _)| *part);
         work
+    }
+}
+
+/// Returns whether the result of `block` is one-hot, or nested builds of one-hot arrays.
+// Recursive on nesting.
+fn ends_one_hot(block: &Block) -> bool {
+    match block.bound(block.result) {
+        Some(Expr::OneHot { .. }) => true,
+        Some(Expr::Build { body, .. }) => ends_one_hot(body),
+        _ => false,
     }
 }
 

@@ -54,6 +54,9 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("twoColumns", vec![matrix(n), x()]),
             ("sweep", vec![matrix(n), matrix(n)]),
             ("filter", vec![matrix(n.max(2)), matrix(n.max(2))]),
+            ("lu", vec![matrix(n)]),
+            ("symmetric", vec![matrix(n), matrix(n)]),
+            ("gramSchmidt", vec![matrix(n)]),
         ];
         for (name, args) in rows {
             let size = if matches!(name, "seidel" | "filter") { n.max(2) } else { n } as i64;
@@ -126,6 +129,9 @@ fn gradients_take_a_constant_times_the_operations() {
         ("triangular", 8.0),
         ("columns", 8.0),
         ("filter", 8.0),
+        ("lu", 8.0),
+        ("symmetric", 8.0),
+        ("gramSchmidt", 12.0),
     ] {
         let f = function(name);
         let gradient = f.gradient().unroll(Unroll::Never).function().unwrap();

@@ -14,8 +14,10 @@
 
 use super::terms::Facts;
 use chainrule_base::Span;
-use chainrule_ir::{Block, Expr, Function, Operands, Size, Stmt, Type, Var, VarId, size_of};
+use chainrule_ir::range::{self, Loop};
+use chainrule_ir::{Block, Expr, Function, Operands, Size, StateLoop, Stmt, Type, Var, VarId, size_of};
 use chainrule_ops::Op;
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of scattered numbers of a term.
@@ -27,7 +29,9 @@ pub(super) fn gathered(function: &Function, facts: &Facts) -> Option<Function> {
     let mut function = function.clone();
     let empty = Block { stmts: Vec::new(), result: function.body.result };
     let mut body = std::mem::replace(&mut function.body, empty);
-    let mut writer = Writer { function: &mut function, facts, maxima: Vec::new(), is_changed: false };
+    let natural = function.sizes.iter().copied().collect();
+    let mut writer =
+        Writer { function: &mut function, facts, natural, loops: Vec::new(), maxima: Vec::new(), is_changed: false };
     writer.block(&mut body);
     let is_changed = writer.is_changed;
     function.body = body;
@@ -37,6 +41,10 @@ pub(super) fn gathered(function: &Function, facts: &Facts) -> Option<Function> {
 struct Writer<'f> {
     function: &'f mut Function,
     facts: &'f Facts,
+    /// Sizes of the function.
+    natural: FxHashSet<VarId>,
+    /// Loops around the current block.
+    loops: Vec<Loop>,
     /// Integers in scope that are the larger of a size and 0.
     maxima: Vec<(Size, VarId)>,
     is_changed: bool,
@@ -76,7 +84,10 @@ impl Writer<'_> {
         let mut done = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
             self.see(&stmt);
+            let n_loops = self.loops.len();
+            self.enter(&stmt.expr);
             stmt.expr.blocks_mut().into_iter().for_each(|block| self.block(block));
+            self.loops.truncate(n_loops);
             if let Some(n_sums) = added.get(&stmt.var)
                 && let Some(term) = self.term(&stmt, *n_sums)
             {
@@ -121,10 +132,28 @@ impl Writer<'_> {
         }
     }
 
+    /// Adds the loop that `expr` is, if its count is known before it starts.
+    fn enter(&mut self, expr: &Expr) {
+        if let Expr::Sum { count, index, .. }
+        | Expr::Build { size: count, index, .. }
+        | Expr::Fold(StateLoop { count, index, .. })
+        | Expr::Loop(StateLoop { count, index, .. }) = expr
+        {
+            self.loops.push(Loop { index: *index, count: self.expanded(count) });
+        }
+    }
+
+    /// Returns `size` over sizes, arguments and indices.
+    // Recursive on the definitions of integers, which are over such variables in most cases.
+    fn expanded(&self, size: &Size) -> Size {
+        let vars = &self.function.vars;
+        size.substitute(|var| vars[var].value.as_ref().map_or_else(|| Size::var(var), |value| self.expanded(value)))
+    }
+
     /// Returns the extent of an array of `count` elements, none if it is negative, if that is known at entry.
     fn extent(&self, count: &Size) -> Option<Size> {
-        let is_size = |var: &VarId| self.function.sizes.contains(var);
-        if count.terms().all(|(vars, c)| c >= 0 && vars.iter().all(is_size)) {
+        let facts = range::Facts { loops: &self.loops, natural: &self.natural, known: &[] };
+        if facts.holds(&self.expanded(count)) {
             return Some(count.clone());
         }
         self.maxima.iter().find(|(of, _)| of == count).map(|(_, max)| Size::var(*max))

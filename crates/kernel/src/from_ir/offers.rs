@@ -126,6 +126,20 @@ fn adds_several(expr: &Expr) -> bool {
     matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop(_))
 }
 
+/// Returns the first statement from `from` on that can add `term`, or a part of it, to an array.
+fn first_to_add(block: &Block, position: &BTreeMap<VarId, usize>, mut term: VarId, from: usize) -> Option<usize> {
+    let mut adds = *position.get(&term)?;
+    while let Some(Expr::OneHot { value: next, .. } | Expr::Component(next, _)) =
+        position.get(&term).map(|idx| &block.stmts[*idx].expr)
+    {
+        term = *next;
+        if let Some(idx) = position.get(&term).filter(|idx| **idx >= from && makes_anew(&block.stmts[**idx].expr)) {
+            adds = adds.min(*idx);
+        }
+    }
+    Some(adds)
+}
+
 /// Maximum number of statements between an array and a sum for which other uses of the array are examined.
 const MAX_BETWEEN: usize = 512;
 
@@ -227,6 +241,15 @@ impl Lowering<'_> {
                     };
                     let onto =
                         self.semantics == Semantics::Algebraic && (alone || read_before) && is_written && is_late;
+                    if !is_made
+                        && self.semantics == Semantics::Algebraic
+                        && maker(second).is_some_and(adds_late)
+                        && let [Some(Offer::Write(view))] = &offers[..]
+                        && self.is_read_before_state(block, &position, [first, second], view, idx)
+                    {
+                        self.offer(second, vec![Some(Offer::add(view.clone()))]);
+                        continue;
+                    }
                     let taken = self.offers[first].clone().unwrap_or_default();
                     let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
                         // A scalar stays in a register.
@@ -256,17 +279,9 @@ impl Lowering<'_> {
         second: VarId,
         sum: usize,
     ) -> bool {
-        let (Some(from), Some(mut adds)) = (position.get(&first), position.get(&second)) else { return false };
-        let mut term = second;
-        while let Some(Expr::OneHot { value: next, .. } | Expr::Component(next, _)) =
-            position.get(&term).map(|idx| &block.stmts[*idx].expr)
-        {
-            term = *next;
-            // A value that was made before `first` is not added by itself.
-            if let Some(idx) = position.get(&term).filter(|idx| *idx > from && makes_anew(&block.stmts[**idx].expr)) {
-                adds = adds.min(idx);
-            }
-        }
+        let Some(from) = position.get(&first) else { return false };
+        // A value that was made before `first` is not added by itself.
+        let Some(adds) = first_to_add(block, position, second, from + 1) else { return false };
         if sum.saturating_sub(*from) > MAX_BETWEEN {
             return false;
         }
@@ -274,7 +289,7 @@ impl Lowering<'_> {
         for (idx, stmt) in block.stmts.iter().enumerate().take(sum).skip(from + 1) {
             let mut is_read = false;
             stmt.expr.for_each_use(&mut |var| is_read |= names.contains(&var));
-            if is_read && idx >= *adds {
+            if is_read && idx >= adds {
                 return false;
             }
             if is_read && matches!(stmt.expr, Expr::Get { .. } | Expr::Component(..) | Expr::Tuple(_)) {
@@ -283,6 +298,54 @@ impl Lowering<'_> {
         }
         let is_scalar = |var: VarId| layout::leaves(self.function.ty(var)).iter().all(|leaf| leaf.dims.is_empty());
         names.into_iter().all(|var| is_scalar(var) || self.live.end(var) <= sum)
+    }
+
+    /// Returns whether statement `sum` adds `second` to `first`, the state of a loop whose memory `view` it takes, and
+    /// everything else in the block has read `first`, under any name, before a statement that makes `second` can add to
+    /// it.
+    fn is_read_before_state(
+        &mut self,
+        block: &Block,
+        position: &BTreeMap<VarId, usize>,
+        [first, second]: [VarId; 2],
+        view: &View,
+        sum: usize,
+    ) -> bool {
+        // The variable from outside the block, and the leaf of it that `first` is.
+        let (mut state, mut leaf) = (first, 0);
+        while let Some(at) = position.get(&state) {
+            let Expr::Component(tuple, k) = block.stmts[*at].expr else { return false };
+            leaf += self.component_leaves(tuple, k).start;
+            state = tuple;
+        }
+        let is_at = |leaf: &Leaf| matches!(leaf, Leaf::Array(at) if at == view);
+        if !self.values[state].as_ref().and_then(|value| value.get(leaf)).is_some_and(is_at) {
+            return false;
+        }
+        let Some(adds) = first_to_add(block, position, second, 0) else { return false };
+        // What has the array, as which leaf.
+        let mut names = BTreeMap::from([(state, leaf)]);
+        for (idx, stmt) in block.stmts.iter().enumerate() {
+            let is_scalar = layout::leaves(self.function.ty(stmt.var)).iter().all(|leaf| leaf.dims.is_empty());
+            let name = match &stmt.expr {
+                Expr::Component(tuple, k) => {
+                    let own = self.component_leaves(*tuple, *k);
+                    let name = names.get(tuple).filter(|leaf| own.contains(leaf)).map(|leaf| leaf - own.start);
+                    names.extend(name.map(|leaf| (stmt.var, leaf)));
+                    continue;
+                }
+                Expr::Get { array, .. } if !is_scalar => names.get(array).copied(),
+                _ => None,
+            };
+            let mut is_read = false;
+            stmt.expr.for_each_use(&mut |var| is_read |= names.contains_key(&var));
+            let is_alias = matches!(stmt.expr, Expr::Tuple(_));
+            if is_read && (is_alias || idx >= adds && idx != sum) {
+                return false;
+            }
+            names.extend(name.map(|leaf| (stmt.var, leaf)));
+        }
+        !names.contains_key(&block.result)
     }
 
     /// Offers destinations for the leaves of `var`.
