@@ -114,6 +114,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::distribute(kernel),
     },
     Pass {
+        name: "transpose",
+        does: "operands of products of matrices that lanes would read along columns are copied in rows",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::transpose(kernel),
+    },
+    Pass {
         name: "version-rows",
         does: "nests over rows of unknown length are written twice, for short rows and for long ones",
         stage: Stage::Lanes,

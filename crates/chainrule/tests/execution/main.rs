@@ -3,5 +3,6 @@
 mod checks;
 mod integers;
 mod nan;
+mod products;
 mod saved;
 mod threads;

@@ -30,6 +30,8 @@
 //!
 //! **Loop fission** (`fission`) of products at the start of iterations.
 //!
+//! **Transposed copies** (`transpose`) of operands of products.
+//!
 //! **Loop distribution** (`distribute`) of loops that add to several arrays with different indices.
 //!
 //! **Unroll-and-jam** (`jam`) of blocks whose inner loops read uniform values or add to accumulators.
@@ -63,6 +65,7 @@ pub(crate) mod rewrite;
 mod stage;
 mod tile;
 mod time;
+mod transpose;
 mod unroll;
 mod version;
 
@@ -78,6 +81,7 @@ pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use distribute::distribute;
 pub(crate) use fission::fission;
 pub use time::{time, time_at};
+pub(crate) use transpose::transpose;
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
 

@@ -1,0 +1,228 @@
+//! Transposed copies of operands: products of matrices whose loop in lanes would go along columns.
+//!
+//! ```text
+//! for i in 0..n                              for j in 0..m                (in lanes)
+//!   for j in 0..m                              for k in 0..d
+//!     for k in 0..d, s = 0                       t[m k + j] = b[d j + k]
+//!       s = s + a[d i + k] * b[d j + k]      for i in 0..n
+//!     c[m i + j] = s                           for j in 0..m              (in lanes)
+//!                                                for k in 0..d, s = 0
+//!                                                  s = s + a[d i + k] * t[m k + j]
+//!                                                c[m i + j] = s
+//! ```
+//!
+//! The product is then one of rows, whose lane loop loads and stores contiguous elements. Likewise an operand
+//! `a[n k + i]`, of which an iteration of `i` reads a column: its elements lie in as many pages, so that large ones are
+//! copied to `t[d i + k]`.
+//!
+//! A copy pays if it is read often enough, which is tested at run time; otherwise the nest runs unchanged.
+//!
+//! Invariants: the nest reads each copied element, with no check before that could fail, and writes none. It computes
+//! the same values in the same order, so every number keeps its bits.
+
+use super::rewrite::{Copier, Cutter, Loop};
+use crate::events::walk;
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
+use crate::rebuild::{each_access, each_statement};
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Minimum number of times that a copied element is read by lanes.
+const FEWEST: i64 = 32;
+
+/// The same for elements of columns that are read one by one, and minimum number of elements of their array: more
+/// pages than address translation has at hand.
+const FEWEST_ONE_BY_ONE: i64 = 256;
+const LARGE: i64 = 1 << 19;
+
+/// Maximum number of operands that are copied.
+const MAX_OPERANDS: usize = 2;
+
+/// An operand whose elements lie in rows along the wrong loop.
+struct Operand {
+    buffer: BufferId,
+    at: Poly<Reg>,
+    /// Loop over rows, and its trip count.
+    rows: (Reg, Poly<Reg>),
+    /// Loop along a row, and its trip count.
+    along: (Reg, Poly<Reg>),
+    /// Trip counts and lengths, with the least ones for which the copy pays.
+    asked: Vec<(Poly<Reg>, i64)>,
+}
+
+/// Copies operands of products in `kernel` to transposed ones. Linear in its size for each level of loops.
+pub(crate) fn transpose(kernel: &mut Kernel) {
+    let mut body = std::mem::take(&mut kernel.body);
+    // Loops that run unchanged are met again.
+    let mut seen = BTreeSet::new();
+    each_statement(&mut body, |stmt, done| match stmt {
+        Stmt::For { index, count, carried, order: Order::InOrder, body } if carried.is_empty() => {
+            let the = Loop { index, count, carried, body };
+            match operands(kernel, &the).filter(|_| seen.insert(index)) {
+                Some(found) => write(&mut Cutter::new(kernel), the, &found, done),
+                None => done.push(the.in_order()),
+            }
+        }
+        stmt => done.push(stmt),
+    });
+    kernel.body = body;
+}
+
+/// Returns the loop that a body consists of but for integers and constants, with its index, trip count and body.
+fn only_loop(body: &[Stmt]) -> Option<(Reg, &Poly<Reg>, &[Stmt])> {
+    let (last, before) = body.split_last()?;
+    let is_plain = |instr: &Instr| matches!(instr, Instr::Const { .. } | Instr::Int { .. });
+    let is_nothing = |stmt: &Stmt| matches!(stmt, Stmt::Straight(instrs) if instrs.iter().all(is_plain));
+    match last {
+        Stmt::For { index, count, carried, order: Order::InOrder, body }
+            if carried.is_empty() && before.iter().all(is_nothing) =>
+        {
+            Some((*index, count, body))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the operands to copy if `the` is a product of matrices.
+fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
+    let (i, n) = (the.index, &the.count);
+    let (j, m, inside) = only_loop(&the.body)?;
+    let (mut sums, mut after) = (None, Vec::new());
+    for stmt in inside {
+        match stmt {
+            Stmt::Straight(instrs) if sums.is_some() => after.extend(instrs),
+            Stmt::Straight(instrs) if instrs.iter().all(|i| matches!(i, Instr::Const { .. } | Instr::Int { .. })) => {}
+            Stmt::For { index, count, carried, order: Order::InOrder, body }
+                if sums.is_none() && carried.iter().all(|c| kernel.regs[c.var] == Class::Real) =>
+            {
+                sums = Some((*index, count, body));
+            }
+            _ => return None,
+        }
+    }
+    let (k, d, sum) = sums?;
+    let [Stmt::Straight(terms)] = &sum[..] else { return None };
+    let cannot_fail = |instr: &&Instr| !matches!(instr, Instr::CheckIndex { .. } | Instr::IntOp { .. });
+    if !terms.iter().chain(after.iter().copied()).all(|instr| cannot_fail(&instr)) {
+        return None;
+    }
+    let mut inner = BTreeSet::from([i]);
+    walk(&the.body).for_each(|event| event.for_each_def(|r| inner.extend([r])));
+    let is_outside = |p: &Poly<Reg>| p.vars().iter().all(|r| !inner.contains(r));
+    let is_size = |p: &Poly<Reg>| p.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|r| kernel.is_extent(*r)));
+    if ![m, d].into_iter().all(is_size) || !is_outside(n) {
+        return None;
+    }
+    // Results along rows, and nothing else written.
+    let mut written = BTreeSet::new();
+    for instr in terms.iter().chain(after.iter().copied()) {
+        if let Instr::Store { buffer, at, .. } = instr {
+            written.insert(*buffer);
+            if at.split_linear(j).and_then(|(slope, _)| slope.as_constant()) != Some(1) {
+                return None;
+            }
+        }
+    }
+    let loads = terms.iter().filter_map(|instr| match instr {
+        Instr::Load { buffer, at, .. } if !written.contains(buffer) => Some((*buffer, at)),
+        _ => None,
+    });
+    let is_few = |p: &Poly<Reg>, least: i64| p.as_constant().is_some_and(|n| n < least);
+    // An array whose address has the slopes 1 along `along` and a large one along `rows`.
+    let operand = |buffer: BufferId, at: &Poly<Reg>, rows: (Reg, &Poly<Reg>), along: (Reg, &Poly<Reg>)| {
+        let (near, rest) = at.split_linear(along.0)?;
+        let (far, rest) = rest.split_linear(rows.0)?;
+        let is_row = near.as_constant() == Some(1)
+            && far.as_constant().is_none_or(|step| step >= LANES)
+            && is_outside(&far)
+            && is_outside(&rest)
+            && kernel.buffers[buffer].class == Class::Real;
+        let (rows, along) = ((rows.0, rows.1.clone()), (along.0, along.1.clone()));
+        is_row.then(|| Operand { buffer, at: at.clone(), rows, along, asked: Vec::new() })
+    };
+    let mut found: Vec<Operand> = Vec::new();
+    let mut by_row = false;
+    for (buffer, at) in loads {
+        by_row |= at.vars().contains(&i);
+        if found.iter().any(|other| other.buffer == buffer && other.at == *at) {
+            continue;
+        }
+        let len = &kernel.buffers[buffer].len;
+        if let Some(columns) = operand(buffer, at, (j, m), (k, d)) {
+            found.push(Operand { asked: vec![(n.clone(), FEWEST)], ..columns });
+        } else if is_size(n)
+            && let Some(column) = operand(buffer, at, (k, d), (i, n))
+        {
+            found.push(Operand { asked: vec![(m.clone(), FEWEST_ONE_BY_ONE), (len.clone(), LARGE)], ..column });
+        }
+    }
+    found.retain(|operand| !operand.asked.iter().any(|(n, least)| is_few(n, *least)));
+    (by_row && (1..=MAX_OPERANDS).contains(&found.len())).then_some(found)
+}
+
+/// Emits the nest with transposed operands where that pays, and unchanged where not.
+fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec<Stmt>) {
+    let mut before = Vec::new();
+    let mut holds: Option<Reg> = None;
+    for (n, least) in operands.iter().flat_map(|operand| &operand.asked) {
+        if n.as_constant().is_some() {
+            continue;
+        }
+        let (less, n) = (cutter.int_of(&mut before, Poly::constant(least - 1)), cutter.int_of(&mut before, n.clone()));
+        let enough = cutter.int_op(&mut before, Op::Lt, less, n);
+        holds = Some(match holds {
+            Some(so_far) => {
+                let dst = cutter.int();
+                before.push(Instr::Op { dst, op: Op::And, args: [so_far, enough, so_far] });
+                dst
+            }
+            None => enough,
+        });
+    }
+    let the = the.in_order();
+    let mut near = vec![the.clone()];
+    let mut then = Vec::new();
+    for Operand { buffer, at, rows, along, .. } in operands {
+        let transposed = cutter.kernel.memory(rows.1.mul(&along.1));
+        let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&rows.1).add(&row);
+        let own = place(Poly::var(rows.0), Poly::var(along.0));
+        each_access(&mut near, |of, from| {
+            if of == buffer && from == at {
+                (*of, *from) = (transposed, own.clone());
+            }
+        });
+        let (row, element, value) = (cutter.int(), cutter.int(), cutter.real());
+        let from = at.substitute(|r| match r {
+            r if r == rows.0 => Poly::var(row),
+            r if r == along.0 => Poly::var(element),
+            r => Poly::var(r),
+        });
+        let to = place(Poly::var(row), Poly::var(element));
+        let copy = Stmt::Straight(vec![
+            Instr::Load { dst: value, buffer: *buffer, at: from },
+            Instr::Store { buffer: transposed, at: to, value },
+        ]);
+        let looped = |index, count: &Poly<Reg>, body| Stmt::For {
+            index,
+            count: count.clone(),
+            carried: Vec::new(),
+            order: Order::InOrder,
+            body,
+        };
+        then.push(looped(row, &rows.1, vec![looped(element, &along.1, vec![copy])]));
+    }
+    let Some(condition) = holds else {
+        out.extend(then);
+        out.extend(near);
+        return;
+    };
+    let index = condition;
+    let no_buffers = BTreeMap::new();
+    let regs = &mut cutter.kernel.regs;
+    let by = Poly::var(index);
+    let mut copier = Copier { regs, map: BTreeMap::new(), index, by, fresh: true, lane: None, buffers: &no_buffers };
+    then.extend(copier.block(&near));
+    out.push(Stmt::Straight(before));
+    out.push(Stmt::If { condition, then, otherwise: vec![the], choices: Vec::new() });
+}
