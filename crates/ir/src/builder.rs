@@ -301,9 +301,12 @@ impl Builder {
         small.then_some(size)
     }
 
-    /// Converts an `Int` to a `Double`.
+    /// Converts an `Int` to a `Double`; a known one to a literal, so that derivatives of powers know their exponents.
     pub fn to_real(&mut self, int: VarId) -> VarId {
-        self.compute(Expr::ToReal(int))
+        match self.size_of(int).as_constant() {
+            Some(value) => self.real(value as f64),
+            None => self.compute(Expr::ToReal(int)),
+        }
     }
 
     /// Adds `array[index]`, checked at run time.

@@ -8,6 +8,10 @@
 //! elements are fused, so a matrix that is only transposed vanishes. Values shared by the elements of a row are then
 //! computed for each row that is read, so a matrix with a costly row prefix stays.
 //!
+//! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
+//! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
+//! what the program says.
+//!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
 //! that the builds that an element reads are decided first.
@@ -27,6 +31,7 @@ use crate::rebuild::Plan;
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, StateLoop, Stmt, Type, VarId};
+use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -39,6 +44,8 @@ const MAX_ALL_COPIED: usize = 32768;
 const MIN_LINKS: usize = 8;
 /// Maximum number of statements of a fused element, which bounds the time for chains of builds.
 const MAX_MOVED: usize = 512;
+/// Minimum number of terms of an element of a product that is worth storing.
+const MIN_TERMS: i64 = 8;
 /// Maximum number of statements that are duplicated into the branches that build an array.
 const MAX_DOUBLED: usize = 64;
 
@@ -66,6 +73,8 @@ struct Array<'a> {
     build: Build<'a>,
     /// For a row: its array.
     row_of: Option<VarId>,
+    /// Loop in which an element was read last.
+    reader: Option<VarId>,
     /// Decision.
     fate: Fate,
     /// Whether it must stay: it is inside a derivative, used by one, or read at an unproved index.
@@ -79,6 +88,10 @@ struct Build<'a> {
     body: Option<(VarId, &'a Block)>,
     /// For a build of builds: its rows.
     rows: Option<Rows>,
+    /// Whether it is the element of another build.
+    is_row: bool,
+    /// Whether its elements, or those of its rows, are sums of products, or functions of these.
+    is_product: bool,
     /// Arrays from outside whose elements its body reads at its own index.
     links: SmallVec<[VarId; 4]>,
     /// Arrays from outside whose elements or rows its body reads.
@@ -270,6 +283,14 @@ impl<'a> Uses<'a, '_> {
     /// Decides about each array.
     fn decide(&mut self) {
         for var in std::mem::take(&mut self.order) {
+            let vanishing = |taken: &VarId| {
+                let Array { fate, build, .. } = &self.arrays[*taken];
+                *fate != Fate::Stays && build.is_product
+            };
+            let Build { body, takes, .. } = &self.arrays[var].build;
+            let has_rows = body.is_some_and(|(_, body)| self.arrays[body.result].build.is_product);
+            let is_product = has_rows || takes.iter().any(vanishing);
+            self.arrays[var].build.is_product |= is_product;
             let (fate, copied) = self.fate(&self.arrays[var]);
             self.arrays[var].fate = fate;
             self.left -= copied;
@@ -288,6 +309,13 @@ impl<'a> Uses<'a, '_> {
         if array.root.is_some() {
             return (Fate::Elements(all), 0);
         }
+        if array.build.is_product
+            && array.build.rows.is_some()
+            && self.elements(array).is_some_and(|gets| gets.len() == 1)
+            && !self.is_part_of_matrix(array)
+        {
+            return (Fate::Stays, 0);
+        }
         let here = copied(&array.gets);
         if here <= self.left && pays(built, &array.gets) {
             return (Fate::Elements(all), here);
@@ -296,6 +324,12 @@ impl<'a> Uses<'a, '_> {
         let Some(gets) = self.elements(array) else { return (Fate::Stays, 0) };
         let here = copied(&gets);
         if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
+    }
+
+    /// Returns whether the single read of an element of `array` is for an element of another matrix.
+    fn is_part_of_matrix(&self, array: &Array) -> bool {
+        let reader = array.gets.first().and_then(|(row, ..)| self.arrays[*row].reader);
+        reader.is_some_and(|reader| self.arrays[reader].build.is_row)
     }
 
     /// Records for the open builds that `var` is an element or a row of `array`.
@@ -370,6 +404,7 @@ impl<'a> Uses<'a, '_> {
                     self.arrays[*array].takers.push(taker);
                 }
                 self.takes(*array, var);
+                self.arrays[*array].reader = self.inside.map(|(reader, _)| reader);
                 self.arrays[*array].kept |= !proved || self.opaque > 0;
                 let around = self.arrays[*array].loops;
                 let between = self.loops.get(around..).unwrap_or(&[]);
@@ -392,8 +427,10 @@ impl<'a> Uses<'a, '_> {
             Expr::Build { size, body, .. } => {
                 let ty = |v: VarId| self.function.ty(v);
                 let element = cost::block(body, &ty);
+                self.arrays[var].build.is_product = is_product(body);
                 self.arrays[var].built = Some((element, cost::estimate_on_average(size), statements(body)));
                 if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = body.bound(body.result) {
+                    self.arrays[body.result].build.is_row = true;
                     let n = cost::estimate_on_average(size);
                     self.arrays[var].build.rows = Some(Rows {
                         shared: (element - cost::expr(row, &ty), n),
@@ -462,6 +499,35 @@ impl<'a> Uses<'a, '_> {
             self.loops.pop();
         }
     }
+}
+
+/// Returns whether an expression builds a product of matrices.
+pub(crate) fn is_matrix_product(expr: &Expr) -> bool {
+    let Expr::Build { body, .. } = expr else { return false };
+    matches!(body.bound(body.result), Some(Expr::Build { body, .. }) if is_product(body))
+}
+
+/// Returns whether a block computes a sum of products of elements of two arrays, or one that may become that.
+fn is_product(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| {
+        let (count, adds) = match &stmt.expr {
+            Expr::Sum { count, body, .. } => {
+                let is_element = |var: &VarId| matches!(body.bound(*var), Some(Expr::Get { .. }));
+                let is_term = match body.bound(body.result) {
+                    Some(Expr::Op(Op::Mul, args)) => args.iter().all(is_element),
+                    // Of an array of products, which vanishes later.
+                    result => matches!(result, Some(Expr::Get { array, .. }) if block.bound(*array).is_some()),
+                };
+                (count, is_term)
+            }
+            // Still a fold.
+            Expr::Fold(StateLoop { count, state, body, .. }) => {
+                (count, matches!(body.bound(body.result), Some(Expr::Op(Op::Add, args)) if args.contains(state)))
+            }
+            _ => return false,
+        };
+        adds && count.as_constant().is_none_or(|n| n >= MIN_TERMS)
+    })
 }
 
 /// Returns the number of statements of a loop or a `get` that may move into branches; `None` for others.

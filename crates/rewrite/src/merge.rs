@@ -20,7 +20,8 @@
 //! A sum of arrays that is added to the state of a loop, or to a version of it with elements changed, adds in the
 //! memory of the state. So it depends on that version, and joins no loop that the version needs. If it reads the state,
 //! its numbers are gathered before the state changes, and it joins no loop at all. Nor does a build that changes
-//! elements of a state, which is made in that memory too. A build of one-hot arrays is such a sum.
+//! elements of a state, which is made in that memory too. A build of one-hot arrays is such a sum. A product of
+//! matrices stays alone, for it is tiled.
 //!
 //! The elements of the general loop are the most expensive array to add; the other arrays are written in place.
 //!
@@ -29,6 +30,7 @@
 //! compares each loop with each group of its block.
 
 use crate::cost;
+use crate::fusion;
 use crate::key::{Keys, Numbers};
 use crate::rebuild::{How, Plan, Together};
 use crate::walk;
@@ -484,19 +486,16 @@ impl<'a, 'p> Merge<'a, 'p> {
             needs
         };
         let mut needs: Vec<Needs> = block.stmts.iter().map(of).collect();
-        let alone = self.wait_for_states(block, &mut needs);
+        let alone = self.alone(block, &mut needs);
         block.stmts.iter().for_each(|stmt| self.at[stmt.var.index()] = ELSEWHERE);
         (needs, alone)
     }
 
-    /// Adds to `needs` of each sum of arrays, and of each build of one-hot ones, the version of a loop's state to which
-    /// it is added. It is used for nothing else, so that the version does not need it in turn. Returns the statements
-    /// that join no loop. Linear in the block and its chains of sums.
-    fn wait_for_states(&self, block: &Block, needs: &mut [Needs]) -> SmallVec<[usize; 4]> {
+    /// Returns the statements that join no loop. Adds to `needs` of each sum of arrays, and of each build of one-hot
+    /// ones, the version of a loop's state to which it is added. It is used for nothing else, so that the version does
+    /// not need it in turn. Linear in the block and its chains of sums.
+    fn alone(&self, block: &Block, needs: &mut [Needs]) -> SmallVec<[usize; 4]> {
         let mut alone = SmallVec::new();
-        if self.states.is_empty() {
-            return alone;
-        }
         let mut n_users = vec![0_usize; block.stmts.len()];
         let mut last_user = vec![0_usize; block.stmts.len()];
         for (user, needs) in needs.iter().enumerate() {
@@ -507,10 +506,11 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
         let only_user = |at: usize| (n_users[at] == 1 && block.stmts[at].var != block.result).then(|| last_user[at]);
         for (at, stmt) in block.stmts.iter().enumerate() {
-            if matches!(stmt.expr, Expr::Build { .. })
-                && let Some(array) = stmt.expr.changed_array(&|_| false)
-                && self.is_version(block, array)
-            {
+            let changes_state = || {
+                let array = stmt.expr.changed_array(&|_| false);
+                array.is_some_and(|array| self.is_version(block, array))
+            };
+            if matches!(stmt.expr, Expr::Build { .. }) && (fusion::is_matrix_product(&stmt.expr) || changes_state()) {
                 alone.push(at);
             }
             let Expr::Plus(a, b) = stmt.expr else { continue };

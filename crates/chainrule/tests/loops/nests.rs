@@ -173,6 +173,7 @@ fn gradients_are_those_of_loops_in_order() {
     }
     let expected = [
         ("layer", &[] as &[&str]),
+        ("factors", &[]),
         ("batch", &[]),
         ("covariance", &[]),
         ("gram", &[]),

@@ -196,9 +196,8 @@ fn gradients_of_the_square_of_the_norm_of_a_product_are_products_with_the_produc
             "a",
             "let y = matrixMul a x in
              build r (fun i -> build k (fun p -> 2.0 * sum c (fun j -> x[p][j] * y[i][j])))",
-            "build r (fun i ->
-                let y = build c (fun j -> 2.0 * sum k (fun p -> a[i][p] * x[p][j])) in
-                build k (fun p -> sum c (fun j -> x[p][j] * y[j])))",
+            "let y = build r (fun i -> build c (fun j -> 2.0 * sum k (fun p -> a[i][p] * x[p][j]))) in
+             build r (fun i -> build k (fun p -> sum c (fun j -> x[p][j] * y[i][j])))",
         ),
         (
             "x",
