@@ -31,7 +31,6 @@ use crate::events::Event;
 use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
 use crate::rebuild::{each_access, each_statement, is_nothing};
 use chainrule_base::Poly;
-use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of iterations that read a panel.
@@ -218,22 +217,7 @@ impl Cutter<'_> {
     fn pays(&mut self, panels: &Panels, the: &Loop, before: &mut Vec<Instr>) -> Option<Reg> {
         let mut asked = vec![(the.count.clone(), FEWEST)];
         asked.extend(panels.rows.iter().map(|row| (self.kernel.buffers[row.buffer].len.clone(), LARGE)));
-        asked.retain(|(n, _)| n.as_constant().is_none());
-        let mut holds: Option<Reg> = None;
-        for (n, least) in asked {
-            // Not by a difference with `n`, which overflows for arbitrary arguments.
-            let (less, n) = (self.int_of(before, Poly::constant(least - 1)), self.int_of(before, n));
-            let enough = self.int_op(before, Op::Lt, less, n);
-            holds = Some(match holds {
-                Some(so_far) => {
-                    let dst = self.int();
-                    before.push(Instr::Op { dst, op: Op::And, args: [so_far, enough, so_far] });
-                    dst
-                }
-                None => enough,
-            });
-        }
-        holds
+        self.all_reach(&asked, before)
     }
 
     /// Returns `count` iterations of the lane loop from `first` on, for all iterations of the loop around.

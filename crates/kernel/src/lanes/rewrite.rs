@@ -101,6 +101,25 @@ impl<'k> Cutter<'k> {
         dst
     }
 
+    /// Returns the condition that all of these numbers reach their least ones; `None` if all are constants.
+    pub fn all_reach(&mut self, asked: &[(Poly<Reg>, i64)], before: &mut Vec<Instr>) -> Option<Reg> {
+        let mut holds: Option<Reg> = None;
+        for (n, least) in asked.iter().filter(|(n, _)| n.as_constant().is_none()) {
+            // Not by a difference with `n`, which overflows for arbitrary arguments.
+            let (less, n) = (self.int_of(before, Poly::constant(least - 1)), self.int_of(before, n.clone()));
+            let enough = self.int_op(before, Op::Lt, less, n);
+            holds = Some(match holds {
+                Some(so_far) => {
+                    let dst = self.int();
+                    before.push(Instr::Op { dst, op: Op::And, args: [so_far, enough, so_far] });
+                    dst
+                }
+                None => enough,
+            });
+        }
+        holds
+    }
+
     /// Returns a new workspace buffer; `taken` holds the regions that the loop uses already.
     pub fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
         let free = self.places.iter().find(|(l, at)| *l == len && !taken.contains(at)).map(|(_, at)| at.clone());

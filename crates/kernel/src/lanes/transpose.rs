@@ -25,7 +25,6 @@ use crate::events::walk;
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
 use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
-use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of times that a copied element is read by lanes.
@@ -164,22 +163,8 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
 /// Emits the nest with transposed operands where that pays, and unchanged where not.
 fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec<Stmt>) {
     let mut before = Vec::new();
-    let mut holds: Option<Reg> = None;
-    for (n, least) in operands.iter().flat_map(|operand| &operand.asked) {
-        if n.as_constant().is_some() {
-            continue;
-        }
-        let (less, n) = (cutter.int_of(&mut before, Poly::constant(least - 1)), cutter.int_of(&mut before, n.clone()));
-        let enough = cutter.int_op(&mut before, Op::Lt, less, n);
-        holds = Some(match holds {
-            Some(so_far) => {
-                let dst = cutter.int();
-                before.push(Instr::Op { dst, op: Op::And, args: [so_far, enough, so_far] });
-                dst
-            }
-            None => enough,
-        });
-    }
+    let asked: Vec<(Poly<Reg>, i64)> = operands.iter().flat_map(|operand| operand.asked.clone()).collect();
+    let holds = cutter.all_reach(&asked, &mut before);
     let the = the.in_order();
     let mut near = vec![the.clone()];
     let mut then = Vec::new();
