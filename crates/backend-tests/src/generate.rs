@@ -38,6 +38,24 @@ pub fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructure
     random_bytes(cases, seed, 0..len, |bytes| check(&mut Unstructured::new(bytes)));
 }
 
+/// Runs half of `cases` on each of two threads, from different seeds; returns the sums of what `many` counts.
+///
+/// # Panics
+/// As [`random`].
+pub fn on_two_threads<const N: usize>(
+    cases: u32,
+    seed: u64,
+    many: impl Fn(u32, u64) -> [usize; N] + Sync,
+) -> [usize; N] {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| many(cases / 2, seed + 1000));
+        let mut all = many(cases - cases / 2, seed);
+        let other = other.join().unwrap_or_else(|failure| std::panic::resume_unwind(failure));
+        all.iter_mut().zip(other).for_each(|(count, more)| *count += more);
+        all
+    })
+}
+
 /// As [`random`], on byte strings of such lengths.
 ///
 /// # Panics

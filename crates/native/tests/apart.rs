@@ -6,7 +6,7 @@
 
 use arbitrary::{Result, Unstructured};
 use chainrule_backend_tests::by_hand::{ByHand, each};
-use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::generate::{on_two_threads, random};
 use chainrule_backend_tests::native::{compare, reference};
 use chainrule_backend_tests::{Array, ints, reals};
 use chainrule_base::Poly;
@@ -232,10 +232,11 @@ fn inputs(n: i64, seed: i64) -> Vec<Array> {
     vec![reals(&x), ints(&at)]
 }
 
-#[test]
-fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
+/// Compares `cases` kernels with sequential execution; returns the numbers of vectorised ones, and of those with
+/// places.
+fn many(cases: u32, seed: u64) -> [usize; 2] {
     let (cut, apart) = (Cell::new(0), Cell::new(0));
-    random(600, 67, 500, |u| {
+    random(cases, seed, 500, |u| {
         let Ok(plain) = kernel(u) else { return Ok(()) };
         prop_assert_eq!(verify(&plain), Ok(()));
         let mut kernel = plain.clone();
@@ -257,5 +258,11 @@ fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
         Ok(())
     });
     println!("{} kernels cut, {} with places", cut.get(), apart.get());
-    covers!(apart.get() > 100, "{} kernels taken apart of {}", apart.get(), cut.get());
+    [cut.get(), apart.get()]
+}
+
+#[test]
+fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
+    let [cut, apart] = on_two_threads(600, 67, many);
+    covers!(apart > 100, "{apart} kernels taken apart of {cut}");
 }

@@ -6,7 +6,7 @@
 
 use arbitrary::{Result, Unstructured};
 use chainrule_backend_tests::by_hand::{ByHand, each, small_integers};
-use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::generate::{on_two_threads, random};
 use chainrule_backend_tests::native::{compare, reference};
 use chainrule_base::Poly;
 use chainrule_cases::covers;
@@ -347,7 +347,7 @@ fn many(cases: u32, seed: u64) -> [usize; 2] {
 
 #[test]
 fn distributed_nests_have_the_results_of_sequential_ones() {
-    let [_, distributed] = many(200, 81);
+    let [_, distributed] = on_two_threads(200, 81, many);
     covers!(distributed > 60, "{distributed} distributed");
 }
 

@@ -7,7 +7,7 @@
 
 use arbitrary::{Result, Unstructured};
 use chainrule_backend_tests::by_hand::{ByHand, each, small_integers};
-use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::generate::{on_two_threads, random};
 use chainrule_backend_tests::native::{compare, reference};
 use chainrule_base::Poly;
 use chainrule_cases::covers;
@@ -284,7 +284,7 @@ fn many(cases: u32, seed: u64) -> [usize; 5] {
 
 #[test]
 fn nests_that_are_tiled_compute_what_they_compute_in_order() {
-    let [_, tiled, with_panels, kept, meeting] = many(800, 71);
+    let [_, tiled, with_panels, kept, meeting] = on_two_threads(800, 71, many);
     covers!(tiled > 100 && with_panels > 5 && kept > 10, "{tiled} tiled, {with_panels} with panels, {kept} keep rows");
     covers!(meeting > 10, "{meeting} are tiled and add to one element");
 }
