@@ -186,9 +186,6 @@ const ELSEWHERE: usize = usize::MAX;
 
 /// Minimum cost of a value that is stored for another loop rather than recomputed.
 const MIN_SHARED: f64 = 8.0;
-/// Maximum number of arrays between a state and a version of it.
-const MAX_VERSIONS: usize = 32;
-
 /// Maximum nesting of directly nested loops whose values are stored for loops of the same counts.
 const MAX_SHARED_DEPTH: usize = 2;
 
@@ -560,7 +557,7 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// Returns the version of a loop's state to which `term` is added, by itself or after other terms, if it is made in
     /// this block.
     fn added_to(&self, block: &Block, mut term: VarId, only_user: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-        for _ in 0..MAX_VERSIONS {
+        for _ in 0..walk::MAX_VERSIONS {
             let user = &block.stmts[only_user(self.at[term.index()])?];
             let Expr::Plus(a, b) = user.expr else { return None };
             let other = if a == term { b } else { a };
@@ -574,7 +571,7 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// Returns the first version of a loop's state in the sum `whole`, if it is made in this block.
     fn version(&self, block: &Block, mut whole: VarId) -> Option<usize> {
-        for _ in 0..MAX_VERSIONS {
+        for _ in 0..walk::MAX_VERSIONS {
             let at = Some(self.at[whole.index()]).filter(|at| *at != ELSEWHERE)?;
             match block.stmts[at].expr {
                 Expr::Plus(a, b) => whole = if self.is_version(block, a) { a } else { b },
@@ -586,20 +583,12 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// Returns whether an array is the state of a loop, possibly with elements changed and arrays added.
     fn is_version(&self, block: &Block, array: VarId) -> bool {
-        let mut open = vec![array];
-        for _ in 0..MAX_VERSIONS {
-            let Some(var) = open.pop() else { return false };
-            if self.states.contains(&var) {
-                return true;
+        let sources = |var: VarId, open: &mut Vec<VarId>| {
+            if let Some(stmt) = block.stmts.get(self.at[var.index()]) {
+                walk::sources_of(&stmt.expr, &|_| false, open);
             }
-            let Some(stmt) = block.stmts.get(self.at[var.index()]) else { continue };
-            match &stmt.expr {
-                Expr::Component(whole, _) => open.push(*whole),
-                Expr::Plus(a, b) => open.extend([*a, *b]),
-                expr => open.extend(expr.changed_array(&|_| false)),
-            }
-        }
-        false
+        };
+        walk::is_version(array, |var| self.states.contains(&var), sources)
     }
 
     fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs], alone: &[usize]) -> Vec<Group<'s>> {

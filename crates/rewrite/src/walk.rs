@@ -1,4 +1,4 @@
-//! Walks over expressions: mentioned variables, slices of blocks.
+//! Walks over expressions: mentioned variables, slices of blocks, versions of states.
 
 use chainrule_ir::{Block, Expr, Function, Stmt, Type, VarId};
 
@@ -26,6 +26,37 @@ pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
 /// unchanged.
 pub(crate) fn is_opaque(expr: &Expr) -> bool {
     matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_))
+}
+
+/// Maximum number of arrays between a state and a version of it, and of terms of a sum that are examined.
+pub(crate) const MAX_VERSIONS: usize = 32;
+
+/// Returns whether an array is the state of a loop, possibly with elements changed and arrays added. `sources` appends
+/// [`sources_of`] the definition of a variable.
+pub(crate) fn is_version(
+    array: VarId,
+    is_state: impl Fn(VarId) -> bool,
+    sources: impl Fn(VarId, &mut Vec<VarId>),
+) -> bool {
+    let mut open = vec![array];
+    for _ in 0..MAX_VERSIONS {
+        let Some(var) = open.pop() else { return false };
+        if is_state(var) {
+            return true;
+        }
+        sources(var, &mut open);
+    }
+    false
+}
+
+/// Appends the arrays of which `expr` is a part, a sum, or a copy with elements changed; sparse arrays, by `is_sparse`,
+/// may be added to its rows.
+pub(crate) fn sources_of(expr: &Expr, is_sparse: &dyn Fn(VarId) -> bool, open: &mut Vec<VarId>) {
+    match expr {
+        Expr::Component(whole, _) => open.push(*whole),
+        Expr::Plus(a, b) => open.extend([*a, *b]),
+        expr => open.extend(expr.changed_array(is_sparse)),
+    }
 }
 
 /// Returns whether `block` has nested loops, or any loop if it `is_inside` one.

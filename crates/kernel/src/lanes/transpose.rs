@@ -68,14 +68,18 @@ pub(crate) fn transpose(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
+/// Returns whether a statement computes nothing but integers and constants.
+fn is_plain(stmt: &Stmt) -> bool {
+    let is_plain = |instr: &Instr| matches!(instr, Instr::Const { .. } | Instr::Int { .. });
+    matches!(stmt, Stmt::Straight(instrs) if instrs.iter().all(is_plain))
+}
+
 /// Returns the loop that a body consists of but for integers and constants, with its index, trip count and body.
 fn only_loop(body: &[Stmt]) -> Option<(Reg, &Poly<Reg>, &[Stmt])> {
     let (last, before) = body.split_last()?;
-    let is_plain = |instr: &Instr| matches!(instr, Instr::Const { .. } | Instr::Int { .. });
-    let is_nothing = |stmt: &Stmt| matches!(stmt, Stmt::Straight(instrs) if instrs.iter().all(is_plain));
     match last {
         Stmt::For { index, count, carried, order: Order::InOrder, body }
-            if carried.is_empty() && before.iter().all(is_nothing) =>
+            if carried.is_empty() && before.iter().all(is_plain) =>
         {
             Some((*index, count, body))
         }
@@ -91,7 +95,7 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
     for stmt in inside {
         match stmt {
             Stmt::Straight(instrs) if sums.is_some() => after.extend(instrs),
-            Stmt::Straight(instrs) if instrs.iter().all(|i| matches!(i, Instr::Const { .. } | Instr::Int { .. })) => {}
+            stmt if is_plain(stmt) => {}
             Stmt::For { index, count, carried, order: Order::InOrder, body }
                 if sums.is_none() && carried.iter().all(|c| kernel.regs[c.var] == Class::Real) =>
             {
@@ -102,8 +106,8 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
     }
     let (k, d, sum) = sums?;
     let [Stmt::Straight(terms)] = &sum[..] else { return None };
-    let cannot_fail = |instr: &&Instr| !matches!(instr, Instr::CheckIndex { .. } | Instr::IntOp { .. });
-    if !terms.iter().chain(after.iter().copied()).all(|instr| cannot_fail(&instr)) {
+    let instrs: Vec<&Instr> = terms.iter().chain(after).collect();
+    if instrs.iter().any(|instr| matches!(instr, Instr::CheckIndex { .. } | Instr::IntOp { .. })) {
         return None;
     }
     let mut inner = BTreeSet::from([i]);
@@ -115,7 +119,7 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
     }
     // Results along rows, and nothing else written.
     let mut written = BTreeSet::new();
-    for instr in terms.iter().chain(after.iter().copied()) {
+    for instr in instrs {
         if let Instr::Store { buffer, at, .. } = instr {
             written.insert(*buffer);
             if at.split_linear(j).and_then(|(slope, _)| slope.as_constant()) != Some(1) {

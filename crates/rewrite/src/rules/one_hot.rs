@@ -5,6 +5,7 @@ use super::solve::asks_for_index;
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
+use crate::walk;
 use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Semantics;
 
@@ -63,9 +64,6 @@ pub(super) fn is_sought(rb: &Rebuild<'_>, condition: VarId) -> bool {
     asks_for_index(rb, condition) || rb.loops_since(condition) > 0
 }
 
-/// Maximum number of arrays between a state and a version of it.
-const MAX_VERSIONS: usize = 32;
-
 /// Returns whether one of `terms` is the state of a loop, possibly with elements changed, and the other one sparse:
 /// that is added in the memory of the state, and takes no time for the whole array.
 pub(super) fn is_added_to_state(rb: &Rebuild<'_>, [a, b]: [VarId; 2]) -> bool {
@@ -85,23 +83,12 @@ pub(super) fn is_checked(rb: &Rebuild<'_>, mut array: VarId) -> bool {
 
 /// Returns whether an array is the state of an open loop, or made of it by changing elements.
 fn is_version(rb: &Rebuild<'_>, array: VarId) -> bool {
-    let mut open = vec![array];
-    for _ in 0..MAX_VERSIONS {
-        let Some(var) = open.pop() else { return false };
-        let Some(def) = rb.def(var) else {
-            if rb.is_state(var) {
-                return true;
-            }
-            continue;
-        };
-        match &*def {
-            Expr::Component(whole, _) => open.push(*whole),
-            Expr::Plus(a, b) => open.extend([*a, *b]),
-            Expr::Build { .. } | Expr::If { .. } => open.extend(def.changed_array(&|term| is_sparse(rb, term))),
-            _ => {}
+    let sources = |var: VarId, open: &mut Vec<VarId>| {
+        if let Some(def) = rb.def(var) {
+            walk::sources_of(&def, &|term| is_sparse(rb, term), open);
         }
-    }
-    false
+    };
+    walk::is_version(array, |var| rb.is_state(var), sources)
 }
 
 /// Returns whether an array has few elements that are not zero, or few in each row.
@@ -129,7 +116,7 @@ fn ends_sparse(rb: &Rebuild<'_>, block: &Block) -> bool {
 /// Returns whether all terms of a sum are sparse.
 pub(super) fn are_sparse(rb: &Rebuild<'_>, terms: [VarId; 2]) -> bool {
     let mut open = terms.to_vec();
-    for _ in 0..MAX_VERSIONS {
+    for _ in 0..walk::MAX_VERSIONS {
         let Some(term) = open.pop() else { return true };
         match rb.def(term).as_deref() {
             Some(Expr::Plus(a, b)) => open.extend([*a, *b]),
