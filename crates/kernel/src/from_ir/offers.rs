@@ -296,8 +296,12 @@ impl Lowering<'_> {
                 names.insert(stmt.var);
             }
         }
-        let is_scalar = |var: VarId| layout::leaves(self.function.ty(var)).iter().all(|leaf| leaf.dims.is_empty());
-        names.into_iter().all(|var| is_scalar(var) || self.live.end(var) <= sum)
+        names.into_iter().all(|var| self.is_scalar(var) || self.live.end(var) <= sum)
+    }
+
+    /// Returns whether a variable has no array.
+    fn is_scalar(&self, var: VarId) -> bool {
+        layout::leaves(self.function.ty(var)).iter().all(|leaf| leaf.dims.is_empty())
     }
 
     /// Returns whether statement `sum` adds `second` to `first`, the state of a loop whose memory `view` it takes, and
@@ -326,7 +330,6 @@ impl Lowering<'_> {
         // What has the array, as which leaf.
         let mut names = BTreeMap::from([(state, leaf)]);
         for (idx, stmt) in block.stmts.iter().enumerate() {
-            let is_scalar = layout::leaves(self.function.ty(stmt.var)).iter().all(|leaf| leaf.dims.is_empty());
             let name = match &stmt.expr {
                 Expr::Component(tuple, k) => {
                     let own = self.component_leaves(*tuple, *k);
@@ -334,7 +337,7 @@ impl Lowering<'_> {
                     names.extend(name.map(|leaf| (stmt.var, leaf)));
                     continue;
                 }
-                Expr::Get { array, .. } if !is_scalar => names.get(array).copied(),
+                Expr::Get { array, .. } => names.get(array).copied().filter(|_| !self.is_scalar(stmt.var)),
                 _ => None,
             };
             let mut is_read = false;
