@@ -172,7 +172,19 @@ impl Ranges {
         let assumed = self.assumed.iter().filter(|(around, _)| *around <= loops);
         self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
             || runs.into_iter().any(|count| self.is_natural(&rest(count, -1)))
-            || assumed.into_iter().any(|(_, known)| self.is_natural(&size.sub(known)))
+            || assumed.into_iter().any(|(_, known)| self.is_natural_at_bounds(size.sub(known)))
+    }
+
+    /// Returns whether `size >= 0` with variables replaced by their maximum.
+    fn is_natural_at_bounds(&self, mut size: Size) -> bool {
+        for _ in 0..MAX_REPLACED {
+            if self.is_natural(&size) {
+                return true;
+            }
+            let Some(next) = self.replaced(&size) else { return false };
+            size = self.equal.canonical(&next);
+        }
+        false
     }
 
     fn is_natural(&self, size: &Size) -> bool {
@@ -304,6 +316,16 @@ mod tests {
         assert!(ranges.in_range(&Size::zero(), &n));
         ranges.leave();
         assert!(!ranges.in_range(&Size::zero(), &n));
+        // An index before another one is not the last.
+        let after = VarId::new(6);
+        ranges.natural(after, Some(n.clone()));
+        let last = n.sub(&Size::constant(1));
+        assert_eq!(ranges.less(&i, &last), None);
+        ranges.assume(&Size::var(after).sub(&i).sub(&Size::constant(1)));
+        assert_eq!(ranges.less(&i, &last), Some(true));
+        assert_eq!(ranges.less(&Size::var(after), &last), None);
+        ranges.drop_assumptions(0);
+        assert_eq!(ranges.less(&i, &last), None);
         // A difference of squares is not decided, and not decided wrongly.
         assert!(!ranges.not_negative(&n.mul(&n).sub(&i.mul(&i).scale(2))));
     }

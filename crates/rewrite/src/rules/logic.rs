@@ -26,8 +26,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "connectives",
-        law: "true && x = x; false && x = false; x && x = x; true || x = true; not (not x) = x",
-        when: "",
+        law: "true && x = x; false && x = false; x && x = x; true || x = true; x && y = x; x || y = y; not (not x) = x",
+        when: "of two others, x and y are comparisons of integers or their opposites, and y follows from x",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Op(&[Op::Not, Op::And, Op::Or]),
@@ -45,18 +45,53 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn compare(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let truth = comparison(rb, expr).and_then(|comparison| decided(rb, comparison))?;
+    Some(rb.bool(truth))
+}
+
+/// Returns the operator and the operands of a comparison of integers.
+fn comparison(rb: &Rebuild<'_>, expr: &Expr) -> Option<(Op, [VarId; 2])> {
     let Expr::Op(op @ (Op::Lt | Op::Le | Op::Eq), args) = expr else { return None };
     let &[x, y] = args.as_slice() else { return None };
-    if *rb.ty(x) != Type::Int {
-        return None;
-    }
+    (*rb.ty(x) == Type::Int).then_some((*op, [x, y]))
+}
+
+/// Returns the truth of a comparison of integers, if their ranges decide.
+fn decided(rb: &Rebuild<'_>, (op, [x, y]): (Op, [VarId; 2])) -> Option<bool> {
     let (a, b) = (rb.size_of(x), rb.size_of(y));
-    let truth = match op {
+    match op {
         Op::Lt => rb.ranges.less(&a, &b),
         Op::Le => rb.ranges.less(&b, &a).map(|less| !less),
         _ => rb.ranges.equal(&a, &b),
-    };
-    truth.map(|truth| rb.bool(truth))
+    }
+}
+
+/// A comparison of integers, or its opposite.
+struct Compared {
+    comparison: (Op, [VarId; 2]),
+    holds: bool,
+}
+
+fn compared(rb: &Rebuild<'_>, var: VarId) -> Option<Compared> {
+    let def = rb.def(var)?;
+    match &*def {
+        Expr::Op(Op::Not, args) => {
+            let inner = rb.def(*args.first()?)?;
+            Some(Compared { comparison: comparison(rb, &inner)?, holds: false })
+        }
+        expr => Some(Compared { comparison: comparison(rb, expr)?, holds: true }),
+    }
+}
+
+/// Returns whether `x` is true where `y` is; both are comparisons of integers, or opposites of some.
+fn follows(rb: &mut Rebuild<'_>, x: VarId, y: VarId) -> bool {
+    let (Some(wanted), Some(given)) = (compared(rb, x), compared(rb, y)) else { return false };
+    let (op, args) = given.comparison;
+    let n_assumed = rb.ranges.assumptions();
+    rb.learned(op, &args, given.holds).iter().for_each(|size| rb.ranges.assume(size));
+    let truth = decided(rb, wanted.comparison);
+    rb.ranges.drop_assumptions(n_assumed);
+    truth == Some(wanted.holds)
 }
 
 fn extreme(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -92,6 +127,10 @@ fn connectives(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
                 Some(*y)
             } else if a == Some(!neutral) || b == Some(!neutral) {
                 Some(rb.bool(!neutral))
+            } else if follows(rb, *x, *y) {
+                Some(if neutral { *y } else { *x })
+            } else if follows(rb, *y, *x) {
+                Some(if neutral { *x } else { *y })
             } else {
                 None
             }
