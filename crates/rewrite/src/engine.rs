@@ -13,7 +13,7 @@
 
 mod separate;
 
-pub(crate) use self::separate::separated;
+pub(crate) use self::separate::{Goal, separated};
 
 use crate::rebuild::{Fields, Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};

@@ -428,19 +428,19 @@ impl<'a> Uses<'a, '_> {
                 let ty = |v: VarId| self.function.ty(v);
                 let element = cost::block(body, &ty);
                 self.arrays[var].build.is_product = is_product(body);
-                self.arrays[var].built = Some((element, cost::estimate_on_average(size), statements(body)));
+                self.arrays[var].built = Some((element, cost::estimate(size), statements(body)));
                 if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = body.bound(body.result) {
                     self.arrays[body.result].build.is_row = true;
-                    let n = cost::estimate_on_average(size);
+                    let n = cost::estimate(size);
                     self.arrays[var].build.rows = Some(Rows {
                         shared: (element - cost::expr(row, &ty), n),
-                        elements: (cost::block(elements, &ty), n * cost::estimate_on_average(inner), statements(body)),
+                        elements: (cost::block(elements, &ty), n * cost::estimate(inner), statements(body)),
                     });
                 }
-                Some(cost::estimate_on_average(size))
+                Some(cost::estimate(size))
             }
             Expr::Sum { count, .. } | Expr::Fold(StateLoop { count, .. }) | Expr::Loop(StateLoop { count, .. }) => {
-                Some(cost::estimate_on_average(count))
+                Some(cost::estimate(count))
             }
             // Derivatives keep their bodies unchanged; a `while` may have many iterations.
             Expr::While(_) | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
@@ -453,14 +453,14 @@ impl<'a> Uses<'a, '_> {
             let ty = |v: VarId| self.function.ty(v);
             let around = cost::block(then, &ty) - cost::expr(build, &ty);
             let element = 1.0 + around + cost::block(body, &ty);
-            self.arrays[var].built = Some((element, cost::estimate_on_average(size), statements(then)));
+            self.arrays[var].built = Some((element, cost::estimate(size), statements(then)));
         }
         if let (Expr::If { then, otherwise, .. }, Type::Array(..)) = (expr, self.function.ty(var)) {
             let ty = |v: VarId| self.function.ty(v);
             let builds = [then, otherwise].into_iter().filter_map(|block| block.bound(block.result));
             let built = builds.filter_map(|expr| match expr {
                 Expr::Build { size, body, .. } => {
-                    Some((cost::block(body, &ty), cost::estimate_on_average(size), statements(body)))
+                    Some((cost::block(body, &ty), cost::estimate(size), statements(body)))
                 }
                 _ => None,
             });
@@ -508,7 +508,7 @@ pub(crate) fn is_matrix_product(expr: &Expr) -> bool {
 }
 
 /// Returns whether a block computes a sum of products of elements of two arrays, or one that may become that.
-fn is_product(block: &Block) -> bool {
+pub(crate) fn is_product(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
         let (count, adds) = match &stmt.expr {
             Expr::Sum { count, body, .. } => {

@@ -14,7 +14,7 @@
 //! common, and for values that depend on the index of an inner loop only.
 
 use crate::cost;
-use crate::engine::{Options, hoist_once, separated};
+use crate::engine::{Goal, Options, hoist_once, separated};
 use chainrule_ir::Function;
 use std::borrow::Cow;
 
@@ -34,8 +34,8 @@ const RULES: &[&str] = &["sum-of-factor"];
 /// function stay unchanged. Linear in the function for each level of nesting.
 #[must_use]
 pub fn hoisted(function: &Function) -> Cow<'_, Function> {
-    let function =
-        separated(function, &Options::default()).map_or(Cow::Borrowed(function), |(found, _)| Cow::Owned(found));
+    let found = separated(function, &Options::default(), Goal::Derivative);
+    let function = found.map_or(Cow::Borrowed(function), |(found, _)| Cow::Owned(found));
     let mut now = function.clone();
     for _ in 0..MAX_PASSES {
         match hoist_once(&now, RULES) {

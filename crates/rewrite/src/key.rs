@@ -82,6 +82,38 @@ impl Keys {
         })
     }
 
+    /// Returns whether two blocks have the same value, whatever the order of their statements and of the operands of
+    /// commutative operators. Linear in the blocks.
+    pub(crate) fn have_same_value(&mut self, vars: &Arena<VarId, Var>, blocks: [&Block; 2]) -> bool {
+        let (mut numbers, mut named) = (Numbers::default(), Vec::new());
+        let [a, b] = blocks.map(|block| self.value(block, vars, &mut numbers, &mut named));
+        named.into_iter().for_each(|var| self.forget(var));
+        a == b
+    }
+
+    /// Represents the variables of `block` by the numbers of their values, and returns that of the result. Bound
+    /// variables are numbered by the loops around them; `named` collects all.
+    // Recursive on nesting.
+    fn value(&mut self, block: &Block, vars: &Arena<VarId, Var>, numbers: &mut Numbers, named: &mut Vec<VarId>) -> u64 {
+        for stmt in &block.stmts {
+            let n_bound = self.bound.len();
+            let mut results: SmallVec<[u64; 2]> = SmallVec::new();
+            if !stmt.expr.is_leaf() {
+                stmt.expr.binders().into_iter().for_each(|binder| self.bind(binder));
+                results.extend(stmt.expr.blocks().into_iter().map(|block| self.value(block, vars, numbers, named)));
+            }
+            self.out.clear();
+            self.head(&stmt.expr);
+            self.out.extend(results);
+            self.ty(&vars[stmt.var].ty);
+            let number = numbers.number(&self.out);
+            named.extend(self.bound.drain(n_bound..));
+            self.know(stmt.var, number);
+            named.push(stmt.var);
+        }
+        self.id(block.result)
+    }
+
     /// Represents `var` by `number` from here on, which is equal for variables of equal value.
     pub(crate) fn know(&mut self, var: VarId, number: u64) {
         self.call(var, BOUND + number);
@@ -192,6 +224,18 @@ impl Keys {
     }
 
     fn expr(&mut self, expr: &Expr, vars: &Arena<VarId, Var>) {
+        self.head(expr);
+        if expr.is_leaf() {
+            return;
+        }
+        expr.binders().into_iter().for_each(|binder| self.bind(binder));
+        for block in expr.blocks() {
+            self.write_block(block, vars);
+        }
+    }
+
+    /// Writes an expression without its blocks.
+    fn head(&mut self, expr: &Expr) {
         match expr {
             Expr::Real(value) => self.out.extend([0, value.to_bits()]),
             Expr::Bool(value) => self.out.extend([1, u64::from(*value)]),
@@ -286,13 +330,6 @@ impl Keys {
                 self.var(*me);
                 self.var(*at);
             }
-        }
-        if expr.is_leaf() {
-            return;
-        }
-        expr.binders().into_iter().for_each(|binder| self.bind(binder));
-        for block in expr.blocks() {
-            self.write_block(block, vars);
         }
     }
 }

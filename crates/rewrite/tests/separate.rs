@@ -18,6 +18,8 @@ const PROGRAMS: u32 = 400;
 
 struct Writer {
     numbers: Xorshift,
+    /// Whether the steps of the current loop have a row `q` of a product of matrices.
+    multiplies: bool,
 }
 
 impl Writer {
@@ -70,7 +72,8 @@ impl Writer {
         let mut terms = Vec::new();
         for _ in 0..=self.draw(2) {
             let s = format!("s{}", self.draw(version + 1));
-            terms.push(match self.draw(5) {
+            terms.push(match self.draw(if self.multiplies { 3 } else { 5 }) {
+                0 | 1 if self.multiplies => self.choose(&["q[r]", "q[c]"]),
                 0 => "x[r]".to_owned(),
                 1 => "sin (w[c] + real i)".to_owned(),
                 2 => "x[c] * w[r]".to_owned(),
@@ -83,7 +86,11 @@ impl Writer {
     /// Writes a loop with one to three writes to the matrix in each step.
     fn program(&mut self) -> String {
         let n_writes = 1 + self.draw(3) * self.draw(2);
+        self.multiplies = self.draw(3) == 0;
         let mut steps = String::new();
+        if self.multiplies {
+            steps += "    let q = build n (fun k -> sum n (fun m -> a[m][mod i n] * a[m][k])) in\n";
+        }
         for version in 0..n_writes {
             let (rows, columns) = (self.condition("r"), self.condition("c"));
             let value = match self.draw(3) {
@@ -124,7 +131,7 @@ fn derivative(f: &Function) -> Function {
 
 #[test]
 fn values_and_derivatives_without_states_are_those_with_states() {
-    let mut writer = Writer { numbers: Xorshift::new(5) };
+    let mut writer = Writer { numbers: Xorshift::new(5), multiplies: false };
     let (mut n_separate, mut n_sums, mut n_kept) = (0, 0, 0);
     for _ in 0..chainrule_cases::cases(PROGRAMS) {
         let text = writer.program();

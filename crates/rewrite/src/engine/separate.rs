@@ -8,7 +8,7 @@ use chainrule_ir::{Function, alpha_equal};
 
 /// Puts builds and sums in place of folds ([`separated`]).
 pub(super) fn separate(function: &Function, run: &mut Run) {
-    if let Some((found, times)) = separated(function, &run.options) {
+    if let Some((found, times)) = separated(function, &run.options, Goal::Value) {
         run.tally.applied.iter_mut().zip(times).for_each(|(all, more)| *all += more);
         run.live = None;
         run.result = Some(found);
@@ -36,32 +36,57 @@ const WITH_SEPARATING: &[&str] = &[
     "connectives",
     "select",
     "if-same",
+    "if-twice",
     "if-not",
     "if-truth",
     "same-array",
     "zero-parts",
 ];
 
-/// Maximum cost of builds in place of folds, relative to the function: they take some comparisons of integers more.
-const SEPARATED: f64 = 1.1;
+/// Rules for a result that is differentiated: elements of products leave branches once they are in no other one.
+const AFTER_SEPARATING: &[&str] = &["if-product"];
+
+/// Purpose of a program without folds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    Value,
+    /// Reverse mode stores the states of a fold, and carries the cotangent of the array from step to step.
+    Derivative,
+}
+
+impl Goal {
+    /// Returns the maximum cost of builds in place of folds, relative to the function: they take some comparisons of
+    /// integers more; for derivatives, they may compute each element of a symmetric matrix twice.
+    fn most(self) -> f64 {
+        match self {
+            Self::Value => 1.1,
+            Self::Derivative => 2.2,
+        }
+    }
+}
 
 /// Maximum number of passes: loops become builds from the inside.
 const MAX_SEPARATED: usize = 8;
 
+/// Returns a run with the rules `names` and no others.
+fn with_rules(names: &[&[&str]], given: &Options) -> Run {
+    let is_used = |name: &str| names.iter().any(|names| names.contains(&name));
+    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !is_used(name)).chain(["hoist"]);
+    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
+    let options = Options { semantics: given.semantics, disabled, ..Options::default() };
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    Run { options, tally, late: true, ..Run::default() }
+}
+
 /// Returns `function` with builds and sums in place of folds whose steps write separate elements, or add to elements,
 /// with the number of applications of each rule; `None` if there are none, if that costs more, or if a fold remains
 /// around one of them: there, a step changes a part of the array in place, and would copy all of it.
-pub(crate) fn separated(function: &Function, given: &Options) -> Option<(Function, Vec<u64>)> {
+pub(crate) fn separated(function: &Function, given: &Options, goal: Goal) -> Option<(Function, Vec<u64>)> {
     let [outer, inner] = walk::array_folds(function);
     if outer == 0 {
         return None;
     }
-    let used = |name: &str| SEPARATING.contains(&name) || WITH_SEPARATING.contains(&name);
-    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !used(name)).chain(["hoist"]);
-    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
-    let options = Options { semantics: given.semantics, disabled, ..Options::default() };
-    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, tally, ..Run::default() };
+    let mut run = with_rules(&[SEPARATING, WITH_SEPARATING], given);
     let is_one = |at: usize| at == rules::SEPARATE || SEPARATING.contains(&name(at));
     let times = |run: &Run| -> Vec<u64> {
         run.tally.applied.iter().enumerate().map(|(at, times)| if is_one(at) { *times } else { 0 }).collect()
@@ -79,10 +104,20 @@ pub(crate) fn separated(function: &Function, given: &Options) -> Option<(Functio
         }
     }
     let times = times(&run);
-    let found = live::swept(found.filter(|_| times.iter().any(|times| *times > 0))?);
+    let mut found = found.filter(|_| times.iter().any(|times| *times > 0))?;
+    if goal == Goal::Derivative {
+        let mut run = with_rules(&[AFTER_SEPARATING], given);
+        pass(&found, &mut run, Todo { split: true, separate: true, ..Todo::default() });
+        found = run.result.unwrap_or(found);
+    }
+    found = live::swept(found);
     let [outer, left] = walk::array_folds(&found);
-    if outer > 0 && left < inner || cost::on_average(&found) > SEPARATED * cost::on_average(function) {
+    if outer > 0 && left < inner {
         return None;
     }
-    Some((found, times))
+    // What the other rules save is not due to builds.
+    let mut run = with_rules(&[WITH_SEPARATING], given);
+    pass(function, &mut run, Todo { split: true, fuse: true, ..Todo::default() });
+    let before = run.result.map_or_else(|| cost::tiled(function), |fused| cost::tiled(&live::swept(fused)));
+    (cost::tiled(&found) <= goal.most() * before).then_some((found, times))
 }

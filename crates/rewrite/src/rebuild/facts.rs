@@ -168,13 +168,17 @@ impl Rebuild<'_> {
 
     /// Returns whether computing `expr`, which is in a closed loop, may fail outside it.
     pub(crate) fn may_fail_outside(&self, expr: &Expr, ty: &Type) -> bool {
-        let loops = self.open.iter().filter(|open| open.is_loop()).count();
-        self.may_fail(expr, ty, loops, &mut Vec::new())
+        self.may_fail(expr, ty, self.loops_around(), &mut Vec::new())
     }
 
-    /// Returns whether there is a loop around.
-    pub(crate) fn is_in_loop(&self) -> bool {
-        self.open.iter().any(super::Open::is_loop)
+    /// Returns the number of loops around.
+    pub(crate) fn loops_around(&self) -> usize {
+        self.open.iter().filter(|open| open.is_loop()).count()
+    }
+
+    /// Returns the number of loops between the innermost branch and here.
+    pub(crate) fn loops_in_branch(&self) -> usize {
+        self.open.iter().rev().take_while(|open| open.is_loop()).count()
     }
 
     /// Returns the ratio by which executions of a loop over `count` decrease if it is moved out of the enclosing loops

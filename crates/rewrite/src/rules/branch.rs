@@ -6,9 +6,10 @@
 use super::one_hot::{is_long, is_sought};
 use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
+use crate::fusion;
 use crate::key::Key;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId};
 use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
@@ -47,6 +48,24 @@ pub(super) const RULES: &[Rule] = &[
         split: false,
         on: On::If,
         apply: selected,
+    },
+    Rule {
+        name: "if-twice",
+        law: "if c then x else (if d then x else y) = if c || d then x else y; with the branches of either swapped",
+        when: "x or y contains a loop; d compares what is known outside of the branches",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::If,
+        apply: twice,
+    },
+    Rule {
+        name: "if-product",
+        law: "if c then x else y = select c x y",
+        when: "x is an element of a product of matrices, which is tiled without the branch; c compares its indices and holds for half of them; x cannot fail where c does not hold; in no other branch; before differentiation",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::If,
+        apply: product,
     },
     Rule {
         name: "flat-if",
@@ -96,8 +115,7 @@ fn selected(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { then, otherwise, .. } = expr else { return None };
-    let key: Key = rb.keys.block(&rb.vars, then, ty).into();
-    if *rb.keys.block(&rb.vars, otherwise, ty) != *key {
+    if !are_same(rb, [then, otherwise], ty) {
         return None;
     }
     // A condition may have proved an index to be in range.
@@ -106,6 +124,105 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         then.forget_proofs();
     }
     Some(rb.inline(&then, then.result, &mut Env::copying(&[])))
+}
+
+/// Returns whether two blocks with results of type `ty` are the same expression.
+fn are_same(rb: &mut Rebuild<'_>, [a, b]: [&Block; 2], ty: &Type) -> bool {
+    let key: Key = rb.keys.block(&rb.vars, a, ty).into();
+    let other = rb.keys.block(&rb.vars, b, ty);
+    *other == *key || other.len() == key.len() && rb.keys.have_same_value(&rb.vars, [a, b])
+}
+
+/// Returns whether computing `var` of the closed block `block` compares numbers, and nothing else.
+fn is_comparison(rb: &Rebuild<'_>, block: &Block, var: VarId) -> bool {
+    let cannot_fail = |expr: &Expr| match expr {
+        Expr::Op(op, _) => Op::row(*op).result == chainrule_ops::Type::Bool,
+        Expr::Size(_) | Expr::Real(_) | Expr::Bool(_) => true,
+        _ => false,
+    };
+    rb.slice(block, &[var]).stmts(block).all(|stmt| cannot_fail(&stmt.expr))
+}
+
+fn has_loop(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| !stmt.expr.binders().is_empty() || stmt.expr.blocks().into_iter().any(has_loop))
+}
+
+fn twice(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::If { condition, then, otherwise } = expr else { return None };
+    for (outer, nest, in_then) in [(then, otherwise, false), (otherwise, then, true)] {
+        let Some(Expr::If { condition: inner, then: x, otherwise: y }) = nest.bound(nest.result) else { continue };
+        if ![outer, x, y].into_iter().any(has_loop) || !is_comparison(rb, nest, *inner) {
+            continue;
+        }
+        let whole = |branch: &Block| Block {
+            stmts: nest.stmts.iter().filter(|stmt| stmt.var != nest.result).chain(&branch.stmts).cloned().collect(),
+            result: branch.result,
+        };
+        // Where `inner` is `holds`, the value is that of `outer`.
+        let Some((same, holds)) = [(whole(x), true), (whole(y), false)]
+            .into_iter()
+            .find(|(branch, _)| rb.keys.have_same_value(&rb.vars, [outer, branch]))
+        else {
+            continue;
+        };
+        let mut outer = outer.clone();
+        if outer.proofs() != same.proofs() {
+            outer.forget_proofs();
+        }
+        let inner = rb.inline(nest, *inner, &mut Env::copying(&[]));
+        let parts = [(*condition, !in_then), (inner, holds)]
+            .map(|(part, holds)| if holds { part } else { rb.op(Op::Not, &[part]) });
+        let either = rb.op(Op::Or, &parts);
+        return Some(rb.if_(
+            either,
+            ty,
+            |rb| rb.inline(&outer, outer.result, &mut Env::copying(&[])),
+            // The engine knows `inner` there.
+            |rb| rb.inline(nest, nest.result, &mut Env::copying(&[])),
+        ));
+    }
+    None
+}
+
+/// Minimum number of loops around an element of a matrix.
+const MATRIX_LOOPS: usize = 2;
+
+fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::If { condition, then, otherwise } = expr else { return None };
+    if !rb.settings.separate || *ty != Type::Double || rb.loops_in_branch() < MATRIX_LOOPS {
+        return None;
+    }
+    for (branch, other, holds) in [(then, otherwise, true), (otherwise, then, false)] {
+        let cannot_fail = |stmt: &Stmt| !rb.may_fail_outside(&stmt.expr, rb.ty(stmt.var));
+        let may_leave =
+            |rb: &Rebuild<'_>| fusion::is_product(branch) && !has_loop(other) && holds_for_half(rb, *condition, holds);
+        if may_leave(rb) && branch.stmts.iter().chain(&other.stmts).all(cannot_fail) {
+            let [x, y] = [then, otherwise].map(|block| rb.inline(block, block.result, &mut Env::copying(&[])));
+            return Some(rb.op(Op::Select, &[*condition, x, y]));
+        }
+    }
+    None
+}
+
+/// Returns whether `condition`, in scope, is `holds` for at least about half of the indices in it: an inequality of two
+/// indices, the opposite of an equation, or one of several of these.
+fn holds_for_half(rb: &Rebuild<'_>, condition: VarId, holds: bool) -> bool {
+    let Some(Expr::Op(op, args)) = rb.def(condition).as_deref().cloned() else { return false };
+    let n_indices = || match args[..] {
+        [x, y] if *rb.ty(x) == Type::Int => {
+            let vars = rb.size_of(x).sub(&rb.size_of(y)).vars();
+            if vars.iter().all(|v| rb.is_index(*v)) { vars.len() } else { 0 }
+        }
+        _ => 0,
+    };
+    match op {
+        Op::Not => holds_for_half(rb, args[0], !holds),
+        Op::Lt | Op::Le => n_indices() == 2,
+        Op::Eq => !holds && n_indices() > 0,
+        Op::Or if holds => args.iter().any(|arg| holds_for_half(rb, *arg, true)),
+        Op::And if !holds => args.iter().any(|arg| holds_for_half(rb, *arg, false)),
+        _ => false,
+    }
 }
 
 fn swapped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

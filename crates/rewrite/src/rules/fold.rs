@@ -201,7 +201,7 @@ fn of_writes(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let fold = parts(expr).filter(|_| rb.settings.separate)?;
     let target = Target { fold: &fold, own: &[fold.state], next: fold.body.result };
     let plan = writes::separate(rb, target)?;
-    Some(plan.write(rb, fold.init, fold.init))
+    Some(plan.write(rb, fold.init, &|_, array| array))
 }
 
 fn of_terms(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -289,8 +289,12 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             Field::Sum(term) => parts[k] = sum_from(rb, &fold, inits[k], *term),
             Field::Separate(plan) => {
                 rb.count(SEPARATE);
-                let state = rb.tuple(inits.clone(), ty);
-                parts[k] = plan.write(rb, inits[k], state);
+                let whole = |rb: &mut Rebuild<'_>, array: VarId| {
+                    let mut full = inits.clone();
+                    full[k] = array;
+                    rb.tuple(full, ty)
+                };
+                parts[k] = plan.write(rb, inits[k], &whole);
             }
             Field::Added => {
                 rb.count(SEPARATE);
@@ -390,7 +394,7 @@ fn independent(
     if others.is_empty() {
         return Vec::new();
     }
-    if others.len() > MAX_GROUPED || !rb.is_in_loop() {
+    if others.len() > MAX_GROUPED || rb.loops_around() == 0 {
         return vec![others.to_vec()];
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -19,12 +19,15 @@
 //! write there is an index `r_d` that is not among the `e i'` with `i' < i`. All other reads must be at the indices of
 //! the element that is written. Versions of the array in the same step are read under the same condition.
 //!
-//! An element that two steps write (`s[i][j] = s[j][i] = f i j`) stays in a fold: as a build, each of the two would be
-//! computed under a condition of its own, and products of matrices under conditions are not tiled.
+//! **Pairs.** If the writes of a step determine two different steps, `s[i][j] = s[j][i] = f i j`, the element is that
+//! of the later step if it writes there, else that of the earlier one. Both halves of the matrix are computed then.
+//! This pays if they are products of matrices, which are tiled as a whole and not under conditions; other pairs stay
+//! in a fold, and those whose steps read the state.
 
 use super::fold::Parts;
 use super::solve::in_range;
 use crate::conditions::{Implied, implied_by, operator};
+use crate::fusion;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::Op;
@@ -315,9 +318,12 @@ pub(super) struct Plan<'e> {
     target: Target<'e>,
     /// Canonical indices: variables of no statement.
     canonical: Vec<VarId>,
-    /// The step that may write to the element at the canonical indices.
-    step: Size,
+    /// The one or two steps that may write to the element at the canonical indices.
+    steps: Vec<Size>,
 }
+
+/// Maximum number of steps that write to an element.
+const MAX_STEPS: usize = 2;
 
 /// Returns the extents of an array of doubles.
 fn extents(ty: &Type) -> Option<Vec<Size>> {
@@ -378,11 +384,34 @@ fn plan<'e>(rb: &mut Rebuild<'_>, step: &Step<'e>, canonical: &[VarId]) -> Optio
         positions.iter().filter_map(step).collect()
     };
     let all: Vec<Vec<Size>> = writes.iter().map(steps).collect();
-    let step_of_all = all.first()?.iter().find(|step| all.iter().all(|steps| steps.contains(step)))?.clone();
-    if !reads_are_of_start(rb, &walk, &writes) {
+    let step_of_all = all.first()?.iter().find(|step| all.iter().all(|steps| steps.contains(step)));
+    let steps = match step_of_all {
+        Some(step) => vec![step.clone()],
+        None => steps_of_products(step, &all)?,
+    };
+    let readable = if steps.len() == 1 { Readable::Start } else { Readable::Nothing };
+    if !reads_only(rb, &walk, &writes, readable) {
         return None;
     }
-    Some(Plan { target: step.target, canonical: canonical.to_vec(), step: step_of_all })
+    Some(Plan { target: step.target, canonical: canonical.to_vec(), steps })
+}
+
+/// Returns the steps that may write to an element, of those that each write determines, if there are no more than
+/// [`MAX_STEPS`], and if the step multiplies matrices.
+fn steps_of_products(step: &Step<'_>, all: &[Vec<Size>]) -> Option<Vec<Size>> {
+    let mut found: Vec<Size> = Vec::new();
+    for steps in all {
+        if !steps.iter().any(|step| found.contains(step)) {
+            found.push(steps.first()?.clone());
+        }
+    }
+    let has_products = || step.stmts.iter().any(|var| step.def(*var).is_some_and(is_product_of_rows));
+    (found.len() <= MAX_STEPS && has_products()).then_some(found)
+}
+
+/// Returns whether an expression is a row of a product of matrices.
+fn is_product_of_rows(expr: &Expr) -> bool {
+    matches!(expr, Expr::Build { body, .. } if fusion::is_product(body))
 }
 
 /// Returns the indices of a write by dimension, as far as they are known from the integers that are 0 there.
@@ -406,10 +435,17 @@ fn positions(step: &Step<'_>, canonical: &[VarId], zeros: &[Size]) -> Vec<Positi
     found
 }
 
-/// Returns whether every element of the state that the step reads is still that before the first step, or the one
-/// that is written; or, if the step adds terms, whether it reads none.
-fn reads_are_of_start(rb: &mut Rebuild<'_>, walk: &Walk<'_, '_>, writes: &[Vec<Position>]) -> bool {
-    let (step, once) = (walk.step, walk.form == Form::Writes);
+/// Elements of the state that a step may read, apart from those that it keeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Readable {
+    /// Elements that are still those before the first step, or the one that is written.
+    Start,
+    Nothing,
+}
+
+/// Returns whether the step reads no more of the state than is `readable`.
+fn reads_only(rb: &mut Rebuild<'_>, walk: &Walk<'_, '_>, writes: &[Vec<Position>], readable: Readable) -> bool {
+    let (step, reads_start) = (walk.step, readable == Readable::Start);
     // Arrays that hold elements of the state: the state, its versions in the step, rows of these.
     let mut open: Vec<(VarId, Vec<Size>)> = Vec::new();
     let mut rows: FxHashMap<VarId, Vec<Size>> = FxHashMap::default();
@@ -433,7 +469,7 @@ fn reads_are_of_start(rb: &mut Rebuild<'_>, walk: &Walk<'_, '_>, writes: &[Vec<P
             }
             if taken.len() == step.rank {
                 // The element itself.
-                if !once {
+                if !reads_start {
                     return false;
                 }
                 continue;
@@ -442,7 +478,8 @@ fn reads_are_of_start(rb: &mut Rebuild<'_>, walk: &Walk<'_, '_>, writes: &[Vec<P
             let mut at = taken.clone();
             at.push(walk.size(rb, index));
             let is_free = in_scope(rb, walk, scope, |rb, zeros| {
-                once && (walk.is_canonical(&at, zeros) || writes.iter().all(|write| is_unwritten(rb, step, write, &at)))
+                reads_start
+                    && (walk.is_canonical(&at, zeros) || writes.iter().all(|write| is_unwritten(rb, step, write, &at)))
             });
             if is_free {
                 continue;
@@ -516,46 +553,73 @@ fn in_scope(
     found
 }
 
+/// Writes the whole state with an array in it.
+type Whole<'w> = &'w dyn Fn(&mut Rebuild<'_>, VarId) -> VarId;
+
 impl Plan<'_> {
-    /// Writes the array after all steps, from `init`; `state` is the whole state with `init` in it.
-    pub(super) fn write(&self, rb: &mut Rebuild<'_>, init: VarId, state: VarId) -> VarId {
+    /// Writes the array after all steps, from `init`; `whole` writes the state with an array in it.
+    pub(super) fn write(&self, rb: &mut Rebuild<'_>, init: VarId, whole: Whole<'_>) -> VarId {
+        self.rows(rb, init, whole, &self.steps)
+    }
+
+    /// Writes the array after `steps`, which may write to the element at the canonical indices.
+    fn rows(&self, rb: &mut Rebuild<'_>, init: VarId, whole: Whole<'_>, steps: &[Size]) -> VarId {
         let ty = rb.ty(init).clone();
-        self.rows(rb, &ty, (init, state), &mut Vec::new())
+        nest(rb, &ty, &mut Vec::new(), &mut |rb, at| self.number(rb, init, whole, steps, at))
     }
 
-    // Recursive on the rank.
-    fn rows(&self, rb: &mut Rebuild<'_>, ty: &Type, start: (VarId, VarId), at: &mut Vec<VarId>) -> VarId {
-        let Type::Array(size, element) = ty else { return self.number(rb, ty, start, at) };
-        rb.build(size.clone(), |rb, index| {
-            at.push(index);
-            let row = self.rows(rb, element, start, at);
-            at.pop();
-            row
-        })
-    }
-
-    fn number(&self, rb: &mut Rebuild<'_>, ty: &Type, (init, state): (VarId, VarId), at: &[VarId]) -> VarId {
-        let step = self.step.substitute(|v| match self.canonical.iter().position(|var| *var == v) {
-            Some(k) => rb.size_of(at[k]),
-            None => Size::var(v),
+    /// Writes the element at `at` after `steps`.
+    fn number(&self, rb: &mut Rebuild<'_>, init: VarId, whole: Whole<'_>, steps: &[Size], at: &[VarId]) -> VarId {
+        let (fold, element) = (self.target.fold, |rb: &mut Rebuild<'_>, array: VarId| {
+            at.iter().fold(array, |row, index| rb.get(row, *index))
         });
-        let element = |rb: &mut Rebuild<'_>, array: VarId| at.iter().fold(array, |row, index| rb.get(row, *index));
-        let (fold, inside) = (self.target.fold, in_range(rb, &step, self.target.fold.count));
-        rb.if_(
-            inside,
-            ty,
-            |rb| {
-                let step = rb.int(step.clone());
-                let next = rb.inline(
-                    fold.body,
-                    self.target.next,
-                    &mut Env::copying(&[(fold.state, state), (fold.index, step)]),
-                );
-                element(rb, next)
-            },
-            |rb| element(rb, init),
-        )
+        let step_at = |rb: &Rebuild<'_>, step: &Size| {
+            step.substitute(|v| match self.canonical.iter().position(|var| *var == v) {
+                Some(k) => rb.size_of(at[k]),
+                None => Size::var(v),
+            })
+        };
+        match steps {
+            [] => element(rb, init),
+            [step] => {
+                let step = step_at(rb, step);
+                let inside = in_range(rb, &step, fold.count);
+                let written = |rb: &mut Rebuild<'_>| {
+                    let (state, step) = (whole(rb, init), rb.int(step.clone()));
+                    let mut env = Env::copying(&[(fold.state, state), (fold.index, step)]);
+                    let next = rb.inline(fold.body, self.target.next, &mut env);
+                    element(rb, next)
+                };
+                rb.if_(inside, &Type::Double, written, |rb| element(rb, init))
+            }
+            [a, b, ..] => {
+                let [first, second] = [a, b].map(|step| step_at(rb, step)).map(|step| rb.int(step));
+                let is_first_earlier = rb.op(Op::Lt, &[first, second]);
+                let after = |rb: &mut Rebuild<'_>, earlier: &Size, later: &Size| {
+                    let before = self.rows(rb, init, whole, std::slice::from_ref(earlier));
+                    self.number(rb, before, whole, std::slice::from_ref(later), at)
+                };
+                rb.if_(is_first_earlier, &Type::Double, |rb| after(rb, a, b), |rb| after(rb, b, a))
+            }
+        }
     }
+}
+
+/// Writes an array of numbers of type `ty`, each by `number` at its indices.
+// Recursive on the rank.
+fn nest(
+    rb: &mut Rebuild<'_>,
+    ty: &Type,
+    at: &mut Vec<VarId>,
+    number: &mut dyn FnMut(&mut Rebuild<'_>, &[VarId]) -> VarId,
+) -> VarId {
+    let Type::Array(size, element) = ty else { return number(rb, at) };
+    rb.build(size.clone(), |rb, index| {
+        at.push(index);
+        let row = nest(rb, element, at, number);
+        at.pop();
+        row
+    })
 }
 
 /// Returns whether a step adds to elements of the array what does not depend on it.
@@ -575,7 +639,7 @@ pub(super) fn adds(rb: &mut Rebuild<'_>, target: Target<'_>) -> bool {
         };
         let are_known = walk.writes.iter().flatten().all(is_known);
         let is_sum = element == Element::Added && are_known && walk.terms.iter().all(is_term);
-        (is_sum && reads_are_of_start(rb, &walk, &[])).then_some(())
+        (is_sum && reads_only(rb, &walk, &[], Readable::Nothing)).then_some(())
     });
     found.flatten().is_some()
 }
