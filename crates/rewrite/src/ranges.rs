@@ -37,6 +37,8 @@ pub(crate) struct Ranges {
     required: BTreeMap<Size, i64>,
     /// Variables that are required to equal others.
     equal: EqualSizes,
+    /// Integers that are known where they have a value: a program may need them, because computing them may fail.
+    known: FxHashMap<VarId, i64>,
     /// Sizes that are nonnegative in the open branches, each with the number of loops around its branch.
     assumed: Vec<(usize, Size)>,
 }
@@ -79,9 +81,23 @@ impl Ranges {
         self.equal.equate(replaced, kept);
     }
 
+    /// Records that `var`, if it has a value, is `value`.
+    pub(crate) fn know(&mut self, var: VarId, value: i64) {
+        self.known.insert(var, value);
+    }
+
+    /// Returns `size` with known integers, and with one variable for each group of equal ones.
+    fn canonical(&self, size: &Size) -> Size {
+        let size = self.equal.canonical(size);
+        if self.known.is_empty() || !size.vars().iter().any(|v| self.known.contains_key(v)) {
+            return size;
+        }
+        size.substitute(|v| self.known.get(&v).map_or_else(|| Size::var(v), |value| Size::constant(*value)))
+    }
+
     /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
-        let (size, c) = self.equal.canonical(size).split_constant();
+        let (size, c) = self.canonical(size).split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
@@ -105,7 +121,7 @@ impl Ranges {
 
     /// Records that `size` is nonnegative in the branch opened last.
     pub(crate) fn assume(&mut self, size: &Size) {
-        self.assumed.push((self.positive.len() - self.everywhere, self.equal.canonical(size)));
+        self.assumed.push((self.positive.len() - self.everywhere, self.canonical(size)));
     }
 
     /// Returns the number of recorded assumptions, for [`Self::drop_assumptions`].
@@ -141,13 +157,13 @@ impl Ranges {
     }
 
     fn decide(&self, size: &Size, positive: &[Positive], more: &[VarId]) -> bool {
-        let mut size = self.equal.canonical(&with_equals(self.equal.canonical(size), positive));
+        let mut size = self.canonical(&with_equals(self.canonical(size), positive));
         for _ in 0..MAX_REPLACED {
             if self.is_natural(&size) || self.follows(&size, positive) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
-            size = self.equal.canonical(&with_equals(next, positive));
+            size = self.canonical(&with_equals(next, positive));
         }
         if size.degree() > MAX_DEGREE {
             return false;
@@ -182,7 +198,7 @@ impl Ranges {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { return false };
-            size = self.equal.canonical(&next);
+            size = self.canonical(&next);
         }
         false
     }
@@ -233,7 +249,7 @@ impl Ranges {
     /// Returns whether `a` and `b` are equal, if known.
     pub(crate) fn equal(&self, a: &Size, b: &Size) -> Option<bool> {
         let one = Size::constant(1);
-        let difference = a.sub(b);
+        let difference = self.canonical(&a.sub(b));
         if difference.is_zero() {
             Some(true)
         } else if self.not_negative(&difference.sub(&one)) || self.not_negative(&difference.neg().sub(&one)) {

@@ -464,6 +464,11 @@ impl Rebuild<'_> {
         if let (None, Type::Int, Expr::Op(op, args)) = (&value, &ty, &expr) {
             self.integer(self.vars.next_id(), *op, args, level);
         }
+        if let (Type::Int, Expr::Get { array, .. }) = (&ty, &expr)
+            && let Some(c) = self.same_in_all_elements(*array)
+        {
+            self.ranges.know(self.vars.next_id(), c);
+        }
         let element_cost = match &expr {
             Expr::Build { body, .. } => {
                 let ty = |var: VarId| &self.vars[var].ty;

@@ -57,11 +57,13 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("lu", vec![matrix(n)]),
             ("symmetric", vec![matrix(n), matrix(n)]),
             ("gramSchmidt", vec![matrix(n)]),
+            ("checked", vec![matrix(n.max(2)), matrix(n.max(2)), Value::from(numbers(n.max(2)))]),
         ];
         for (name, args) in rows {
-            let size = if matches!(name, "seidel" | "filter") { n.max(2) } else { n } as i64;
+            let size = if matches!(name, "seidel" | "filter" | "checked") { n.max(2) } else { n } as i64;
             let f = function(name);
-            let known = f.at_sizes(&[("n", size)]).unwrap();
+            let sizes = [("n", size), ("m", size)];
+            let known = f.at_sizes(if name == "checked" { &sizes } else { &sizes[..1] }).unwrap();
             for (open, known) in [(f.gradient(), known.gradient()), (f.hessian(), known.hessian())] {
                 let kept = open.unroll(Unroll::Never).function().unwrap();
                 let straight = known.unroll(Unroll::Always).function().unwrap();
@@ -141,4 +143,15 @@ fn gradients_take_a_constant_times_the_operations() {
             assert!(derived <= most * value, "{name}: {derived} operations for {value} at {n}");
         }
     }
+}
+
+/// Checks that no step of a sweep over columns copies or makes a matrix, although its indices are not known to be in
+/// range.
+#[test]
+fn steps_at_checked_indices_change_columns_in_place() {
+    let gradient = function("checked").gradient().unroll(Unroll::Never).function().unwrap().compile().unwrap();
+    let listing = gradient.listing();
+    let whole: Vec<&str> = listing.lines().filter(|line| line.contains("copy r0*r0")).collect();
+    let in_steps: Vec<&&str> = whole.iter().filter(|line| line.starts_with(' ')).collect();
+    assert!(!whole.is_empty() && in_steps.is_empty(), "{in_steps:?}\n{listing}");
 }

@@ -78,7 +78,7 @@ struct Level {
 
 impl Writer<'_> {
     fn block(&mut self, block: &mut Block) {
-        let (added, n_maxima) = (added(block), self.maxima.len());
+        let (added, n_maxima) = (Uses::in_sums(block), self.maxima.len());
         // Gathered terms of several sums, and whether the first one has been written.
         let mut shared: BTreeMap<VarId, (Term, VarId, bool)> = BTreeMap::new();
         let mut done = Vec::with_capacity(block.stmts.len());
@@ -88,8 +88,8 @@ impl Writer<'_> {
             self.enter(&stmt.expr);
             stmt.expr.blocks_mut().into_iter().for_each(|block| self.block(block));
             self.loops.truncate(n_loops);
-            if let Some(n_sums) = added.get(&stmt.var)
-                && let Some(term) = self.term(&stmt, *n_sums)
+            if let Some(n_sums) = added.sums.get(&stmt.var)
+                && let Some(term) = self.term(&stmt, *n_sums, added.n_all(stmt.var))
             {
                 self.is_changed = true;
                 let gathered = self.numbers(&term);
@@ -160,8 +160,8 @@ impl Writer<'_> {
     }
 
     /// Returns the term of `n_sums` sums that `stmt` is, if it scatters values of a state, or is used only by several
-    /// sums.
-    fn term(&self, stmt: &Stmt, n_sums: usize) -> Option<Term> {
+    /// sums. It has `n_uses` uses by sums, and as the term of the loop around.
+    fn term(&self, stmt: &Stmt, n_sums: usize, n_uses: usize) -> Option<Term> {
         let mut loops = Vec::new();
         let mut next = &stmt.expr;
         loop {
@@ -178,7 +178,7 @@ impl Writer<'_> {
         }
         let is_sum = matches!(stmt.expr, Expr::Sum { .. });
         let last = loops.last()?;
-        let is_of_sums = self.facts.uses.get(&stmt.var) == Some(&n_sums);
+        let is_of_sums = self.facts.uses.get(&stmt.var) == Some(&n_uses);
         let reads_state = !self.facts.states_read(&stmt.expr).is_empty();
         // The fields of a tuple are terms of one sum each.
         let is_shared = n_sums > 1 && matches!(self.function.ty(stmt.var), Type::Array(..));
@@ -314,17 +314,41 @@ impl Term {
     }
 }
 
-/// Returns the variables of `block` that are terms of sums of arrays, or tuples of them, with the number of these uses.
-fn added(block: &Block) -> BTreeMap<VarId, usize> {
-    let mut found = BTreeMap::new();
-    for stmt in block.stmts.iter().rev() {
-        match &stmt.expr {
-            Expr::Plus(a, b) => [*a, *b].into_iter().for_each(|var| *found.entry(var).or_default() += 1),
-            Expr::Component(tuple, _) if found.contains_key(&stmt.var) => *found.entry(*tuple).or_default() += 1,
-            _ => {}
+/// Uses of the variables of a block, and of tuples by uses of their components.
+#[derive(Default)]
+struct Uses {
+    /// By sums of arrays.
+    sums: BTreeMap<VarId, usize>,
+    /// By the result of the block and tuples in it: the term of a general loop is added in place, too.
+    result: BTreeMap<VarId, usize>,
+}
+
+impl Uses {
+    fn in_sums(block: &Block) -> Self {
+        let mut uses = Self::default();
+        uses.result.insert(block.result, 1);
+        for stmt in block.stmts.iter().rev() {
+            match &stmt.expr {
+                Expr::Tuple(fields) if uses.result.contains_key(&stmt.var) => {
+                    fields.iter().for_each(|field| *uses.result.entry(*field).or_default() += 1);
+                }
+                Expr::Plus(a, b) => [*a, *b].into_iter().for_each(|var| *uses.sums.entry(var).or_default() += 1),
+                Expr::Component(tuple, _) => {
+                    for by in [&mut uses.sums, &mut uses.result] {
+                        if by.contains_key(&stmt.var) {
+                            *by.entry(*tuple).or_default() += 1;
+                        }
+                    }
+                }
+                _ => {}
+            }
         }
+        uses
     }
-    found
+
+    fn n_all(&self, var: VarId) -> usize {
+        [&self.sums, &self.result].into_iter().filter_map(|by| by.get(&var)).sum()
+    }
 }
 
 /// Returns the one-hot arrays that are the result of `body`, each with one number.

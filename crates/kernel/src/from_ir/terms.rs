@@ -214,8 +214,8 @@ impl Facts {
         self.states_read(&stmt.expr).is_empty()
     }
 
-    /// Moves sums of arrays, their sparse terms, and arrays with one element changed, to their first use: until then,
-    /// old memory may be read.
+    /// Moves sums of arrays and of tuples, their sparse terms, and arrays with one element changed, to their first use:
+    /// until then, old memory may be read.
     fn late(&self, stmts: Vec<Stmt>, result: VarId) -> Vec<Stmt> {
         let places: BTreeMap<VarId, usize> = (0..).zip(&stmts).map(|(at, stmt)| (stmt.var, at)).collect();
         // The statements that move to each one, in the order of its operands.
@@ -253,9 +253,17 @@ impl Facts {
             // An array that is made from the state of one loop is not moved behind changes of another one's.
             return self.states_read(&stmt.expr).len() <= 1;
         }
+        // A sum of tuples stands where the first of its fields is used.
+        if let Expr::Component(tuple, _) = stmt.expr
+            && self.sums.contains_key(&tuple)
+        {
+            return true;
+        }
         let is_term = match user.expr {
             Expr::Plus(..) => self.sparse.contains(&stmt.var),
             Expr::Component(..) => return self.sums.contains_key(&stmt.var),
+            // A term of the loop behind the sums that make its next state.
+            Expr::Tuple(_) => matches!(stmt.expr, Expr::OneHot { .. }),
             Expr::OneHot { .. } => {
                 matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. } | Expr::OneHot { .. })
             }

@@ -56,6 +56,15 @@ impl Rebuild<'_> {
         }
     }
 
+    /// Returns the integer that all elements of `array` are, if it is a literal. Programs read such arrays to check an
+    /// index.
+    pub(crate) fn same_in_all_elements(&self, array: VarId) -> Option<i64> {
+        match self.def(array).as_deref() {
+            Some(Expr::Build { body, .. }) => self.vars[body.result].value.as_ref()?.as_constant(),
+            _ => None,
+        }
+    }
+
     /// Returns the cost of computing `expr`, an expression of the new function.
     pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
         cost::expr(expr, &|var: VarId| &self.vars[var].ty)
