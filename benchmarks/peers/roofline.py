@@ -121,6 +121,14 @@ def chain(m, x): t = x * x + 1; return m.sum(m.sqrt(t) * m.exp(-t) + 1 / t)
 def layer_product(m, a, b): return m.sum(m.maximum(a @ b, 0))
 def layer_product_g(a, b): c = (a @ b > 0) * 1.0; return c @ b.T, a.T @ c
 
+def by_transposed(m, a, b): return m.sum((a @ b.T) ** 2)
+def by_transposed_g(a, b): c = 2 * (a @ b.T); return c @ b, c.T @ a
+def transposed_by(m, a, b): return m.sum((a.T @ b) ** 2)
+def transposed_by_g(a, b): c = 2 * (a.T @ b); return b @ c.T, a @ c
+def fitted(m, x, w, y): e = x @ w - y; return m.sum(e * e)
+def fitted_gw(x, w, y): return x.T @ (2 * (x @ w - y))
+def fitted_gx(x, w, y): return 2 * (x @ w - y) @ w.T
+
 
 def diffusion_step(m, v):
     inside = v[1:-1, 1:-1, 1:-1]
@@ -287,6 +295,11 @@ JOBS = [
     ("contraction", contraction, None, [N(64, 64), N(64, 64), N(64, 64)], (0, 1, 2)),
     *((f"linear.{d}", linear, linear_g, [N(d), N(n, d) * .3, N(n)], (0,)) for n, d in ((20000, 2), (2000, 64), (500, 512))),
     *((f"layer_product.{n}", layer_product, layer_product_g, [N(n, n), N(n, n)], (0, 1)) for n in (512, 20)),
+    *(job for n, k, m in ((64, 64, 64), (200, 200, 200), (1000, 1100, 1200)) for job in (
+        (f"by_transposed.{n}", by_transposed, by_transposed_g, [N(n, k), N(m, k)], (0, 1)),
+        (f"transposed_by.{n}", transposed_by, transposed_by_g, [N(k, n), N(k, m)], (0, 1)),
+        (f"fitted.{n}.w", fitted, fitted_gw, [N(n, k), N(k, m), N(n, m)], (1,)),
+        (f"fitted.{n}.x", fitted, fitted_gx, [N(n, k), N(k, m), N(n, m)], (0,)))),
     ("einsum", einsum, einsum_g, [N(16, 24, 32), N(32, 48)], (0, 1)),
     ("attention", attention, None, [N(128, 32), N(128, 32), N(128, 32)], (0, 1, 2)),
     ("spectral", spectral, None, [N(256), N(100)], (0,)),

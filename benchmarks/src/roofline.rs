@@ -4,14 +4,15 @@
 //! A bound is the larger of two times: of the bytes that must move, at the bandwidth of the cache level of the working
 //! set, and of the operations, at the peak of fused multiply-adds, with elementary functions at their measured times in
 //! lanes. The work is the mathematical minimum, not that of the code. Value, gradient, and both in one call run in
-//! turn, round by round. The best round counts, as for the peers, because other load only adds.
+//! turn, round by round. The best round counts, as for the peers, because other load only adds. The time that the
+//! compiler's cost model predicts stands beside the measured one, and the errors of all predictions below the table.
 
 mod further;
 mod peaks;
 mod problems;
 
-use crate::measure::Runner;
-use chainrule::{Compiled, Module};
+use crate::measure::{Runner, geometric_mean};
+use chainrule::{CompileOptions, Compiled, Function, Module, Value};
 use clap::Args;
 use peaks::Peaks;
 use problems::{Problem, Work};
@@ -39,11 +40,24 @@ pub struct Options {
     json: bool,
 }
 
-/// Part of a problem: its work, and the code.
+/// Part of a problem: its work, the code, and its predicted time in microseconds.
 struct Part {
     name: &'static str,
     work: Work,
     code: Compiled,
+    predicted_us: f64,
+}
+
+impl Part {
+    fn new(
+        name: &'static str,
+        work: Work,
+        function: &Function,
+        args: &[Value<f64>],
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let predicted_us = function.prediction(&CompileOptions::default(), Some(args))?.ns / 1e3;
+        Ok(Self { name, work, code: function.compile()?, predicted_us })
+    }
 }
 
 /// Prints the table.
@@ -60,14 +74,38 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let mut peers = peers(options);
     if !options.json {
         println!(
-            "{:<18}{:<10}{:>9}{:>10}{:>9}{:>9}{:>11}{:>9}{:>10}{:>10}",
-            "problem", "part", "KiB", "k fused", "bound us", "of", "us", "of bound", "NumPy us", "JAX us"
+            "{:<19}{:<9}{:>9}{:>10}{:>9}{:>9}{:>11}{:>11}{:>9}{:>10}{:>10}",
+            "problem", "part", "KiB", "k fused", "bound us", "of", "us", "predicted", "of bound", "NumPy us", "JAX us"
         );
     }
+    let mut errors = Vec::new();
     for problem in problems::all().iter().filter(|p| wanted(p)) {
-        one(&module, problem, &peaks, options, &mut peers)?;
+        errors.extend(one(&module, problem, &peaks, options, &mut peers)?);
     }
+    print_errors(&errors, options.json);
     Ok(())
+}
+
+/// Prints how far predictions are from measured times. `errors` are predicted times over measured ones.
+fn print_errors(errors: &[f64], as_json: bool) {
+    let mean = geometric_mean(errors);
+    let squares: f64 = errors.iter().map(|error| (error / mean).ln().powi(2)).sum();
+    let spread = (squares / errors.len().max(1) as f64).sqrt().exp();
+    let within = |most: f64| errors.iter().filter(|error| error.ln().abs() <= most.ln()).count();
+    let [close, near, twice] = [1.15, 1.5, 2.0].map(within);
+    if as_json {
+        println!(
+            "{}",
+            json!({"predictions": errors.len(), "geometric_mean": mean, "spread": spread,
+                "within_15_percent": close, "within_50_percent": near, "within_twice": twice})
+        );
+        return;
+    }
+    println!(
+        "predicted / measured: geometric mean {mean:.2}, geometric standard deviation {spread:.2}; \
+         of {} parts {close} within 15 %, {near} within 50 %, {twice} within a factor of 2",
+        errors.len()
+    );
 }
 
 fn print_peaks(peaks: &Peaks, as_json: bool) {
@@ -91,13 +129,14 @@ fn bound(peaks: &Peaks, problem: &Problem, work: &Work) -> (f64, &'static str) {
     if memory > arithmetic { (memory, "bytes") } else { (arithmetic, "fused") }
 }
 
+/// Prints the rows of a problem; returns predicted over measured times.
 fn one(
     module: &Module,
     problem: &Problem,
     peaks: &Peaks,
     options: &Options,
     peers: &mut BTreeMap<(String, String), Json>,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
     let function = module.function(&problem.function)?;
     let (value, gradient) = (problem.value, problem.gradient);
     let derived = || function.gradient().by(problem.by);
@@ -111,9 +150,9 @@ fn one(
         },
     };
     let parts = [
-        Part { name: "value", work: value, code: function.compile()? },
-        Part { name: "gradient", work: gradient, code: derived().function()?.compile()? },
-        Part { name: "both", work: both, code: derived().with_value().function()?.compile()? },
+        Part::new("value", value, &function, &problem.args)?,
+        Part::new("gradient", gradient, &derived().function()?, &problem.args)?,
+        Part::new("both", both, &derived().with_value().function()?, &problem.args)?,
     ];
     let mut prepared = parts.iter().map(|part| part.code.prepare(&problem.args)).collect::<Result<Vec<_>, _>>()?;
     prepared.iter_mut().try_for_each(chainrule::Prepared::run)?;
@@ -127,23 +166,27 @@ fn one(
     for _ in 0..options.rounds {
         runners.iter_mut().for_each(Runner::sample);
     }
+    let mut errors = Vec::new();
     for (part, runner) in parts.iter().zip(&runners) {
         let (seconds, of) = bound(peaks, problem, &part.work);
         let (bound_us, us) = (seconds * 1e6, runner.best() / 1e3);
         let peer = |engine: &str| peers.get(&(problem.name.clone(), engine.to_owned()))?.get(part.name)?.as_f64();
         let (numpy, jax) = (peer("numpy"), peer("jax"));
+        let predicted_us = part.predicted_us;
+        errors.push(predicted_us / us);
         let (kib, operations) = (part.work.bytes / 1024.0, part.work.operations / 1e3);
         if options.json {
             println!(
                 "{}",
                 json!({"problem": problem.name, "part": part.name, "bytes": part.work.bytes,
-                    "fused": part.work.operations, "bound_us": bound_us, "bound_by": of, "us": us, "numpy_us": numpy, "jax_us": jax})
+                    "fused": part.work.operations, "bound_us": bound_us, "bound_by": of, "us": us,
+                    "predicted_us": predicted_us, "numpy_us": numpy, "jax_us": jax})
             );
             continue;
         }
         let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.1}"));
         println!(
-            "{:<18}{:<10}{kib:>9.0}{operations:>10.0}{bound_us:>9.1}{of:>9}{us:>11.1}{:>9.2}{:>10}{:>10}",
+            "{:<19}{:<9}{kib:>9.0}{operations:>10.0}{bound_us:>9.1}{of:>9}{us:>11.1}{predicted_us:>11.1}{:>9.2}{:>10}{:>10}",
             problem.name,
             part.name,
             bound_us / us,
@@ -151,7 +194,7 @@ fn one(
             text(jax)
         );
     }
-    Ok(())
+    Ok(errors)
 }
 
 /// Returns times of the peers in microseconds, by problem and engine; none without Python or if neither is installed.

@@ -24,6 +24,7 @@ fn doubles(of: &Value<f64>) -> f64 {
 pub(super) fn all(r: &mut Numbers) -> Vec<Problem> {
     let mut all = regressions(r);
     all.extend(products(r));
+    all.extend(matrices(r));
     all.extend(stencils(r));
     all.extend(reductions(r));
     all.extend(by_index(r));
@@ -75,6 +76,32 @@ fn products(r: &mut Numbers) -> Vec<Problem> {
     let terms = ((n - k + 1) * k) as f64;
     let (value, gradient) = (work(8192.0, terms, NO_CALLS), work(16_384.0, 3.0 * terms, NO_CALLS));
     all.push(row("filtered", &["w", "x"], args, value, gradient));
+    all
+}
+
+/// Products with a transposed operand, and losses over products: small, in the second cache, and large.
+fn matrices(r: &mut Numbers) -> Vec<Problem> {
+    let mut all = Vec::new();
+    for (names, [n, k, m]) in [
+        (["by_transposed.64", "transposed_by.64", "fitted.64.w", "fitted.64.x"], [64; 3]),
+        (["by_transposed.200", "transposed_by.200", "fitted.200.w", "fitted.200.x"], [200; 3]),
+        (["by_transposed.1000", "transposed_by.1000", "fitted.1000.w", "fitted.1000.x"], [1000, 1100, 1200]),
+    ] {
+        let (a, b, c) = ((n * k) as f64, (k * m) as f64, (n * m) as f64);
+        let terms = (n * k * m) as f64;
+        let value = work(a + b + c, terms + c, NO_CALLS);
+        let gradient = work(2.0 * (a + b) + c, 3.0 * terms + c, NO_CALLS);
+        let args = vec![r.array(&[n, k], 1.0), r.array(&[m, k], 1.0)];
+        all.push(row(names[0], &["a", "b"], args, value, gradient));
+        let args = vec![r.array(&[k, n], 1.0), r.array(&[k, m], 1.0)];
+        all.push(row(names[1], &["a", "b"], args, value, gradient));
+        let args = vec![r.array(&[n, k], 1.0), r.array(&[k, m], 1.0), r.array(&[n, m], 1.0)];
+        let value = work(a + b + c, terms + 2.0 * c, NO_CALLS);
+        for (name, by, size) in [(names[2], &["w"], b), (names[3], &["x"], a)] {
+            let gradient = work(a + b + c + size, 2.0 * terms + 2.0 * c, NO_CALLS);
+            all.push(row(name, by, args.clone(), value, gradient));
+        }
+    }
     all
 }
 
