@@ -154,6 +154,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         options.problems.is_empty() || options.problems.iter().any(|name| p.name.starts_with(name.as_str()))
     };
     if let Some(threads) = options.threads {
+        threads::pin(threads)?;
         if !options.json {
             threads::print_head(threads);
         }

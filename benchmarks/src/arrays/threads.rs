@@ -1,5 +1,6 @@
 //! One evaluation on threads: each objective and derivative compiled without threads, as parallel loops on one thread,
-//! and on several. Ratios are to the first.
+//! and on several. Ratios are to the first. Each thread has a processor of its own: otherwise a thread that wakes may wait
+//! behind the calling one until the scheduler moves it, which takes longer than most loops.
 
 use super::problems::Problem;
 use super::{Options, compile_with, print_row};
@@ -20,6 +21,32 @@ fn head(threads: usize) -> [(String, &'static str); 8] {
         (format!("on {threads}"), ""),
         column("memory d", "numbers"),
     ]
+}
+
+/// Pins the calling thread and the threads of the global pool to processors.
+///
+/// # Errors
+/// Fails if the pool has been started before.
+pub(super) fn pin(threads: usize) -> Result<(), Box<dyn std::error::Error>> {
+    pin_to(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.saturating_sub(1).max(1));
+    Ok(pool.start_handler(|t| pin_to(t + 1)).build_global()?)
+}
+
+/// Pins the calling thread to a processor, where the system allows that.
+#[allow(unsafe_code)]
+fn pin_to(processor: usize) {
+    #[cfg(target_os = "linux")]
+    if processor < libc::CPU_SETSIZE as usize {
+        // SAFETY: a set of processors is an array of bits, and has the bit of this one.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(processor, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = processor;
 }
 
 /// Prints the head of the table.

@@ -23,6 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Minimum work of a piece that wakes threads, in instructions.
 pub(crate) const LEAST_WORK: f64 = 60_000.0;
 
+/// Maximum number of times that the calling thread looks whether others are done before it sleeps.
+const SPINS: usize = 2048;
+
 /// Pieces of a kernel as code.
 #[derive(Debug)]
 pub(crate) struct Team {
@@ -213,15 +216,27 @@ impl Program {
                 [only] => work(only).map(|failed| (0, failed)),
                 all => {
                     let mut results: [Failed; PARTS as usize] = [None; PARTS as usize];
-                    rayon::scope(|scope| {
+                    let n_working = AtomicUsize::new(all.len() - 1);
+                    // In place: the caller starts at once, instead of waking one more thread and waiting for it.
+                    rayon::in_place_scope(|scope| {
                         let mut pairs = all.iter_mut().zip(&mut results);
                         let own = pairs.next();
                         for (place, result) in pairs {
-                            let work = &work;
-                            scope.spawn(move |_| *result = work(place));
+                            let (work, n_working) = (&work, &n_working);
+                            scope.spawn(move |_| {
+                                *result = work(place);
+                                n_working.fetch_sub(1, Ordering::Release);
+                            });
                         }
                         if let Some((place, result)) = own {
                             *result = work(place);
+                        }
+                        // The scope waits asleep, and waking takes longer than the last chunks of most loops.
+                        for _ in 0..SPINS {
+                            if n_working.load(Ordering::Acquire) == 0 {
+                                break;
+                            }
+                            std::hint::spin_loop();
                         }
                     });
                     let found = results.iter().enumerate().filter_map(|(t, failed)| Some((t, (*failed)?)));

@@ -123,10 +123,16 @@ impl<'a> Batch<'a> {
             [worker] => run(&mut share(0), worker),
             _ => {
                 let mut results: Vec<Result<(), RunError>> = workers.iter().map(|_| Ok(())).collect();
-                rayon::scope(|scope| {
-                    for (t, (worker, result)) in workers.iter_mut().zip(&mut results).enumerate() {
+                // In place: the caller starts at once, instead of waking one more thread and waiting for it.
+                rayon::in_place_scope(|scope| {
+                    let mut all = workers.iter_mut().zip(&mut results).enumerate();
+                    let own = all.next();
+                    for (t, (worker, result)) in all {
                         let (mut share, run) = (share(t), &run);
                         scope.spawn(move |_| *result = run(&mut share, worker));
+                    }
+                    if let Some((t, (worker, result))) = own {
+                        *result = run(&mut share(t), worker);
                     }
                 });
                 results.into_iter().collect()
