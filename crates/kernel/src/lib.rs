@@ -68,7 +68,7 @@ pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES,
     NEGATIVE_SIZE, Order, PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
 };
-pub use lanes::{LoopAccount, LoopForm, account, time, time_at, vectorise};
+pub use lanes::{LoopAccount, LoopForm, account, predicted_time, time, vectorise};
 pub use liveness::Liveness;
 pub use loops::{hoist, streamline};
 pub use moves::{Move, moves};

@@ -35,6 +35,10 @@ pub struct Weights {
     pub class: &'static str,
     /// Time of a fused multiply-add in the lanes of a block, in nanoseconds.
     pub unit_ns: f64,
+    /// Time of a fused multiply-add without lanes, in units.
+    pub plain_unit: f64,
+    /// Caches: room in bytes, and time of a cache line from the next cache or memory, in units.
+    pub levels: [(f64, f64); 3],
     /// A sum, product, selection or adjacent element: the mean of these.
     pub cheap: Weight,
     /// An element of each third number, in lanes, from the first-level cache.

@@ -4,7 +4,7 @@
 //! Each row has two kernels, the second of which does some work more. Printed are the time of that work by the model
 //! ([`chainrule_kernel::time`]) and as measured, both in units, and their ratio, without lanes and in lanes. The unit
 //! is the measured time of a fused product in lanes. Times are the least of many runs, in turn. Arrays lie in the first
-//! cache, elements of rows of 40 in the second.
+//! cache, elements of rows of 40 in the second. Lines of arrays that caches have no room for follow.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
 #![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 
@@ -160,19 +160,23 @@ fn main() {
         });
         println!("{:<40} {plain}   {lanes}", row.name);
     }
+    let levels = levels();
+    for (room, ns) in &levels {
+        println!("A cache line of an array that {:.0} KiB have no room for takes {:.2}.", room / 1024.0, ns / unit);
+    }
     let off = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
     println!("The model is off by a factor of {off:.2} in geometric mean.");
     let class = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     if let Some(class) = class {
         let file = class.replace('-', "_");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../kernel/src/weights/{file}.rs"));
-        std::fs::write(&path, table(&class, &rows, &measured)).unwrap();
+        std::fs::write(&path, table(&class, &rows, &measured, &levels)).unwrap();
         println!("{} is written.", path.display());
     }
 }
 
 /// Returns the table of a machine class as Rust code.
-fn table(class: &str, rows: &[Row], measured: &[(Option<Times>, Times)]) -> String {
+fn table(class: &str, rows: &[Row], measured: &[(Option<Times>, Times)], levels: &[(f64, f64); 3]) -> String {
     let unit = measured[0].1.ns;
     let plain_unit = measured[0].0.map_or(unit, |times| times.ns);
     let of = |name: &str| {
@@ -190,9 +194,11 @@ fn table(class: &str, rows: &[Row], measured: &[(Option<Times>, Times)]) -> Stri
         "//! Weights of the machine class {class}. Written by `cargo xtask calibrate {class}`.\n\n\
          use super::{{Weight, Weights}};\nuse chainrule_ops::Op;\n\n\
          pub(super) const {}: Weights = Weights {{\n    class: \"{class}\",\n    unit_ns: {unit:.3},\n    \
-         cheap: Weight {{ plain: {plain:.2}, lanes: {lanes:.2} }},\n    strided: {strided:.2},\n    \
+         plain_unit: {:.2},\n    levels: [{}],\n    cheap: Weight {{ plain: {plain:.2}, lanes: {lanes:.2} }},\n    strided: {strided:.2},\n    \
          strided_far: {:.2},\n    beside: {:.2},\n    index: {:.2},\n    indexed: {indexed:.2},\n    operators: &[\n",
         class.to_uppercase().replace('-', "_"),
+        plain_unit / unit,
+        levels.map(|(room, ns)| format!("({room:.1}, {:.1})", ns / unit)).join(", "),
         above(FAR, lanes),
         above(BESIDE, of(STRIDED).1),
         above(INDEXED, indexed + lanes),
@@ -236,6 +242,50 @@ fn bind(program: &Program) -> Bound<'_> {
     let mut reals = Elements::zeros(Class::Real, x.len());
     reals.reals_mut().copy_from_slice(&x);
     program.bound(sizes, vec![reals, Elements::Int(t)], workspace).unwrap()
+}
+
+/// Returns the caches by level: their room in bytes, and the ns of a cache line of arrays that the next level or memory
+/// holds.
+#[cfg(all(target_arch = "x86_64", unix))]
+fn levels() -> [(f64, f64); 3] {
+    let rooms = [0usize, 2, 3].map(|index| {
+        let size = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"));
+        let kib = size.ok().and_then(|size| size.trim().trim_end_matches('K').parse::<usize>().ok());
+        kib.unwrap_or([32, 1024, 32_768][index.saturating_sub(1)]) << 10
+    });
+    let [_, second, third] = rooms;
+    let lines = [second / 2, third / 2, 8 * third].map(|bytes| bytes / 64);
+    std::array::from_fn(|level| (rooms[level] as f64, line_ns(lines[level])))
+}
+
+/// Returns the ns of each of `lines` cache lines that are read one after the other, eight at once.
+#[cfg(all(target_arch = "x86_64", unix))]
+fn line_ns(lines: usize) -> f64 {
+    let n = lines / 8;
+    let each = |code: &dyn Fn(usize) -> String| (0..8).map(code).collect::<String>();
+    let carried = each(&|k| format!(", r{} = r2 then r{}", 10 + k, 30 + k));
+    let added = each(&|k| {
+        let (sum, x, next) = (10 + k, 20 + k, 30 + k);
+        format!("    r{x} = load b0[64*r1 + r0 + {}]\n    r{next} = add r{sum}, r{x}\n", 8 * k)
+    });
+    let stored = each(&|k| format!("  store b1[r0 + {}] = r{}\n", 8 * k, 10 + k));
+    let text = format!(
+        "kernel f\ninput x: real[{}] in b0\noutput y: real[64] in b1\nfor r0 in 0..8 at once\n  r2 = -0.0\n  \
+         for r1 in 0..{n}{carried}\n{added}{stored}",
+        64 * n
+    );
+    let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?} in\n{text}"));
+    let program = Program::new(Arc::new(kernel), &Options::default()).unwrap();
+    let sizes = program.bind(&[&[64 * n]], &[]).unwrap();
+    let workspace = Workspace::new(&program, &sizes);
+    let mut bound = program.bound(sizes, vec![Elements::zeros(Class::Real, 64 * n)], workspace).unwrap();
+    let mut least = f64::INFINITY;
+    for _ in 0..ROUNDS / 8 {
+        let begin = Instant::now();
+        bound.run().unwrap();
+        least = least.min(begin.elapsed().as_secs_f64() * 1e9 / (8 * n) as f64);
+    }
+    least
 }
 
 #[cfg(not(all(target_arch = "x86_64", unix)))]

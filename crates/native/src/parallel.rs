@@ -15,13 +15,14 @@ use crate::support::Calls;
 use crate::workspace::Lines;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::{Piece, Pieces, split};
-use chainrule_kernel::{BufferId, Class, Kernel, PARTS};
+use chainrule_kernel::weights::WEIGHTS;
+use chainrule_kernel::{BufferId, Class, Kernel, PARTS, predicted_time};
 use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Minimum work of a piece that wakes threads, in instructions.
-pub(crate) const LEAST_WORK: f64 = 60_000.0;
+/// Minimum predicted time of a piece that wakes threads, in nanoseconds: what waking one takes.
+pub(crate) const LEAST_NS: f64 = 40_000.0;
 
 /// Maximum number of times that the calling thread looks whether others are done before it sleeps.
 const SPINS: usize = 2048;
@@ -72,10 +73,13 @@ impl Team {
 }
 
 impl TeamSpace {
-    /// Returns memory for `threads` threads; `None` if no piece has enough instructions to pay for a second one.
+    /// Returns memory for `threads` threads; `None` if no piece is predicted to take at least
+    /// `least` nanoseconds.
     pub(crate) fn new(team: &Team, layout: &Arc<Layout>, sizes: &Sizes, threads: usize, least: f64) -> Option<Self> {
         // Chunks have equal work except the last ones, which may be empty.
-        let is_worth = |piece: &Piece| piece.in_parts && piece.work(sizes.values(), 1) * PARTS as f64 >= least;
+        let second = [sizes.values(), &[1]].concat();
+        let time = |piece: &Piece| predicted_time(&piece.kernel, Some(&second)) * WEIGHTS.unit_ns * PARTS as f64;
+        let is_worth = |piece: &Piece| piece.in_parts && time(piece) >= least;
         let at_once: Vec<bool> = team.pieces.pieces.iter().map(is_worth).collect();
         if threads < 2 || !at_once.contains(&true) {
             return None;

@@ -1,6 +1,6 @@
 //! Memory of running code: frames, temporary buffers, the points of a block in lanes.
 
-use crate::parallel::{LEAST_WORK, TeamSpace};
+use crate::parallel::{LEAST_NS, TeamSpace};
 use crate::program::{Machine, Program};
 use crate::support::Calls;
 use chainrule_kernel::{Class, Place};
@@ -119,10 +119,10 @@ impl Workspace {
     /// thread. Starting threads takes a little memory.
     #[must_use]
     pub fn for_threads(program: &Program, sizes: &Sizes, threads: usize) -> Self {
-        Self::for_threads_from(program, sizes, threads, LEAST_WORK)
+        Self::for_threads_from(program, sizes, threads, LEAST_NS)
     }
 
-    /// As [`Self::for_threads`] with another minimum number of instructions of a loop, for tests.
+    /// As [`Self::for_threads`] with another minimum time of a loop, in nanoseconds, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn for_threads_from(program: &Program, sizes: &Sizes, threads: usize, least: f64) -> Self {

@@ -1,14 +1,14 @@
 //! Predicted time of compiled code, and the choices for its loops, printed by `chainrule derive --explain`.
 //!
-//! The prediction is that of the cost model by which the compiler chooses between forms of code. It does not know which
-//! cache holds an array.
+//! The time of the function counts what a processor does at the same time, and cache lines. The times of loops are sums
+//! of weights, by which the compiler chooses between their forms.
 
 use crate::guard::guard;
 use crate::passes::{Passes, Program, Watch};
 use crate::{CompileOptions, Function, Result};
 use chainrule_ir::Value;
 use chainrule_kernel::weights::WEIGHTS;
-use chainrule_kernel::{LoopAccount, LoopForm, account, time, time_at};
+use chainrule_kernel::{LoopAccount, LoopForm, account, predicted_time};
 use std::fmt;
 
 /// Predicted time of a function, and of each of its loops in each form. Printed, it is a table of loops.
@@ -71,7 +71,7 @@ impl Function {
             if pass == BEFORE_LANES {
                 loops = account(kernel, self.semantics(), sizes.as_deref());
             }
-            units = sizes.as_ref().map_or_else(|| time(kernel), |sizes| time_at(kernel, sizes));
+            units = predicted_time(kernel, sizes.as_deref());
         };
         guard(|| Passes::from(options).watched(self, &mut Watch { callback: Some(&mut see), ..Watch::default() }))?;
         Ok(Prediction {

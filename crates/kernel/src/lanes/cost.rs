@@ -373,7 +373,7 @@ pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Op
     let mut sums = vec![(1.0, 0.0)];
     // The loop at hand, if it is unrolled along rows.
     let mut along = None;
-    let mut lanes = index.map(LaneTime::new);
+    let mut lanes = index.map(|index| LaneTime::new(index, STRIDED));
     for (at, event) in body.iter().enumerate() {
         match event {
             Event::Instr(instr) => {
@@ -404,8 +404,10 @@ pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Op
 }
 
 /// Running cost of the code in the lanes of a loop.
-struct LaneTime {
+pub(super) struct LaneTime {
     index: Reg,
+    /// Cost of a strided element that is loaded.
+    strided: f64,
     /// Step of integers between neighbouring lanes.
     steps: BTreeMap<Reg, i64>,
     /// Integers loaded for each lane.
@@ -415,17 +417,19 @@ struct LaneTime {
 }
 
 impl LaneTime {
-    /// Returns the cost state for the lanes of the loop over `index`.
-    fn new(index: Reg) -> Self {
-        Self { index, steps: BTreeMap::from([(index, 1)]), fetched: BTreeSet::new(), rows: BTreeMap::new() }
+    /// Returns the cost state for the lanes of the loop over `index`, with the cost of a strided element.
+    pub(super) fn new(index: Reg, strided: f64) -> Self {
+        let steps = BTreeMap::from([(index, 1)]);
+        Self { index, strided, steps, fetched: BTreeSet::new(), rows: BTreeMap::new() }
     }
 
-    fn slope(&self, poly: &Poly<Reg>) -> Option<i64> {
+    /// Returns the difference of `poly` between neighbouring lanes, if it is constant.
+    pub(super) fn slope(&self, poly: &Poly<Reg>) -> Option<i64> {
         slope(poly, |r| self.steps.get(&r).copied())?.as_constant()
     }
 
     /// Returns the cost of an instruction, in the loop `along` rows if there is one.
-    fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr, along: Option<Reg>) -> f64 {
+    pub(super) fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr, along: Option<Reg>) -> f64 {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at.vars() {
@@ -445,10 +449,11 @@ impl LaneTime {
             }
             Instr::Load { buffer, at, .. } => {
                 let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
-                let alone = if is_fetched { WEIGHTS.indexed } else { access_time(self.slope(at)) };
-                if alone <= 1.0 {
-                    return alone;
-                }
+                let alone = match self.slope(at) {
+                    _ if is_fetched => WEIGHTS.indexed,
+                    Some(0 | 1) => return 1.0,
+                    _ => self.strided,
+                };
                 if !is_fetched && along.is_some_and(|along| is_adjacent(at, along)) {
                     return TURNED;
                 }

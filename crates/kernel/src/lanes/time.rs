@@ -1,8 +1,8 @@
 //! Estimate of the time of a finished kernel, to choose between kernels of one function.
 //!
 //! In: a kernel after all passes. Out: the time of one evaluation, in units of one cheap instruction, by the cost model
-//! for vectorisation (`cost`). Sizes that are known only at run time have an assumed value, unless they are given, so
-//! that the estimates of kernels of fixed size are the ones to compare.
+//! for vectorisation (`cost`). Sizes that are known only at run time have an assumed value, so that the estimates of
+//! kernels of fixed size are the ones to compare.
 
 use super::Spans;
 use super::cost::{self, BEGIN, Trips, instr_time, time_of};
@@ -13,7 +13,7 @@ use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Cost of each execution of a loop or a branch: its last jump is often mispredicted.
-const ENTRY: f64 = 5.0;
+pub(super) const ENTRY: f64 = 5.0;
 
 /// Cost of each iteration in addition to its body: the index is increased and compared.
 const STEP: f64 = 1.0;
@@ -28,19 +28,8 @@ const AT_ONCE: f64 = 4.0;
 #[must_use]
 pub fn time(kernel: &Kernel) -> f64 {
     let events = events(&kernel.body);
-    let assumed = Trips::new(&events);
-    time_of_events(kernel, &events, assumed)
-}
-
-/// Does the same at known sizes, in the order of [`Kernel::sizes`]. Of a branch on them, the side that is taken counts.
-#[must_use]
-pub fn time_at(kernel: &Kernel, sizes: &[i64]) -> f64 {
-    time_of_events(kernel, &events(&kernel.body), Trips::at(kernel, sizes))
-}
-
-/// Returns the estimated time of the kernel's body, `events`.
-pub(super) fn time_of_events(kernel: &Kernel, events: &[Event<'_>], mut assumed: Trips) -> f64 {
-    let spans = Spans::of(events);
+    let mut assumed = Trips::new(&events);
+    let spans = Spans::of(&events);
     let zeros: u32 = kernel.zeros.iter().map(|zeros| zeros.which.count_ones()).sum();
     let mut open = vec![Open { one: f64::from(zeros) / AT_ONCE, ..Open::of(1.0, 0.0) }];
     let mut stored = Stored::default();
@@ -62,7 +51,7 @@ pub(super) fn time_of_events(kernel: &Kernel, events: &[Event<'_>], mut assumed:
                 // A whole block has no jumps, and no masks.
                 let begin = if count.as_constant() == Some(LANES) { 0.0 } else { BEGIN };
                 let rounds = (assumed.of(count) / LANES as f64).ceil();
-                let block = time_of(&kernel.regs, body, Some(*index), &assumed) + stored.block(body, *index);
+                let block = time_of(&kernel.regs, body, Some(*index), &assumed) + stored.block(body, *index, |_| true);
                 add(begin + rounds * block);
                 at = end + 1;
             }
@@ -113,11 +102,12 @@ impl Open {
 
 /// Blocks of lanes that were stored: by buffer, the offsets of their first elements from whole blocks.
 #[derive(Default)]
-struct Stored(BTreeMap<BufferId, BTreeSet<i64>>);
+pub(super) struct Stored(BTreeMap<BufferId, BTreeSet<i64>>);
 
 impl Stored {
-    /// Records the stores of a block of lanes over `index`; returns the waiting time of its loads.
-    fn block(&mut self, body: &[Event<'_>], index: Reg) -> f64 {
+    /// Records the stores of a block of lanes over `index`; returns the waiting time of its loads from buffers that
+    /// satisfy `waits`.
+    pub(super) fn block(&mut self, body: &[Event<'_>], index: Reg, waits: impl Fn(BufferId) -> bool) -> f64 {
         let offset = |at: &Poly<Reg>| {
             let is_adjacent = at.split_linear(index).is_some_and(|(step, _)| step.as_constant() == Some(1));
             is_adjacent.then(|| i64::from(split_constant(at).1).rem_euclid(LANES))
@@ -125,7 +115,7 @@ impl Stored {
         let mut time = 0.0;
         for event in body {
             match event {
-                Event::Instr(Instr::Load { buffer, at, .. }) => {
+                Event::Instr(Instr::Load { buffer, at, .. }) if waits(*buffer) => {
                     let is_across = |offsets: &BTreeSet<i64>| offset(at).is_some_and(|at| !offsets.contains(&at));
                     time += if self.0.get(buffer).is_some_and(is_across) { ACROSS } else { 0.0 };
                 }

@@ -15,12 +15,11 @@
 //! ([`Piece::private`]). No iteration reads data of another one there (see [`Order::Parts`]). The memory plan may have
 //! placed them where dead buffers were.
 
-use crate::events::{Event, events, walk};
+use crate::events::{Event, walk};
 use crate::kernel::{
     Buffer, BufferId, Choice, Class, Instr, Kernel, MAX_BRANCHES, Order, PARTS, Place, Port, Reg, SizeParam,
     SizeSource, Stmt,
 };
-use crate::lanes::cost;
 use crate::parts::{in_branches, in_parts};
 use crate::rebuild::is_nothing;
 use crate::zeros::with_stored_zeros;
@@ -370,65 +369,4 @@ impl Header {
         kernel.body = body;
         kernel
     }
-}
-
-impl Piece {
-    /// Estimates the cost of chunk `part` for these values of the kernel's sizes, in instructions. Loops whose trip
-    /// counts depend on data count for a few iterations. Linear in the piece.
-    #[must_use]
-    pub fn work(&self, sizes: &[i64], part: i64) -> f64 {
-        let mut known: BTreeMap<Reg, i64> = BTreeMap::new();
-        for (size, value) in self.kernel.sizes.iter().zip(sizes.iter().chain([&part])) {
-            known.insert(size.reg, *value);
-        }
-        let mut sums = vec![(1.0, 0.0)];
-        for event in events(&self.kernel.body) {
-            match event {
-                Event::Instr(instr) => {
-                    let value = match instr {
-                        Instr::Int { value, .. } if value.vars().iter().all(|r| known.contains_key(r)) => {
-                            value.eval(|r| known.get(&r).copied().unwrap_or(0))
-                        }
-                        Instr::IntOp { op, args: [a, b, c], .. } => {
-                            let of = |r: &Reg| known.get(r).copied();
-                            let values = of(a).zip(of(b)).zip(of(c));
-                            values.and_then(|((a, b), c)| (op.row().int?)(&[a, b, c][..op.arity()]))
-                        }
-                        _ => None,
-                    };
-                    if let (Some(dst), Some(value)) = (instr.dst(), value) {
-                        known.insert(dst, value);
-                    }
-                    if let Some((_, sum)) = sums.last_mut() {
-                        *sum += cost::instr_time(instr, None);
-                    }
-                }
-                Event::Copy { len, .. } => {
-                    if let Some((_, sum)) = sums.last_mut() {
-                        *sum += count(len, &known);
-                    }
-                }
-                // All lanes take the time of one.
-                Event::For { order: Order::Lanes, .. } => sums.push((1.0, 0.0)),
-                Event::For { count: n, .. } => sums.push((count(n, &known), 0.0)),
-                Event::While { .. } => sums.push((cost::TRIPS, 0.0)),
-                Event::If { .. } => sums.push((1.0, 0.0)),
-                Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
-                    if let (Some((times, inside)), Some((_, around))) = (sums.pop(), sums.last_mut()) {
-                        *around += times * inside;
-                    }
-                }
-                Event::Test { .. } | Event::Else { .. } => {}
-            }
-        }
-        sums.pop().map_or(0.0, |(_, sum)| sum)
-    }
-}
-
-/// Returns the trip count; a small number if it is unknown.
-fn count(n: &Poly<Reg>, known: &BTreeMap<Reg, i64>) -> f64 {
-    if !n.vars().iter().all(|r| known.contains_key(r)) {
-        return cost::TRIPS;
-    }
-    n.eval(|r| known.get(&r).copied().unwrap_or(0)).map_or(0.0, |n| n.max(0) as f64)
 }

@@ -6,6 +6,8 @@ use chainrule_ops::Op;
 pub(super) const AMD_ZEN4: Weights = Weights {
     class: "amd-zen4",
     unit_ns: 0.243,
+    plain_unit: 0.53,
+    levels: [(32768.0, 2.6), (1048576.0, 4.4), (33554432.0, 13.0)],
     cheap: Weight { plain: 0.72, lanes: 0.76 },
     strided: 3.18,
     strided_far: 17.46,
