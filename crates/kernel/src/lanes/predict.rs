@@ -9,7 +9,7 @@
 //! busy longest, and a little more for each other one ([`OVERLAP`]).
 //!
 //! **Recurrences.** An iteration takes at least the latency of the longest chain of instructions from a carried value to
-//! its next one.
+//! its next one; code outside of loops that of its longest chain.
 //!
 //! **Cache lines.** Of an array larger than a cache, the part for which the cache has no room comes from the next one.
 //! Each element that is accessed along the innermost loop costs its part of a line.
@@ -70,7 +70,11 @@ pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
         walk.event(event, || spans.end(at).map_or(&[][..], |end| &events[at..end]));
         at += 1;
     }
-    walk.open.pop().map_or(0.0, |all| all.time())
+    walk.open.pop().map_or(0.0, |mut all| {
+        // Nothing overlaps with the chains of the one evaluation.
+        all.recurrence = all.since.values().copied().fold(0.0, f64::max);
+        all.time()
+    })
 }
 
 /// Demand of the resources.
@@ -255,6 +259,7 @@ impl<'k> Walk<'k> {
         let regs = self.regs();
         let is_in_lanes = self.lanes.is_some();
         let time = self.lanes.as_mut().map(|(lanes, _)| lanes.time(regs, instr, None));
+        let is_outside = self.open.len() == 1;
         let Some(index) = self.open.last().map(|around| around.index) else { return };
         let Some(around) = self.open.last_mut() else { return };
         let demand = &mut around.demand;
@@ -301,7 +306,7 @@ impl<'k> Walk<'k> {
             }
             Instr::External { .. } => demand.arithmetic += cost::instr_time(instr, None),
         }
-        let mut longest: Option<f64> = None;
+        let mut longest = is_outside.then_some(0.0);
         instr.for_each_use(|r| {
             let since = around.since.get(&r).copied();
             longest = longest.into_iter().chain(since).reduce(f64::max);
@@ -376,6 +381,14 @@ mod tests {
         let product = "  r3 = load b0[r1]\n  r4 = add r3, r3\n  store b1[r1] = r4\n";
         let independent = time_at(1000, "for r1 in 0..r0\n", product);
         assert!(in_sequence > 2.0 * independent, "{in_sequence} and {independent}");
+    }
+
+    #[test]
+    fn code_outside_of_loops_takes_the_latency_of_its_chain() {
+        let load = "r1 = load b0[0]\nr2 = add r1, r1\n";
+        let chain = time_at(1, load, "r3 = add r2, r2\nr4 = add r3, r3\nstore b1[0] = r4\n");
+        let wide = time_at(1, load, "r3 = add r1, r1\nr4 = add r1, r1\nstore b1[0] = r4\n");
+        assert!(chain > 1.5 * wide, "{chain} and {wide}");
     }
 
     #[test]
