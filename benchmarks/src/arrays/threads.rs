@@ -1,6 +1,6 @@
 //! One evaluation on threads: each objective and derivative compiled without threads, as parallel loops on one thread,
-//! and on several. Ratios are to the first. Each thread has a processor of its own: otherwise a thread that wakes may wait
-//! behind the calling one until the scheduler moves it, which takes longer than most loops.
+//! and on several. Ratios are to the first. Each thread has a processor of its own: otherwise a thread that wakes may
+//! wait behind the calling one until the scheduler moves it, which takes longer than most loops.
 
 use super::problems::Problem;
 use super::{Options, compile_with, print_row};

@@ -218,34 +218,7 @@ impl Program {
             };
             let found = match &mut *places {
                 [only] => work(only).map(|failed| (0, failed)),
-                all => {
-                    let mut results: [Failed; PARTS as usize] = [None; PARTS as usize];
-                    let n_working = AtomicUsize::new(all.len() - 1);
-                    // In place: the caller starts at once, instead of waking one more thread and waiting for it.
-                    rayon::in_place_scope(|scope| {
-                        let mut pairs = all.iter_mut().zip(&mut results);
-                        let own = pairs.next();
-                        for (place, result) in pairs {
-                            let (work, n_working) = (&work, &n_working);
-                            scope.spawn(move |_| {
-                                *result = work(place);
-                                n_working.fetch_sub(1, Ordering::Release);
-                            });
-                        }
-                        if let Some((place, result)) = own {
-                            *result = work(place);
-                        }
-                        // The scope waits asleep, and waking takes longer than the last chunks of most loops.
-                        for _ in 0..SPINS {
-                            if n_working.load(Ordering::Acquire) == 0 {
-                                break;
-                            }
-                            std::hint::spin_loop();
-                        }
-                    });
-                    let found = results.iter().enumerate().filter_map(|(t, failed)| Some((t, (*failed)?)));
-                    found.min_by_key(|(_, (part, _))| *part)
-                }
+                all => on_threads(all, work),
             };
             if let Some((t, (_, code))) = found {
                 let PlaceOfThread { frames, calls, .. } = &mut places[t];
@@ -279,6 +252,40 @@ impl Program {
         let calls = std::ptr::from_mut(&mut **calls);
         self.prepare(machine, sizes, frame, calls);
     }
+}
+
+/// Calls `work` for each of the places at the same time, the first one on the calling thread; returns the first failed
+/// chunk, with the number of its place.
+fn on_threads(
+    places: &mut [PlaceOfThread],
+    work: impl Fn(&mut PlaceOfThread) -> Failed + Sync,
+) -> Option<(usize, (usize, u64))> {
+    let mut results: [Failed; PARTS as usize] = [None; PARTS as usize];
+    let n_working = AtomicUsize::new(places.len() - 1);
+    // In place: the caller starts at once, instead of waking one more thread and waiting for it.
+    rayon::in_place_scope(|scope| {
+        let mut pairs = places.iter_mut().zip(&mut results);
+        let own = pairs.next();
+        for (place, result) in pairs {
+            let (work, n_working) = (&work, &n_working);
+            scope.spawn(move |_| {
+                *result = work(place);
+                n_working.fetch_sub(1, Ordering::Release);
+            });
+        }
+        if let Some((place, result)) = own {
+            *result = work(place);
+        }
+        // The scope waits asleep, and waking takes longer than the last chunks of most loops.
+        for _ in 0..SPINS {
+            if n_working.load(Ordering::Acquire) == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+    });
+    let found = results.iter().enumerate().filter_map(|(t, failed)| Some((t, (*failed)?)));
+    found.min_by_key(|(_, (part, _))| *part)
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Predicted time of a finished kernel: for people, and to decide at run time whether threads pay.
 //!
-//! In: a kernel after all passes, and its sizes if they are known. Out: the time of one evaluation, in units of the cost
-//! model. The compiler chooses no code by it: choices compare forms of the same work by the sum of its weights
+//! In: a kernel after all passes, and its sizes if they are known. Out: the time of one evaluation, in units of the
+//! cost model. The compiler chooses no code by it: choices compare forms of the same work by the sum of its weights
 //! ([`time`](super::time)).
 //!
-//! **Resources.** Arithmetic, divisions, loads, stores, the issue of instructions, and the transfer of cache lines take
-//! place at the same time. An iteration of a loop, or a block of lanes, takes as long as what it demands of the resource that is
-//! busy longest, and a little more for each other one ([`OVERLAP`]).
+//! **Resources.** Arithmetic, divisions, loads, stores, the issue of instructions, and the transfer of cache lines
+//! overlap. An iteration of a loop, or a block of lanes, takes as long as what it demands of the resource that is busy
+//! longest, and a little more for each other one ([`OVERLAP`]).
 //!
-//! **Recurrences.** An iteration takes at least the latency of the longest chain of instructions from a carried value to
-//! its next one; code outside of loops that of its longest chain.
+//! **Recurrences.** An iteration takes at least the latency of the longest chain of instructions from a carried value
+//! to its next one; code outside of loops that of its longest chain.
 //!
 //! **Cache lines.** Of an array larger than a cache, the part for which the cache has no room comes from the next one.
 //! Each element that is accessed along the innermost loop costs its part of a line.
@@ -53,8 +53,8 @@ const LINE: f64 = 8.0;
 /// Maximum number of elements of an array whose stores are still on their way to the cache when they are loaded.
 const ON_THE_WAY: f64 = 64.0;
 
-/// Returns the predicted time of one evaluation at `sizes`, in the order of [`Kernel::sizes`], or at assumed sizes. Of a
-/// branch on known sizes, the side that is taken counts; of other branches, the slower one. Linear in the kernel.
+/// Returns the predicted time of one evaluation at `sizes`, in the order of [`Kernel::sizes`], or at assumed sizes. Of
+/// a branch on known sizes, the side that is taken counts; of other branches, the slower one. Linear in the kernel.
 #[must_use]
 pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
     let events = events(&kernel.body);
