@@ -76,12 +76,15 @@ impl TeamSpace {
     /// Returns memory for `threads` threads; `None` if no piece is predicted to take at least
     /// `least` nanoseconds.
     pub(crate) fn new(team: &Team, layout: &Arc<Layout>, sizes: &Sizes, threads: usize, least: f64) -> Option<Self> {
+        if threads < 2 {
+            return None;
+        }
         // Chunks have equal work except the last ones, which may be empty.
         let second = [sizes.values(), &[1]].concat();
         let time = |piece: &Piece| predicted_time(&piece.kernel, Some(&second)) * WEIGHTS.unit_ns * PARTS as f64;
         let is_worth = |piece: &Piece| piece.in_parts && time(piece) >= least;
         let at_once: Vec<bool> = team.pieces.pieces.iter().map(is_worth).collect();
-        if threads < 2 || !at_once.contains(&true) {
+        if !at_once.contains(&true) {
             return None;
         }
         let places = (0..threads.min(PARTS as usize)).map(|t| {

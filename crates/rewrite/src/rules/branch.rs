@@ -115,22 +115,31 @@ fn selected(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { then, otherwise, .. } = expr else { return None };
-    if !are_same(rb, [then, otherwise], ty) {
+    let key: Key = rb.keys.block(&rb.vars, then, ty).into();
+    let other = rb.keys.block(&rb.vars, otherwise, ty);
+    let block = if *other == *key {
+        // A condition may have proved an index to be in range.
+        with_proofs(then, then.proofs() == otherwise.proofs())
+    } else if other.len() == key.len() && rb.keys.have_same_value(&rb.vars, [then, otherwise]) {
+        with_proofs(then, are_proved([then, otherwise]))
+    } else {
         return None;
-    }
-    // A condition may have proved an index to be in range.
-    let mut then = then.clone();
-    if then.proofs() != otherwise.proofs() {
-        then.forget_proofs();
-    }
-    Some(rb.inline(&then, then.result, &mut Env::copying(&[])))
+    };
+    Some(rb.inline(&block, block.result, &mut Env::copying(&[])))
 }
 
-/// Returns whether two blocks with results of type `ty` are the same expression.
-fn are_same(rb: &mut Rebuild<'_>, [a, b]: [&Block; 2], ty: &Type) -> bool {
-    let key: Key = rb.keys.block(&rb.vars, a, ty).into();
-    let other = rb.keys.block(&rb.vars, b, ty);
-    *other == *key || other.len() == key.len() && rb.keys.have_same_value(&rb.vars, [a, b])
+/// Returns whether all indices of the blocks are proved to be in range.
+fn are_proved(blocks: [&Block; 2]) -> bool {
+    blocks.into_iter().flat_map(Block::proofs).all(|proved| proved)
+}
+
+/// Returns `block`, with its indices proved to be in range only if they are still `proved`.
+fn with_proofs(block: &Block, proved: bool) -> Block {
+    let mut block = block.clone();
+    if !proved {
+        block.forget_proofs();
+    }
+    block
 }
 
 /// Returns whether computing `var` of the closed block `block` compares numbers, and nothing else.
@@ -165,10 +174,7 @@ fn twice(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         else {
             continue;
         };
-        let mut outer = outer.clone();
-        if outer.proofs() != same.proofs() {
-            outer.forget_proofs();
-        }
+        let outer = with_proofs(outer, are_proved([outer, &same]));
         let inner = rb.inline(nest, *inner, &mut Env::copying(&[]));
         let parts = [(*condition, !in_then), (inner, holds)]
             .map(|(part, holds)| if holds { part } else { rb.op(Op::Not, &[part]) });
