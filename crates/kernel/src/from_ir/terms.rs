@@ -253,15 +253,13 @@ impl Facts {
             // An array that is made from the state of one loop is not moved behind changes of another one's.
             return self.states_read(&stmt.expr).len() <= 1;
         }
-        // A sum of tuples stands where the first of its fields is used.
-        if let Expr::Component(tuple, _) = stmt.expr
-            && self.sums.contains_key(&tuple)
-        {
+        // A sum of tuples stands where it, or the first of its fields, is used.
+        let is_field = matches!(stmt.expr, Expr::Component(tuple, _) if self.sums.contains_key(&tuple));
+        if is_field || self.sums.contains_key(&stmt.var) {
             return true;
         }
         let is_term = match user.expr {
             Expr::Plus(..) => self.sparse.contains(&stmt.var),
-            Expr::Component(..) => return self.sums.contains_key(&stmt.var),
             // A term of the loop behind the sums that make its next state.
             Expr::Tuple(_) => matches!(stmt.expr, Expr::OneHot { .. }),
             Expr::OneHot { .. } => {
