@@ -352,13 +352,18 @@ fn cheaper(function: &Function, start: &Start, is_watched: bool, watch: Watch<'_
     })
 }
 
+/// Returns a run with the rules `names` and no others, and with `options` for the rest.
+fn with_rules(names: &[&str], mut options: Options) -> Run {
+    let others = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name));
+    options.disabled.extend(others.map(str::to_owned));
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    Run { options, tally, ..Run::default() }
+}
+
 /// Rebuilds `function` once with only the rules `names`: to test the effect of a rule, whether it pays or not.
 #[must_use]
 pub fn apply(function: &Function, names: &[&str], semantics: Semantics) -> (Function, Report) {
-    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
-    let options = Options { semantics, disabled: disabled.collect(), ..Options::default() };
-    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, late: true, tally, ..Run::default() };
+    let mut run = Run { late: true, ..with_rules(names, Options { semantics, ..Options::default() }) };
     let mut report = Report { before: cost::function(function), ..Report::default() };
     pass(function, &mut run, Todo { split: true, factor: true, separate: true, ..Todo::default() });
     let found = run.result.take().unwrap_or_else(|| function.clone());
@@ -370,10 +375,7 @@ pub fn apply(function: &Function, names: &[&str], semantics: Semantics) -> (Func
 /// Rebuilds `function` once with only the rules `names`, hoisting, and arrays for values that an outer loop computes
 /// again and again; returns `None` if nothing changed.
 pub(crate) fn hoist_once(function: &Function, names: &[&str]) -> Option<Function> {
-    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
-    let options = Options { disabled: disabled.collect(), ..Options::default() };
-    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, tally, ..Run::default() };
+    let mut run = with_rules(names, Options::default());
     pass(function, &mut run, Todo { split: true, expand: true, ..Todo::default() });
     run.result.map(live::swept).filter(|found| !alpha_equal(function, found))
 }

@@ -504,7 +504,12 @@ impl<'a> Uses<'a, '_> {
 /// Returns whether an expression builds a product of matrices.
 pub(crate) fn is_matrix_product(expr: &Expr) -> bool {
     let Expr::Build { body, .. } = expr else { return false };
-    matches!(body.bound(body.result), Some(Expr::Build { body, .. }) if is_product(body))
+    body.bound(body.result).is_some_and(is_row_of_product)
+}
+
+/// Returns whether an expression builds a row of a product of matrices.
+pub(crate) fn is_row_of_product(expr: &Expr) -> bool {
+    matches!(expr, Expr::Build { body, .. } if is_product(body))
 }
 
 /// Returns whether a block computes a sum of products of elements of two arrays, or one that may become that.

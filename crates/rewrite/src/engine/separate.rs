@@ -1,8 +1,7 @@
 //! The pass that makes builds and sums of loops whose steps write separate elements of an array, or add to elements
 //! (decision 0083).
 
-use super::{Options, Run, Todo, counters, name, pass};
-use crate::rebuild::Tally;
+use super::{Options, Run, Todo, name, pass, with_rules};
 use crate::{cost, live, rules, walk};
 use chainrule_ir::{Function, alpha_equal};
 
@@ -69,13 +68,10 @@ impl Goal {
 const MAX_SEPARATED: usize = 8;
 
 /// Returns a run with the rules `names` and no others.
-fn with_rules(names: &[&[&str]], given: &Options) -> Run {
-    let is_used = |name: &str| names.iter().any(|names| names.contains(&name));
-    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !is_used(name)).chain(["hoist"]);
-    let disabled = disabled.map(str::to_owned).chain(given.disabled.iter().cloned()).collect();
+fn run_with(names: &[&str], given: &Options) -> Run {
+    let disabled = given.disabled.iter().cloned().chain(["hoist".to_owned()]).collect();
     let options = Options { semantics: given.semantics, disabled, ..Options::default() };
-    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    Run { options, tally, late: true, ..Run::default() }
+    Run { late: true, ..with_rules(names, options) }
 }
 
 /// Returns `function` with builds and sums in place of folds whose steps write separate elements, or add to elements,
@@ -86,7 +82,7 @@ pub(crate) fn separated(function: &Function, given: &Options, goal: Goal) -> Opt
     if outer == 0 {
         return None;
     }
-    let mut run = with_rules(&[SEPARATING, WITH_SEPARATING], given);
+    let mut run = run_with(&[SEPARATING, WITH_SEPARATING].concat(), given);
     let is_one = |at: usize| at == rules::SEPARATE || SEPARATING.contains(&name(at));
     let times = |run: &Run| -> Vec<u64> {
         run.tally.applied.iter().enumerate().map(|(at, times)| if is_one(at) { *times } else { 0 }).collect()
@@ -106,7 +102,7 @@ pub(crate) fn separated(function: &Function, given: &Options, goal: Goal) -> Opt
     let times = times(&run);
     let mut found = found.filter(|_| times.iter().any(|times| *times > 0))?;
     if goal == Goal::Derivative {
-        let mut run = with_rules(&[AFTER_SEPARATING], given);
+        let mut run = run_with(AFTER_SEPARATING, given);
         pass(&found, &mut run, Todo { split: true, separate: true, ..Todo::default() });
         found = run.result.unwrap_or(found);
     }
@@ -116,7 +112,7 @@ pub(crate) fn separated(function: &Function, given: &Options, goal: Goal) -> Opt
         return None;
     }
     // What the other rules save is not due to builds.
-    let mut run = with_rules(&[WITH_SEPARATING], given);
+    let mut run = run_with(WITH_SEPARATING, given);
     pass(function, &mut run, Todo { split: true, fuse: true, ..Todo::default() });
     let before = run.result.map_or_else(|| cost::tiled(function), |fused| cost::tiled(&live::swept(fused)));
     (cost::tiled(&found) <= goal.most() * before).then_some((found, times))

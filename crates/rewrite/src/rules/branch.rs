@@ -159,7 +159,9 @@ fn has_loop(block: &Block) -> bool {
 fn twice(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { condition, then, otherwise } = expr else { return None };
     for (outer, nest, in_then) in [(then, otherwise, false), (otherwise, then, true)] {
-        let Some(Expr::If { condition: inner, then: x, otherwise: y }) = nest.bound(nest.result) else { continue };
+        let Some(Expr::If { condition: inner, then: x, otherwise: y }) = rb.bound_in(nest, nest.result) else {
+            continue;
+        };
         if ![outer, x, y].into_iter().any(has_loop) || !is_comparison(rb, nest, *inner) {
             continue;
         }
@@ -168,8 +170,9 @@ fn twice(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             result: branch.result,
         };
         // Where `inner` is `holds`, the value is that of `outer`.
-        let Some((same, holds)) = [(whole(x), true), (whole(y), false)]
+        let Some((same, holds)) = [(x, true), (y, false)]
             .into_iter()
+            .map(|(branch, holds)| (whole(branch), holds))
             .find(|(branch, _)| rb.keys.have_same_value(&rb.vars, [outer, branch]))
         else {
             continue;

@@ -405,13 +405,8 @@ fn steps_of_products(step: &Step<'_>, all: &[Vec<Size>]) -> Option<Vec<Size>> {
             found.push(steps.first()?.clone());
         }
     }
-    let has_products = || step.stmts.iter().any(|var| step.def(*var).is_some_and(is_product_of_rows));
+    let has_products = || step.stmts.iter().any(|var| step.def(*var).is_some_and(fusion::is_row_of_product));
     (found.len() <= MAX_STEPS && has_products()).then_some(found)
-}
-
-/// Returns whether an expression is a row of a product of matrices.
-fn is_product_of_rows(expr: &Expr) -> bool {
-    matches!(expr, Expr::Build { body, .. } if fusion::is_product(body))
 }
 
 /// Returns the indices of a write by dimension, as far as they are known from the integers that are 0 there.
@@ -570,9 +565,8 @@ impl Plan<'_> {
 
     /// Writes the element at `at` after `steps`.
     fn number(&self, rb: &mut Rebuild<'_>, init: VarId, whole: Whole<'_>, steps: &[Size], at: &[VarId]) -> VarId {
-        let (fold, element) = (self.target.fold, |rb: &mut Rebuild<'_>, array: VarId| {
-            at.iter().fold(array, |row, index| rb.get(row, *index))
-        });
+        let fold = self.target.fold;
+        let element = |rb: &mut Rebuild<'_>, array: VarId| at.iter().fold(array, |row, index| rb.get(row, *index));
         let step_at = |rb: &Rebuild<'_>, step: &Size| {
             step.substitute(|v| match self.canonical.iter().position(|var| *var == v) {
                 Some(k) => rb.size_of(at[k]),
