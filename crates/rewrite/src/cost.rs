@@ -8,7 +8,7 @@
 //! | construct | cost |
 //! | --- | --- |
 //! | literal, size, tuple, component | 0 |
-//! | operator | its weight |
+//! | operator | its weight; in a whole program 0 for sums, comparisons and logic of integers |
 //! | `get` of a number, conversion | 1 |
 //! | `get` of a row | 0 |
 //! | `build n f` | n * (f + 1 + words of an element); if it changes one element of an array, in its memory: 8 + f |
@@ -22,7 +22,7 @@
 
 use crate::fusion;
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
-use chainrule_ops as ops;
+use chainrule_ops::Op;
 use std::collections::BTreeSet;
 
 /// Assumed value of an unknown size.
@@ -41,6 +41,11 @@ const SCATTERED: f64 = 4.0 * ADDED;
 
 /// Unit of costs.
 trait Amount: Sized {
+    /// Cost of a product of matrices, relative to its loops.
+    const PRODUCTS: f64 = 1.0;
+    /// Whether sums, comparisons and logic of integers cost their weight, and not nothing.
+    const COUNTS_INDICES: bool = true;
+
     fn number(number: f64) -> Self;
     fn size(size: &Size) -> Self;
     fn plus(self, other: Self) -> Self;
@@ -48,16 +53,26 @@ trait Amount: Sized {
     fn larger(self, other: Self) -> Self;
     /// Returns the amount outside the loop over `count` with this index.
     fn outside(self, index: VarId, count: &Size) -> Self;
-
-    /// Returns the amount for a product of matrices, of that for its loops.
-    fn tiled(self) -> Self {
-        self
-    }
 }
 
-impl Amount for f64 {
+/// A number that orders programs, or parts of them.
+///
+/// For `WHOLE` programs, indices cost nothing: loops are split where they change a comparison, and sums are part of
+/// addresses. In parts they count, so that what a comparison removes is found. In `TILED` programs, products of
+/// matrices cost [`TILED`].
+struct Number<const WHOLE: bool, const TILED: bool>(f64);
+
+/// Cost of a product of matrices, relative to its loops: they are tiled. Large ones take a fifth of the time of dots.
+const TILED: f64 = 0.5;
+
+type Plain = Number<false, false>;
+
+impl<const WHOLE: bool, const IS_TILED: bool> Amount for Number<WHOLE, IS_TILED> {
+    const PRODUCTS: f64 = if IS_TILED { TILED } else { 1.0 };
+    const COUNTS_INDICES: bool = !WHOLE;
+
     fn number(number: f64) -> Self {
-        number
+        Self(number)
     }
 
     fn size(size: &Size) -> Self {
@@ -67,39 +82,7 @@ impl Amount for f64 {
             let c = if c < 0.0 && !monomial.is_empty() { c / 2.0 } else { c };
             monomial.iter().fold(c, |product, _| product * LARGE)
         };
-        size.terms().map(term).sum::<f64>().max(0.0)
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self + other
-    }
-
-    fn times(self, other: Self) -> Self {
-        self * other
-    }
-
-    fn larger(self, other: Self) -> Self {
-        self.max(other)
-    }
-
-    fn outside(self, _: VarId, _: &Size) -> Self {
-        self
-    }
-}
-
-/// Amount in which products of matrices count [`TILED`].
-struct Tiled(f64);
-
-/// Cost of a product of matrices, relative to its loops: they are tiled. Large ones take a fifth of the time of dots.
-const TILED: f64 = 0.5;
-
-impl Amount for Tiled {
-    fn number(number: f64) -> Self {
-        Self(number)
-    }
-
-    fn size(size: &Size) -> Self {
-        Self(estimate(size))
+        Self(size.terms().map(term).sum::<f64>().max(0.0))
     }
 
     fn plus(self, other: Self) -> Self {
@@ -116,10 +99,6 @@ impl Amount for Tiled {
 
     fn outside(self, _: VarId, _: &Size) -> Self {
         self
-    }
-
-    fn tiled(self) -> Self {
-        Self(self.0 * TILED)
     }
 }
 
@@ -156,7 +135,7 @@ impl Amount for Size {
 /// Returns `size` as a number, with [`LARGE`] for unknown variables, and half of that for those that are subtracted;
 /// not negative.
 pub(crate) fn estimate(size: &Size) -> f64 {
-    <f64 as Amount>::size(size)
+    Plain::size(size).0
 }
 
 fn words<A: Amount>(ty: &Type) -> A {
@@ -169,7 +148,7 @@ fn words<A: Amount>(ty: &Type) -> A {
 
 /// Returns the number of numbers in a value of type `ty`.
 pub(crate) fn words_of(ty: &Type) -> f64 {
-    words(ty)
+    words::<Plain>(ty).0
 }
 
 /// As [`words_of`], as a polynomial.
@@ -181,15 +160,14 @@ pub(crate) fn size_of_words(ty: &Type) -> Size {
 #[must_use]
 pub fn function(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
-    block(&function.body, &ty)
+    within::<Number<true, false>>(&function.body, &ty, Place::Separate).0
 }
 
 /// As [`function`], with products of matrices as half of their loops, because they are tiled. Not for programs whose
 /// products are not yet sums of products: what rules would remove counts half, too.
 pub(crate) fn tiled(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
-    let Tiled(cost) = within(&function.body, &ty, Place::Separate);
-    cost
+    within::<Number<true, true>>(&function.body, &ty, Place::Separate).0
 }
 
 /// Returns the cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.
@@ -201,12 +179,12 @@ pub fn symbolic(function: &Function) -> Size {
 
 /// Returns the cost of one evaluation of `block`; `ty` returns the types of variables.
 pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    within(block, ty, Place::Separate)
+    within::<Plain>(block, ty, Place::Separate).0
 }
 
 /// Returns the cost of one evaluation of `expr`.
 pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    alone(expr, ty, Place::Separate)
+    alone::<Plain>(expr, ty, Place::Separate).0
 }
 
 /// Returns the number of scalar operators in one evaluation of `function`, with the costlier side of branches: a
@@ -363,7 +341,12 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
         Expr::OneHot { .. } => none(),
         // In a sum each side is accumulated in place (`added`).
         Expr::Plus(a, _) => started(ty(*a)),
-        Expr::Op(op, _) => A::number(f64::from(ops::Op::row(*op).weight)),
+        Expr::Op(Op::Add | Op::Sub | Op::Eq | Op::Lt | Op::Le | Op::And | Op::Or | Op::Not, args)
+            if !A::COUNTS_INDICES && *ty(args[0]) != Type::Double =>
+        {
+            none()
+        }
+        Expr::Op(op, _) => A::number(f64::from(op.row().weight)),
         Expr::ToReal(_) => one(),
         // A row is a view; only its elements are loaded.
         Expr::Get { array, .. } => match ty(*array) {
@@ -389,7 +372,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
                 words(ty(body.result))
             };
             let all = A::size(size).times(of(body).plus(one()).plus(stored)).outside(*index, size);
-            if fusion::is_matrix_product(expr) { all.tiled() } else { all }
+            if fusion::is_matrix_product(expr) { A::number(A::PRODUCTS).times(all) } else { all }
         }
         Expr::Sum { count, index, body } => {
             let step = of_sum(body).plus(one()).plus(added(body, body.result, ty));
@@ -454,7 +437,6 @@ fn made_in(block: &Block) -> bool {
 mod tests {
     use super::*;
     use chainrule_ir::Builder;
-    use chainrule_ops::Op;
 
     #[test]
     fn a_triangle_of_products_costs_a_square() {

@@ -75,6 +75,8 @@ struct Array<'a> {
     row_of: Option<VarId>,
     /// Loop in which an element was read last.
     reader: Option<VarId>,
+    /// Cost, for an element, of those of other arrays that are computed where it reads them.
+    inside: f64,
     /// Decision.
     fate: Fate,
     /// Whether it must stay: it is inside a derivative, used by one, or read at an unproved index.
@@ -94,8 +96,18 @@ struct Build<'a> {
     is_product: bool,
     /// Arrays from outside whose elements its body reads at its own index.
     links: SmallVec<[VarId; 4]>,
-    /// Arrays from outside whose elements or rows its body reads.
-    takes: SmallVec<[VarId; 4]>,
+    /// Reads of elements or rows of arrays from outside in its body.
+    takes: SmallVec<[Taken; 4]>,
+}
+
+/// A read of an array in the body of a build.
+#[derive(Clone, Copy)]
+struct Taken {
+    array: VarId,
+    /// Whether an element of one of its rows is read, and not an element of it.
+    of_row: bool,
+    /// Executions for each element of the build.
+    runs: f64,
 }
 
 /// Decision about an array.
@@ -283,14 +295,15 @@ impl<'a> Uses<'a, '_> {
     /// Decides about each array.
     fn decide(&mut self) {
         for var in std::mem::take(&mut self.order) {
-            let vanishing = |taken: &VarId| {
-                let Array { fate, build, .. } = &self.arrays[*taken];
+            let vanishing = |taken: &Taken| {
+                let Array { fate, build, .. } = &self.arrays[taken.array];
                 *fate != Fate::Stays && build.is_product
             };
             let Build { body, takes, .. } = &self.arrays[var].build;
             let has_rows = body.is_some_and(|(_, body)| self.arrays[body.result].build.is_product);
             let is_product = has_rows || takes.iter().any(vanishing);
             self.arrays[var].build.is_product |= is_product;
+            self.arrays[var].inside = self.inside(&self.arrays[var]);
             let (fate, copied) = self.fate(&self.arrays[var]);
             self.arrays[var].fate = fate;
             self.left -= copied;
@@ -299,8 +312,9 @@ impl<'a> Uses<'a, '_> {
 
     /// Returns the decision about `array`, and the part of the copy budget that it uses.
     fn fate(&self, array: &Array<'_>) -> (Fate, usize) {
-        let (Some(built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
-        let in_place = |taken: &VarId| match self.arrays[*taken].fate {
+        let (Some(mut built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
+        built.0 += array.inside;
+        let in_place = |taken: &Taken| match self.arrays[taken.array].fate {
             Fate::Stays => 0,
             Fate::Elements(stmts) | Fate::Rows(stmts) => stmts,
         };
@@ -320,10 +334,35 @@ impl<'a> Uses<'a, '_> {
         if here <= self.left && pays(built, &array.gets) {
             return (Fate::Elements(all), here);
         }
-        let Some(rows) = array.build.rows else { return (Fate::Stays, 0) };
+        let Some(rows) = self.rows(array) else { return (Fate::Stays, 0) };
         let Some(gets) = self.elements(array) else { return (Fate::Stays, 0) };
         let here = copied(&gets);
         if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
+    }
+
+    /// Returns the cost, for an element of `array`, of the elements that are computed where it reads them.
+    fn inside(&self, array: &Array<'_>) -> f64 {
+        let cost = |taken: &Taken| {
+            let array = &self.arrays[taken.array];
+            let element = match (array.fate, self.rows(array)) {
+                (Fate::Elements(_), _) if !taken.of_row => array.built.map_or(0.0, |built| built.0) + array.inside,
+                (Fate::Rows(_), Some(rows)) if taken.of_row => rows.elements.0,
+                (Fate::Rows(_), Some(rows)) => rows.shared.0,
+                _ => 0.0,
+            };
+            taken.runs * element
+        };
+        array.build.takes.iter().map(cost).sum()
+    }
+
+    /// Returns a build of builds by its elements, with what is computed where they read it.
+    fn rows(&self, array: &Array<'_>) -> Option<Rows> {
+        let mut rows = array.build.rows?;
+        let (_, body) = array.build.body?;
+        let of_element = self.arrays[body.result].inside;
+        rows.shared.0 += array.inside - of_element * rows.elements.1 / rows.shared.1;
+        rows.elements.0 += of_element;
+        Some(rows)
     }
 
     /// Returns whether the single read of an element of `array` is for an element of another matrix.
@@ -339,8 +378,9 @@ impl<'a> Uses<'a, '_> {
         if self.is_array(var) {
             self.arrays[var].row_of = Some(from);
         }
-        for (build, _) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
-            self.arrays[*build].build.takes.push(from);
+        for (build, inside) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
+            let runs = self.loops.get(*inside..).unwrap_or(&[]).iter().product();
+            self.arrays[*build].build.takes.push(Taken { array: from, of_row: from != array, runs });
         }
     }
 

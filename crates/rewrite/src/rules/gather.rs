@@ -1,5 +1,5 @@
 //! Rules that convert scatters to gathers: sums of one-hot arrays whose index is a shift of the loop index that wraps
-//! around, is clamped, or is guarded.
+//! around, is clamped, or is in range everywhere, or where a condition holds.
 //!
 //! Each element of such a sum has one term, except at the borders. So the array is a `build` that reads, which can be
 //! fused with its users, instead of memory that every iteration adds to.
@@ -8,8 +8,10 @@ use super::mask::{Guard, mask, write_guarded};
 use super::solve::in_range;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
+use crate::cost;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Expr, Size, Type, VarId};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
@@ -35,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-guarded",
         law: "sum n (fun i -> [c] oneHot (i + k) (f i)) = build m (fun j -> [k <= j < n + k && c] f (j - k))",
-        when: "k does not depend on i; where c holds, i + k is in range",
+        when: "k does not depend on i; where c holds, i + k is in range; without a condition: m - n is small, and f i not sparse",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -226,9 +228,9 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }))
 }
 
-/// A term that is a sum of one-hot arrays if a condition is `holds`, and otherwise zero.
-struct Guarded<'e> {
-    guard: Guard<'e>,
+/// A term that is a sum of one-hot arrays: everywhere, or where a guard holds, and otherwise zero.
+struct Scattered<'e> {
+    guard: Option<Guard<'e>>,
     arrays: Vec<OneHot>,
 }
 
@@ -238,13 +240,14 @@ struct OneHot {
     proved: bool,
 }
 
-impl<'e> Guarded<'e> {
+impl<'e> Scattered<'e> {
     fn new(rb: &Rebuild<'_>, sum: &Parts<'e>) -> Option<Self> {
-        let guard = Guard::of_result(rb, sum.body)?;
-        let (mut open, mut arrays) = (vec![guard.block.result], Vec::new());
+        let guard = Guard::of_result(rb, sum.body);
+        let block = guard.as_ref().map_or(sum.body, |guard| guard.block);
+        let (mut open, mut arrays) = (vec![block.result], Vec::new());
         while let Some(array) = open.pop() {
             let room = open.len() + arrays.len() < MAX_ARRAYS;
-            match *rb.bound_in(guard.block, array)? {
+            match *rb.bound_in(block, array)? {
                 Expr::OneHot { index, value, proved } => arrays.push(OneHot { index, value, proved }),
                 Expr::Plus(a, b) if room => open.extend([b, a]),
                 _ => return None,
@@ -255,35 +258,66 @@ impl<'e> Guarded<'e> {
 
     /// Returns integers that are nonnegative if the guard holds.
     fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
-        let implied = rb.implied(Some(sum.body), self.guard.condition, self.guard.holds);
+        let Some(guard) = &self.guard else { return Vec::new() };
+        let implied = rb.implied(Some(sum.body), guard.condition, guard.holds);
         let made = implied.into_iter().filter_map(|part| Some((part.made?, part.value)));
         made.flat_map(|((op, args), value)| rb.learned(op, &args, value)).collect()
     }
 
-    /// Returns by how much each index exceeds that of the loop, if it is a shift and in range whenever the guard holds.
+    /// Returns by how much each index exceeds that of the loop, if it is a shift and in range wherever it is used.
     fn shifts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> Option<Vec<Size>> {
         let facts = self.facts(rb, sum);
         let is_natural =
             |x: &Size| rb.ranges.not_negative(x) || facts.iter().any(|fact| rb.ranges.not_negative(&x.sub(fact)));
         let is_in_range = |index: &Size| is_natural(index) && is_natural(&size.sub(index).sub(&Size::constant(1)));
+        let is_known = |by: &Size| self.guard.as_ref().is_none_or(|guard| rb.is_outside(by, guard.block, &[]));
         let shift = |array: &OneHot| {
-            let by = shift(rb, sum, array.index).filter(|by| rb.is_outside(by, self.guard.block, &[]))?;
+            let by = shift(rb, sum, array.index).filter(is_known)?;
             (array.proved || is_in_range(&rb.size_of(array.index))).then_some(by)
         };
         self.arrays.iter().map(shift).collect()
+    }
+
+    /// Returns whether most elements of the array are computed, and not few that memory is better for.
+    fn is_dense(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
+        let are_most =
+            size.sub(sum.count).as_constant().is_some() && 2.0 * cost::estimate(sum.count) >= cost::estimate(size);
+        self.guard.is_some() || (are_most && self.arrays.iter().all(|array| is_dense(rb, sum.body, array.value)))
     }
 
     /// Writes the values of `array`, one of its arrays with elements of type `element`, in all iterations.
     fn values(&self, rb: &mut Rebuild<'_>, sum: &Parts<'_>, array: &OneHot, element: &Type) -> VarId {
         rb.build(sum.count.clone(), |rb, i| {
             let mut env: Env<'static> = sum.at(i);
-            let Guard { condition, holds, block } = self.guard;
+            let Some(Guard { condition, holds, block }) = self.guard else {
+                return rb.inline(sum.body, array.value, &mut env);
+            };
             let kept = super::get::needed(rb, &[sum.body, block], array.value);
             let condition = rb.inline(sum.body, condition, &mut env);
             rb.inline_kept(sum.body, &kept[0], &mut env);
             write_guarded(rb, condition, holds, element, |rb| rb.inline(block, array.value, &mut env))
         })
     }
+}
+
+/// Returns whether `value`, a variable of `block` or from outside, is a number, is read, or is made of such. `false` if
+/// that takes many steps to find.
+fn is_dense(rb: &Rebuild<'_>, block: &Block, value: VarId) -> bool {
+    let mut open = vec![(block, value)];
+    for _ in 0..walk::MAX_VERSIONS {
+        let Some((block, value)) = open.pop() else { return true };
+        if *rb.ty(value) == Type::Double {
+            continue;
+        }
+        match rb.bound_in(block, value) {
+            None | Some(Expr::Get { .. } | Expr::Zero) => {}
+            Some(Expr::Build { body, .. }) => open.push((body, body.result)),
+            Some(Expr::If { then, otherwise, .. }) => open.extend([(then, then.result), (otherwise, otherwise.result)]),
+            Some(Expr::Plus(a, b)) => open.extend([(block, *a), (block, *b)]),
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn guarded(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -296,7 +330,7 @@ fn guarded_sums(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn gathered(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type, is_wanted: impl Fn(usize) -> bool) -> Option<VarId> {
     let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
-    let term = Guarded::new(rb, &sum).filter(|term| is_wanted(term.arrays.len()))?;
+    let term = Scattered::new(rb, &sum).filter(|term| is_wanted(term.arrays.len()) && term.is_dense(rb, &sum, size))?;
     let shifts = term.shifts(rb, &sum, size)?;
     let one = |rb: &mut Rebuild<'_>, (array, by): (&OneHot, Size)| {
         let values = term.values(rb, &sum, array, element);

@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch, or one-hot and either made without long loops or for one index, or as fuse",
+        when: "i is in range; a is known outside of the branch, a row that is read there, or one-hot and either made without long loops or for one index, or as fuse",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Get,
@@ -118,7 +118,7 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             let cost = around + kept_cost(rb, body, &kept[1]);
             is_cheap(rb, cost, &[then, body], body.result) || (around <= CHEAP && rb.is_planned(array))
         }
-        _ => then.stmts.is_empty(),
+        _ => is_read(then),
     };
     if !vanishes {
         return None;
@@ -136,6 +136,11 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             rb.get(array, index)
         }
     }))
+}
+
+/// Returns whether the result of `block` is only read: known outside, or a row of an array that is.
+pub(super) fn is_read(block: &Block) -> bool {
+    block.stmts.iter().all(|stmt| matches!(stmt.expr, Expr::Get { proved: true, .. }))
 }
 
 /// Maximum cost of an element that is computed at each use.

@@ -1,5 +1,6 @@
 //! Rules for the sum of two arrays or tuples.
 
+use super::get::is_read;
 use super::mask::{as_mask, is_zero, mask};
 use super::one_hot::{are_sparse, is_added_to_state};
 use super::{On, Rule};
@@ -109,6 +110,7 @@ fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let ((a, b), Type::Array(size, _)) = (operands(expr)?, ty) else { return None };
     let pulled = |rb: &Rebuild<'_>, var: VarId| {
         matches!(rb.def(var).as_deref(), None | Some(Expr::Build { .. } | Expr::Get { .. } | Expr::Array(_)))
+            || as_mask(rb, var).is_some_and(|mask| is_read(mask.then()))
     };
     // In place of an array that is zero except for one element, or altogether.
     let masked = |rb: &Rebuild<'_>, var: VarId| {
