@@ -355,13 +355,18 @@ fn the_form_is_chosen_for_each_request() {
     let jacobian = arm.jacobian().explain().unwrap();
     assert!(jacobian.function.keeps_loops() && n_loops(&jacobian.function) > 0);
     assert!(jacobian.form.unwrap().contains("their predicted time is"));
-    // A sum over neighbours runs in lanes, its derivatives are straight-line code.
+    // A sum over neighbours runs in lanes, and so does its gradient, which reads neighbours, too; its Hessian is
+    // straight-line code.
     let chain = function("let f = fun (x : [24]Double) -> sum 23 (fun i -> (x[i + 1] - x[i]) ** 4)");
     assert!(chain.keeps_loops() && n_loops(&chain) > 0, "{:?}", chain.unrolling());
     let gradient = chain.gradient().explain().unwrap();
-    assert!(!gradient.function.keeps_loops() && gradient.form.is_some());
+    assert!(gradient.function.keeps_loops() && n_loops(&gradient.function) > 0);
+    assert!(gradient.form.unwrap().contains("their predicted time is"));
     assert!(!chain.hessian().function().unwrap().keeps_loops());
     assert!(chain.value().function().unwrap().keeps_loops());
+    // Of a part of the numbers: the gradient would add to one element after the other.
+    let part = function("let f = fun (x : [48]Double) -> sum 23 (fun i -> (x[i + 1] - x[i]) ** 4)");
+    assert!(part.keeps_loops() && !part.gradient().function().unwrap().keeps_loops());
     // First derivatives of costly independent terms keep loops, without a comparison; a Hessian does not.
     let waves = function("let f = fun (x : [64]Double) -> sum 64 (fun i -> sin x[i] * x[i])");
     assert!(waves.keeps_loops() && waves.gradient().function().unwrap().keeps_loops());
