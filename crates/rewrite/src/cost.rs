@@ -57,19 +57,20 @@ trait Amount: Sized {
 
 /// A number that orders programs, or parts of them.
 ///
-/// For `WHOLE` programs, indices cost nothing: loops are split where they change a comparison, and sums are part of
-/// addresses. In parts they count, so that what a comparison removes is found. In `TILED` programs, products of
-/// matrices cost [`TILED`].
-struct Number<const WHOLE: bool, const TILED: bool>(f64);
+/// If it is of a whole program, indices cost nothing: loops are split where they change a comparison, and sums are part
+/// of addresses. In parts they count, so that what a comparison removes is found. If it is tiled, products of matrices
+/// cost [`TILED`].
+struct Number<const IS_WHOLE: bool, const IS_TILED: bool>(f64);
 
 /// Cost of a product of matrices, relative to its loops: they are tiled. Large ones take a fifth of the time of dots.
 const TILED: f64 = 0.5;
 
+/// Number of a part of a program.
 type Plain = Number<false, false>;
 
-impl<const WHOLE: bool, const IS_TILED: bool> Amount for Number<WHOLE, IS_TILED> {
+impl<const IS_WHOLE: bool, const IS_TILED: bool> Amount for Number<IS_WHOLE, IS_TILED> {
     const PRODUCTS: f64 = if IS_TILED { TILED } else { 1.0 };
-    const COUNTS_INDICES: bool = !WHOLE;
+    const COUNTS_INDICES: bool = !IS_WHOLE;
 
     fn number(number: f64) -> Self {
         Self(number)

@@ -76,7 +76,7 @@ struct Array<'a> {
     /// Loop in which an element was read last.
     reader: Option<VarId>,
     /// Cost, for an element, of those of other arrays that are computed where it reads them.
-    inside: f64,
+    absorbed: f64,
     /// Decision.
     fate: Fate,
     /// Whether it must stay: it is inside a derivative, used by one, or read at an unproved index.
@@ -303,7 +303,7 @@ impl<'a> Uses<'a, '_> {
             let has_rows = body.is_some_and(|(_, body)| self.arrays[body.result].build.is_product);
             let is_product = has_rows || takes.iter().any(vanishing);
             self.arrays[var].build.is_product |= is_product;
-            self.arrays[var].inside = self.inside(&self.arrays[var]);
+            self.arrays[var].absorbed = self.absorbed(&self.arrays[var].build.takes);
             let (fate, copied) = self.fate(&self.arrays[var]);
             self.arrays[var].fate = fate;
             self.left -= copied;
@@ -313,7 +313,7 @@ impl<'a> Uses<'a, '_> {
     /// Returns the decision about `array`, and the part of the copy budget that it uses.
     fn fate(&self, array: &Array<'_>) -> (Fate, usize) {
         let (Some(mut built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
-        built.0 += array.inside;
+        built.0 += array.absorbed;
         let in_place = |taken: &Taken| match self.arrays[taken.array].fate {
             Fate::Stays => 0,
             Fate::Elements(stmts) | Fate::Rows(stmts) => stmts,
@@ -340,29 +340,35 @@ impl<'a> Uses<'a, '_> {
         if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
     }
 
-    /// Returns the cost, for an element of `array`, of the elements that are computed where it reads them.
-    fn inside(&self, array: &Array<'_>) -> f64 {
+    /// Returns the cost of the elements that are computed at the reads `takes`.
+    fn absorbed(&self, takes: &[Taken]) -> f64 {
         let cost = |taken: &Taken| {
             let array = &self.arrays[taken.array];
-            let element = match (array.fate, self.rows(array)) {
-                (Fate::Elements(_), _) if !taken.of_row => array.built.map_or(0.0, |built| built.0) + array.inside,
-                (Fate::Rows(_), Some(rows)) if taken.of_row => rows.elements.0,
-                (Fate::Rows(_), Some(rows)) => rows.shared.0,
-                _ => 0.0,
+            let element = match array.fate {
+                Fate::Elements(_) if !taken.of_row => array.built.map(|built| built.0 + array.absorbed),
+                Fate::Rows(_) => {
+                    self.rows(array).map(|rows| if taken.of_row { rows.elements.0 } else { rows.shared.0 })
+                }
+                _ => None,
             };
-            taken.runs * element
+            taken.runs * element.unwrap_or(0.0)
         };
-        array.build.takes.iter().map(cost).sum()
+        takes.iter().map(cost).sum()
     }
 
     /// Returns a build of builds by its elements, with what is computed where they read it.
     fn rows(&self, array: &Array<'_>) -> Option<Rows> {
         let mut rows = array.build.rows?;
         let (_, body) = array.build.body?;
-        let of_element = self.arrays[body.result].inside;
-        rows.shared.0 += array.inside - of_element * rows.elements.1 / rows.shared.1;
+        let of_element = self.arrays[body.result].absorbed;
+        rows.shared.0 += array.absorbed - of_element * rows.elements.1 / rows.shared.1;
         rows.elements.0 += of_element;
         Some(rows)
+    }
+
+    /// Returns the counts of the open loops inside the outermost `around`.
+    fn loops_inside(&self, around: usize) -> &[f64] {
+        self.loops.get(around..).unwrap_or(&[])
     }
 
     /// Returns whether the single read of an element of `array` is for an element of another matrix.
@@ -379,7 +385,7 @@ impl<'a> Uses<'a, '_> {
             self.arrays[var].row_of = Some(from);
         }
         for (build, inside) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
-            let runs = self.loops.get(*inside..).unwrap_or(&[]).iter().product();
+            let runs = self.loops_inside(*inside).iter().product();
             self.arrays[*build].build.takes.push(Taken { array: from, of_row: from != array, runs });
         }
     }
@@ -447,7 +453,7 @@ impl<'a> Uses<'a, '_> {
                 self.arrays[*array].reader = self.inside.map(|(reader, _)| reader);
                 self.arrays[*array].kept |= !proved || self.opaque > 0;
                 let around = self.arrays[*array].loops;
-                let between = self.loops.get(around..).unwrap_or(&[]);
+                let between = self.loops_inside(around);
                 let (count, runs) = (between.len(), between.iter().product());
                 self.arrays[*array].gets.push((var, count, runs));
                 self.used(*array);

@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-guarded",
         law: "sum n (fun i -> [c] oneHot (i + k) (f i)) = build m (fun j -> [k <= j < n + k && c] f (j - k))",
-        when: "k does not depend on i; where c holds, i + k is in range; without a condition: m - n is small, and f i not sparse",
+        when: "k does not depend on i; where c holds, i + k is in range; without a condition: m - n is a constant of at most n, and f i not sparse",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -278,8 +278,8 @@ impl<'e> Scattered<'e> {
         self.arrays.iter().map(shift).collect()
     }
 
-    /// Returns whether most elements of the array are computed, and not few that memory is better for.
-    fn is_dense(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
+    /// Returns whether it gives most elements of the array, and not a few that are better added in memory.
+    fn fills(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
         let are_most =
             size.sub(sum.count).as_constant().is_some() && 2.0 * cost::estimate(sum.count) >= cost::estimate(size);
         self.guard.is_some() || (are_most && self.arrays.iter().all(|array| is_dense(rb, sum.body, array.value)))
@@ -330,7 +330,7 @@ fn guarded_sums(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn gathered(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type, is_wanted: impl Fn(usize) -> bool) -> Option<VarId> {
     let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
-    let term = Scattered::new(rb, &sum).filter(|term| is_wanted(term.arrays.len()) && term.is_dense(rb, &sum, size))?;
+    let term = Scattered::new(rb, &sum).filter(|term| is_wanted(term.arrays.len()) && term.fills(rb, &sum, size))?;
     let shifts = term.shifts(rb, &sum, size)?;
     let one = |rb: &mut Rebuild<'_>, (array, by): (&OneHot, Size)| {
         let values = term.values(rb, &sum, array, element);
