@@ -17,6 +17,7 @@
 //! | `y = sum n (fun i -> e)` | the same for `y_adj` instead of `a_adj[i]` |
 //! | `y = if c then e else f` | `v_adj += if c then v_adj of e else v_adj of f` |
 //! | `s = ifold (fun s i -> e) s0 n` | a reverse loop over the kept states, whose state is the cotangent of `s` |
+//! | `s = ifold (fun s i -> max s e) s0 n` | those of `s = if c then e else s0`, for one step (module `winner`) |
 //! | `s = while ..` | as a fold of as many steps as the loop has taken |
 //! | `y = f x` for an `f` with a rule | `x_adj += rule x y y_adj` (module `custom`) |
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
@@ -36,6 +37,7 @@ mod checkpoints;
 mod keeping;
 mod overwritten;
 mod tape;
+mod winner;
 
 pub(crate) use keeping::Keeping;
 pub use keeping::{CHECKPOINTS, MadeAgain, Reason};
@@ -79,6 +81,7 @@ pub(crate) fn vjp(out: &mut Emitter, activities: &Activities, slopes: &Slopes, p
         naturals,
         numbers: BTreeSet::new(),
         tapes: BTreeMap::new(),
+        winners: BTreeMap::new(),
     };
     reverse.primal(body);
     let ty = reverse.ty(body.result);
@@ -116,6 +119,8 @@ struct Reverse<'a> {
     numbers: BTreeSet<VarId>,
     /// Tapes of builds and sums of the body, each with the array of its rows.
     tapes: BTreeMap<VarId, (Tape, VarId)>,
+    /// Step of each fold in scope that decides its result, -1 for none, in the copy in scope.
+    winners: BTreeMap<VarId, VarId>,
 }
 
 /// Steps of a loop that was run.
@@ -179,6 +184,7 @@ impl Reverse<'_> {
             let active = *self.activities.get(stmt.var) != Activity::Inactive;
             match &stmt.expr {
                 _ if self.tapes.contains_key(&stmt.var) => self.again(stmt),
+                Expr::Fold(_) if active && self.select(stmt) => {}
                 Expr::Fold(_) | Expr::Loop(_) | Expr::While(_) if active && self.forget(stmt) => {}
                 Expr::Fold(StateLoop { count, index, state, init, body }) if active => {
                     let tape = self.tape(body, self.out.ty(*state));
@@ -448,7 +454,13 @@ impl Reverse<'_> {
                 });
             }
             (Expr::Sum { count, index, body }, adj) => self.terms(stmt.var, count, *index, body, |_, _| adj),
-            (Expr::If { condition, then, otherwise }, adj) => self.branches(*condition, then, otherwise, &adj),
+            (Expr::If { condition, then, otherwise }, adj) => {
+                let condition = self.copies.get(*condition);
+                self.branches(condition, then, otherwise, &adj);
+            }
+            (Expr::Fold(steps), Cotangent::Double(adj)) if self.winners.contains_key(&stmt.var) => {
+                self.selected(stmt.var, steps, self.winners[&stmt.var], adj);
+            }
             (Expr::Fold(StateLoop { index, state, init, body, .. }), adj) => {
                 let (var, index, is_general) = (stmt.var, Some(*index), false);
                 let steps = Steps { var, index, state: *state, init: *init, body, is_general };
@@ -574,9 +586,9 @@ impl Reverse<'_> {
         forms.iter().map(|(var, form)| (*var, form.filled(self.out, &mut leaves))).collect()
     }
 
+    /// Propagates through a branch; `condition` is a variable of the copy.
     fn branches(&mut self, condition: VarId, then: &Block, otherwise: &Block, adj: &Cotangent) {
         let span = self.out.span();
-        let condition = self.copies.get(condition);
         let sides = [then, otherwise].map(|block| {
             self.out.open();
             self.primal(block);

@@ -128,6 +128,13 @@ pub static PASSES: &[Pass] = &[
         run: lanes::version,
     },
     Pass {
+        name: "block-searches",
+        does: "searches for the step that decides a maximum find its block in lanes",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::block_searches,
+    },
+    Pass {
         name: "pack",
         does: "rows that a vectorised nest accesses repeatedly are packed",
         stage: Stage::Lanes,

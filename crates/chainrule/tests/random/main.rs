@@ -14,6 +14,7 @@
 //! | `chains` | loops that read elements of each other's results: optimised and not, values and derivatives |
 //! | `borders` | indices that wrap around, are clamped, reflected or guarded |
 //! | `scatters` | stencils and elements by index, whose gradients accumulate in shared elements |
+//! | `selections` | maxima, minima and other choices in loops, with ties |
 //! | `written` | realistic programs, in every way to compile and differentiate them |
 //! | `degrees` | operations of gradients with those of their functions, at two sizes |
 //! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
@@ -31,6 +32,7 @@ mod exact;
 mod expressions;
 mod programs;
 mod scatters;
+mod selections;
 mod strategies;
 mod support;
 mod written;

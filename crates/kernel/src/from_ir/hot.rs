@@ -1,22 +1,23 @@
-//! Duplication of one-hot arrays: a copy for each sum that uses it, right before that sum.
+//! Duplication of one-hot arrays and of zeros: a copy for each sum that uses it, right before that sum.
 //!
 //! In: a function. Out: the function with a one-hot array duplicated for each sum that uses it, also for sums in inner
-//! loops. A one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead
-//! of making an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a
-//! row of zeros and one number.
+//! loops, and for each branch whose result it is. Zeros are written where they are used instead of copied there. A
+//! one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead of making
+//! an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a row of zeros
+//! and one number.
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Stmt, Var, VarId};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Returns `function` with one-hot arrays duplicated. Linear, except that an array of arrays is made as often as it is
+/// Returns `function` with these arrays duplicated. Linear, except that an array of arrays is made as often as it is
 /// used. Recurses on the nesting of blocks.
 pub(super) fn apart(function: &Function) -> Cow<'_, Function> {
     let mut hot = BTreeMap::new();
     find(&function.body, &mut hot);
     if !hot.is_empty() {
-        // One-hot arrays with other uses stay.
+        // Arrays with other uses stay.
         let (mut uses, mut sums) = (BTreeMap::new(), BTreeMap::new());
         let mut see = |var| *uses.entry(var).or_insert(0usize) += 1;
         function.body.for_each_use(&mut see);
@@ -32,10 +33,10 @@ pub(super) fn apart(function: &Function) -> Cow<'_, Function> {
     Cow::Owned(function)
 }
 
-/// Finds the one-hot arrays whose index needs no check; a check stays in its position.
+/// Finds the zeros, and the one-hot arrays whose index needs no check; a check stays in its position.
 fn find(block: &Block, hot: &mut BTreeMap<VarId, Stmt>) {
     for stmt in &block.stmts {
-        if let Expr::OneHot { proved: true, .. } = stmt.expr {
+        if let Expr::OneHot { proved: true, .. } | Expr::Zero = stmt.expr {
             hot.insert(stmt.var, stmt.clone());
         }
         stmt.expr.blocks().into_iter().for_each(|block| find(block, hot));
@@ -67,7 +68,7 @@ fn write(block: &mut Block, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId,
     block.stmts = done;
 }
 
-/// Returns the variable to use in place of `var`: a new copy, appended to `done`, if it is a one-hot array.
+/// Returns the variable to use in place of `var`: a new copy, appended to `done`, if it is duplicated.
 fn own(var: VarId, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) -> VarId {
     let Some(array) = hot.get(&var) else { return var };
     let copy = vars.push(vars[var].clone());
@@ -75,7 +76,7 @@ fn own(var: VarId, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, do
     copy
 }
 
-/// Appends `stmt` after copies of the one-hot arrays that it uses.
+/// Appends `stmt` after copies of the arrays that it uses.
 fn put(mut stmt: Stmt, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) {
     let mut own = |var: &mut VarId| *var = own(*var, hot, vars, done);
     match &mut stmt.expr {

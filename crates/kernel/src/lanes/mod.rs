@@ -43,6 +43,8 @@
 //!
 //! **Loop versioning** (`version`) of nests over rows, whose best lane loop depends on the length of the rows.
 //!
+//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes.
+//!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
 //!
@@ -69,6 +71,7 @@ mod time;
 mod transpose;
 mod unroll;
 mod version;
+mod winner;
 
 use crate::choices::choosable;
 use crate::events::{Event, events};
@@ -86,6 +89,7 @@ pub use time::time;
 pub(crate) use transpose::transpose;
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
+pub(crate) use winner::block_searches;
 
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;

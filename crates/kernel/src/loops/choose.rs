@@ -8,8 +8,9 @@ use chainrule_ops::Op;
 /// Maximum number of instructions of both sides.
 const MAX_CODE: usize = 6;
 
-/// Moves the code of both sides to `before` if it is cheap and cannot fail, and replaces real results by selects.
-/// Ranges are those that hold outside of the branch. Returns whether a branch is left.
+/// Moves the code of both sides to `before` if it is cheap and cannot fail, and replaces the results by selects.
+/// Ranges are those that hold outside of the branch. Returns whether a branch is left: one with an integer result,
+/// which has no select. A select of its other results would only add latency.
 pub(super) fn as_choice(
     kernel: &Kernel,
     ranges: &Ranges,
@@ -18,6 +19,9 @@ pub(super) fn as_choice(
     arms: [&mut Vec<Stmt>; 2],
     before: &mut Vec<Instr>,
 ) -> bool {
+    if choices.iter().any(|c| kernel.regs[c.var] != Class::Real) {
+        return true;
+    }
     let is_dear = |instr: &Instr| matches!(instr, Instr::Op { op, .. } if !is_one_instruction(*op));
     let is_cheap = |instr: &Instr| !is_dear(instr) && is_harmless(kernel, ranges, instr);
     let straight = |arm: &[Stmt]| match arm {
@@ -35,14 +39,8 @@ pub(super) fn as_choice(
             before.extend(code);
         }
     }
-    choices.retain(|c| {
-        let is_real = kernel.regs[c.var] == Class::Real;
-        if is_real {
-            before.push(select(condition, c));
-        }
-        !is_real
-    });
-    !choices.is_empty()
+    before.extend(choices.drain(..).map(|c| select(condition, &c)));
+    false
 }
 
 /// Returns whether processors have an instruction for the operator.

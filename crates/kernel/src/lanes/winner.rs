@@ -1,0 +1,305 @@
+//! Blocked search for the step that decides a maximum or a minimum.
+//!
+//! In: a loop that carries a number and the index of the step that replaced it last, which has an unpredictable branch
+//! and cannot run in lanes. Out: the number alone for each block of [`BLOCK`] steps, a reduction that runs in lanes, and
+//! the steps of one block, the last one that has a better number.
+//!
+//! ```text
+//! for i in 0..n, m = a then m', k = -1 then k'    for b in 0..n/64, run = a, first = a, best = -1
+//!   t(i)                                            for j in 0..64, r = -inf then max r t(64 b + j)
+//!   if m < t                                        if run < r
+//!   m' = t | m                                      run, first, best = r, run, b
+//!   k' = i | k                                    if 0 <= best
+//!                                                   the 64 steps of block best, from m = first, k = -1
+//!                                                   if k < 0: all n/64 blocks, from m = a
+//!                                                 the other steps
+//! ```
+//!
+//! Blocks before the last better one are overtaken, and blocks after it change nothing, so the result has the same bits:
+//! ties, zeros of both signs and NaN are decided by the steps in sequence. Only the choice of the block relies on the
+//! terms of the reduction. If they are rounded differently, so that no step of the block is better, all steps run.
+//!
+//! Applies where the reduction is chosen to run in lanes.
+
+use super::rewrite::{Copier, Cutter, Loop};
+use super::{Plans, plans};
+use crate::events::{Event, events};
+use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::rebuild::each_statement;
+use chainrule_base::Poly;
+use chainrule_ops::{Op, Semantics};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Steps of a block: the reduction of its lanes should cost less than its loop, and its steps run once in sequence.
+const BLOCK: i64 = 64;
+
+/// Loop that selects a number, with the last step that replaced it.
+struct Search {
+    the: Loop,
+    number: Carried,
+    winner: Carried,
+    condition: Reg,
+    term: Reg,
+    /// `Max` or `Min`.
+    op: Op,
+}
+
+/// Blocks the loops of `kernel` whose reductions then run in lanes.
+pub(crate) fn block_searches(kernel: &mut Kernel, semantics: Semantics) {
+    if semantics == Semantics::Strict {
+        return;
+    }
+    let all = events(&kernel.body);
+    let carries_both = |event: &Event<'_>| matches!(event, Event::For { carried, .. } if carried.len() == 2);
+    if !all.iter().any(carries_both) {
+        return;
+    }
+    let mut tried = kernel.clone();
+    let reductions = write(&mut tried, |_| true);
+    if reductions.is_empty() {
+        return;
+    }
+    let Plans { chosen, .. } = plans(&tried, semantics);
+    let in_lanes: BTreeSet<Reg> =
+        reductions.iter().filter(|(_, reduction)| chosen.contains_key(reduction)).map(|(search, _)| *search).collect();
+    if in_lanes.len() == reductions.len() {
+        *kernel = tried;
+    } else if !in_lanes.is_empty() {
+        write(kernel, |index| in_lanes.contains(&index));
+    }
+}
+
+/// Blocks the searches with these indices; returns the indices of the reductions by those of the searches.
+fn write(kernel: &mut Kernel, is_chosen: impl Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut reductions = BTreeMap::new();
+    // The loops that are written have new indices, or the old one for the last steps.
+    let mut seen = BTreeSet::new();
+    let n_failures = kernel.failures.len();
+    let mut cutter = Cutter::new(kernel);
+    each_statement(&mut body, |stmt, done| {
+        let (Stmt::For { index, .. }, Some(search)) = (&stmt, search(cutter.kernel, &stmt)) else {
+            done.push(stmt);
+            return;
+        };
+        let index = *index;
+        if !is_chosen(index) || !seen.insert(index) {
+            done.push(stmt);
+            return;
+        }
+        let Blocked { reduction, copies } = blocked(&mut cutter, &search, done);
+        seen.extend(copies);
+        reductions.insert(index, reduction);
+    });
+    if reductions.is_empty() {
+        cutter.kernel.failures.truncate(n_failures);
+    }
+    kernel.body = body;
+    reductions
+}
+
+/// Returns the search that a statement is, if it is one.
+fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
+    let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
+    let [a, b] = carried.as_slice() else { return None };
+    let (number, winner) = match [kernel.regs[a.var], kernel.regs[b.var]] {
+        [Class::Real, Class::Int] => (*a, *b),
+        [Class::Int, Class::Real] => (*b, *a),
+        _ => return None,
+    };
+    let (Stmt::If { condition, then, otherwise, choices }, before) = body.split_last()? else { return None };
+    if !then.is_empty()
+        || !otherwise.is_empty()
+        || choices.len() != 2
+        || count.as_constant().is_some_and(|n| n < 2 * BLOCK)
+    {
+        return None;
+    }
+    let chosen = |c: &Carried| choices.iter().find(|choice| choice.var == c.next && choice.otherwise == c.var);
+    let (term, step) = (chosen(&number)?.then, chosen(&winner)?.then);
+    let compared = before.iter().find_map(|stmt| match stmt {
+        Stmt::Straight(code) => code.iter().find_map(|instr| match instr {
+            Instr::Op { dst, op: Op::Lt, args } if dst == condition => Some([args[0], args[1]]),
+            _ => None,
+        }),
+        _ => None,
+    })?;
+    let op = match compared {
+        [m, t] if m == number.var && t == term => Op::Max,
+        [t, m] if m == number.var && t == term => Op::Min,
+        _ => return None,
+    };
+    // The term depends on nothing that is carried, and nothing is written.
+    let mut is_free = step == *index && term != number.var;
+    for event in events(before) {
+        match &event {
+            Event::Instr(Instr::Op { dst, .. }) if dst == condition => continue,
+            Event::Instr(Instr::Store { .. }) | Event::Copy { .. } | Event::While { .. } => is_free = false,
+            // One search in another would be copied for each copy.
+            Event::For { carried, .. } => is_free &= carried.iter().all(|c| kernel.regs[c.var] == Class::Real),
+            _ => {}
+        }
+        event.for_each_use(|r| is_free &= r != number.var && r != winner.var && r != *condition);
+    }
+    let the = Loop { index: *index, count: count.clone(), carried: carried.clone(), body: body.clone() };
+    is_free.then_some(Search { the, number, winner, condition: *condition, term, op })
+}
+
+/// Indices of written loops.
+struct Blocked {
+    /// That of the reduction.
+    reduction: Reg,
+    /// Those of the loops that are searches again.
+    copies: Vec<Reg>,
+}
+
+/// Emits a search by blocks to `out`.
+fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blocked {
+    let Search { the, number, winner, condition, term, op } = search;
+    let (number, winner, op) = (*number, *winner, *op);
+    let mut before = Vec::new();
+    let (blocks, done) = cutter.blocks(&the.count, BLOCK, &mut before);
+    let none = cutter.int_of(&mut before, Poly::constant(-1));
+    let zero = cutter.int_of(&mut before, Poly::zero());
+    out.push(Stmt::Straight(before));
+
+    // The number of each block.
+    let (block, j) = (cutter.int(), cutter.int());
+    let [first, run, so_far] = [(); 3].map(|()| cutter.real());
+    let best = cutter.int();
+    let start = cutter.real();
+    let neutral = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+    let at = Poly::var(block).scale(BLOCK).add(&Poly::var(j));
+    let mut terms = the.body.clone();
+    terms.pop();
+    each_statement(&mut terms, |stmt, done| {
+        done.push(match stmt {
+            Stmt::Straight(mut code) => {
+                code.retain(|instr| instr.dst() != Some(*condition));
+                Stmt::Straight(code)
+            }
+            stmt => stmt,
+        });
+    });
+    let (mut steps, map) = copied(cutter, the, &terms, at, &[]);
+    let reduced = cutter.real();
+    let args = [so_far, map.get(term).copied().unwrap_or(*term), so_far];
+    steps.push(Stmt::Straight(vec![Instr::Op { dst: reduced, op, args }]));
+    let reduction = Stmt::For {
+        index: j,
+        count: Poly::constant(BLOCK),
+        carried: vec![Carried { var: so_far, init: start, next: reduced }],
+        order: Order::InOrder,
+        body: steps,
+    };
+    let is_better = cutter.int();
+    let args = if op == Op::Max { [run, so_far, run] } else { [so_far, run, so_far] };
+    let [next_first, next_run] = [(); 2].map(|()| cutter.real());
+    let next_best = cutter.int();
+    let body = vec![
+        Stmt::Straight(vec![Instr::Const { dst: start, value: neutral }]),
+        reduction,
+        Stmt::Straight(vec![Instr::Op { dst: is_better, op: Op::Lt, args }]),
+        Stmt::If {
+            condition: is_better,
+            then: Vec::new(),
+            otherwise: Vec::new(),
+            choices: vec![
+                Choice { var: next_first, then: run, otherwise: first },
+                Choice { var: next_run, then: so_far, otherwise: run },
+                Choice { var: next_best, then: block, otherwise: best },
+            ],
+        },
+    ];
+    let carried = vec![
+        Carried { var: first, init: number.init, next: next_first },
+        Carried { var: run, init: number.init, next: next_run },
+        Carried { var: best, init: none, next: next_best },
+    ];
+    out.push(Stmt::For { index: block, count: blocks, carried, order: Order::InOrder, body });
+
+    // The steps of the last better block.
+    let mut code = Vec::new();
+    let is_some = cutter.int_op(&mut code, Op::Le, zero, best);
+    out.push(Stmt::Straight(code));
+    let one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let [m, all_m, found_m, so_far_m] = [(); 4].map(|()| cutter.real());
+    let [k, all_k, found_k, so_far_k] = [(); 4].map(|()| cutter.int());
+    let (steps, first_index) = sequence(cutter, search, one, [m, k], [first, none]);
+    let mut then = vec![steps];
+    let mut code = Vec::new();
+    let is_missing = cutter.int_op(&mut code, Op::Lt, k, zero);
+    then.push(Stmt::Straight(code));
+    let all = Part { from: Poly::zero(), count: done.clone() };
+    let (steps, second_index) = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init]);
+    then.push(Stmt::If {
+        condition: is_missing,
+        then: vec![steps],
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: found_m, then: all_m, otherwise: m },
+            Choice { var: found_k, then: all_k, otherwise: k },
+        ],
+    });
+    out.push(Stmt::If {
+        condition: is_some,
+        then,
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: so_far_m, then: found_m, otherwise: number.init },
+            Choice { var: so_far_k, then: found_k, otherwise: winner.init },
+        ],
+    });
+
+    // The other steps.
+    let rest = Part { from: done.clone(), count: the.count.sub(&done) };
+    let (steps, last_index) = sequence(cutter, search, rest, [number.var, winner.var], [so_far_m, so_far_k]);
+    out.push(steps);
+    Blocked { reduction: j, copies: vec![first_index, second_index, last_index] }
+}
+
+/// Consecutive steps of a loop.
+struct Part {
+    from: Poly<Reg>,
+    count: Poly<Reg>,
+}
+
+/// Returns a copy of the search for some of its steps, with its index. It carries `vars` from `inits` on.
+fn sequence(
+    cutter: &mut Cutter<'_>,
+    search: &Search,
+    Part { from, count }: Part,
+    vars: [Reg; 2],
+    inits: [Reg; 2],
+) -> (Stmt, Reg) {
+    let Search { the, number, winner, .. } = search;
+    let index = cutter.int();
+    let known = [(number.var, vars[0]), (winner.var, vars[1])];
+    let (body, map) = copied(cutter, the, &the.body, from.add(&Poly::var(index)), &known);
+    let carried = [number, winner].into_iter().zip(vars).zip(inits);
+    let carried = carried
+        .map(|((c, var), init)| Carried { var, init, next: map.get(&c.next).copied().unwrap_or(c.next) })
+        .collect();
+    (Stmt::For { index, count, carried, order: Order::InOrder, body }, index)
+}
+
+/// Returns a copy of `body`, part of the loop `the`, for step `at`, and the new registers.
+fn copied(
+    cutter: &mut Cutter<'_>,
+    the: &Loop,
+    body: &[Stmt],
+    at: Poly<Reg>,
+    known: &[(Reg, Reg)],
+) -> (Vec<Stmt>, BTreeMap<Reg, Reg>) {
+    let mut code = Vec::new();
+    let mut map: BTreeMap<Reg, Reg> = known.iter().copied().collect();
+    map.insert(the.index, cutter.int_of(&mut code, at.clone()));
+    let no_buffers = BTreeMap::new();
+    let regs = &mut cutter.kernel.regs;
+    let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane: None, buffers: &no_buffers };
+    let body = copier.block(body);
+    let map = copier.map;
+    let mut whole = vec![Stmt::Straight(code)];
+    whole.extend(body);
+    (whole, map)
+}
