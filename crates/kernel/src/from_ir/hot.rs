@@ -1,10 +1,10 @@
 //! Duplication of one-hot arrays and of zeros: a copy for each sum that uses it, right before that sum.
 //!
-//! In: a function. Out: the function with a one-hot array duplicated for each sum that uses it, also for sums in inner
-//! loops, and for each branch whose result it is. Zeros are written where they are used instead of copied there. A
-//! one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead of making
-//! an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a row of zeros
-//! and one number.
+//! In: a function. Out: the function with a one-hot array duplicated for each sum that uses it, also for sums in
+//! inner loops, and for each branch whose result it is. Zeros are written where they are used instead of copied there.
+//! A one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead of
+//! making an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a row
+//! of zeros and one number.
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Stmt, Var, VarId};

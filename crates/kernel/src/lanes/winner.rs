@@ -1,8 +1,8 @@
 //! Blocked search for the step that decides a maximum or a minimum.
 //!
-//! In: a loop that carries a number and the index of the step that replaced it last, which has an unpredictable branch
-//! and cannot run in lanes. Out: the number alone for each block of [`BLOCK`] steps, a reduction that runs in lanes, and
-//! the steps of one block, the last one that has a better number.
+//! In: a loop that carries a number and the index of the step that replaced it last, which has an unpredictable
+//! branch and cannot run in lanes. Out: the number alone for each block of [`BLOCK`] steps, a reduction that runs in
+//! lanes, and the steps of one block, the last one that has a better number.
 //!
 //! ```text
 //! for i in 0..n, m = a then m', k = -1 then k'    for b in 0..n/64, run = a, first = a, best = -1
@@ -15,9 +15,9 @@
 //!                                                 the other steps
 //! ```
 //!
-//! Blocks before the last better one are overtaken, and blocks after it change nothing, so the result has the same bits:
-//! ties, zeros of both signs and NaN are decided by the steps in sequence. Only the choice of the block relies on the
-//! terms of the reduction. If they are rounded differently, so that no step of the block is better, all steps run.
+//! Blocks before the last better one are overtaken, and blocks after it change nothing, so the result has the same
+//! bits: ties, zeros of both signs and NaN are decided by the steps in sequence. Only the choice of the block relies on
+//! the terms of the reduction. If they are rounded differently, so that no step of the block is better, all steps run.
 //!
 //! Applies where the reduction is chosen to run in lanes.
 
@@ -147,23 +147,78 @@ fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
 
 /// Indices of written loops.
 struct Blocked {
-    /// That of the reduction.
+    /// Index of the reduction.
     reduction: Reg,
-    /// Those of the loops that are searches again.
+    /// Indices of the loops that are searches again.
     copies: Vec<Reg>,
 }
 
 /// Emits a search by blocks to `out`.
 fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blocked {
-    let Search { the, number, winner, condition, term, op } = search;
-    let (number, winner, op) = (*number, *winner, *op);
+    let Search { the, number, winner, .. } = search;
+    let (number, winner) = (*number, *winner);
     let mut before = Vec::new();
     let (blocks, done) = cutter.blocks(&the.count, BLOCK, &mut before);
     let none = cutter.int_of(&mut before, Poly::constant(-1));
     let zero = cutter.int_of(&mut before, Poly::zero());
     out.push(Stmt::Straight(before));
 
-    // The number of each block.
+    let Best { reduction, first, best } = best_block(cutter, search, blocks, none, out);
+
+    // The steps of the last better block.
+    let mut code = Vec::new();
+    let is_some = cutter.int_op(&mut code, Op::Le, zero, best);
+    out.push(Stmt::Straight(code));
+    let one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let [m, all_m, found_m, so_far_m] = [(); 4].map(|()| cutter.real());
+    let [k, all_k, found_k, so_far_k] = [(); 4].map(|()| cutter.int());
+    let (steps, first_index) = sequence(cutter, search, one, [m, k], [first, none]);
+    let mut then = vec![steps];
+    let mut code = Vec::new();
+    let is_missing = cutter.int_op(&mut code, Op::Lt, k, zero);
+    then.push(Stmt::Straight(code));
+    let all = Part { from: Poly::zero(), count: done.clone() };
+    let (steps, second_index) = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init]);
+    then.push(Stmt::If {
+        condition: is_missing,
+        then: vec![steps],
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: found_m, then: all_m, otherwise: m },
+            Choice { var: found_k, then: all_k, otherwise: k },
+        ],
+    });
+    out.push(Stmt::If {
+        condition: is_some,
+        then,
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: so_far_m, then: found_m, otherwise: number.init },
+            Choice { var: so_far_k, then: found_k, otherwise: winner.init },
+        ],
+    });
+
+    // The other steps.
+    let rest = Part { from: done.clone(), count: the.count.sub(&done) };
+    let (steps, last_index) = sequence(cutter, search, rest, [number.var, winner.var], [so_far_m, so_far_k]);
+    out.push(steps);
+    Blocked { reduction, copies: vec![first_index, second_index, last_index] }
+}
+
+/// Registers of the search for a block.
+struct Best {
+    /// Index of the reduction.
+    reduction: Reg,
+    /// Number before the block.
+    first: Reg,
+    /// The last block with a better number, or -1.
+    best: Reg,
+}
+
+/// Emits the reductions of all blocks to `out`; `none` is -1.
+fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none: Reg, out: &mut Vec<Stmt>) -> Best {
+    let Search { the, number, condition, term, op, .. } = search;
+    let (number, op) = (*number, *op);
     let (block, j) = (cutter.int(), cutter.int());
     let [first, run, so_far] = [(); 3].map(|()| cutter.real());
     let best = cutter.int();
@@ -217,45 +272,7 @@ fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blo
         Carried { var: best, init: none, next: next_best },
     ];
     out.push(Stmt::For { index: block, count: blocks, carried, order: Order::InOrder, body });
-
-    // The steps of the last better block.
-    let mut code = Vec::new();
-    let is_some = cutter.int_op(&mut code, Op::Le, zero, best);
-    out.push(Stmt::Straight(code));
-    let one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
-    let [m, all_m, found_m, so_far_m] = [(); 4].map(|()| cutter.real());
-    let [k, all_k, found_k, so_far_k] = [(); 4].map(|()| cutter.int());
-    let (steps, first_index) = sequence(cutter, search, one, [m, k], [first, none]);
-    let mut then = vec![steps];
-    let mut code = Vec::new();
-    let is_missing = cutter.int_op(&mut code, Op::Lt, k, zero);
-    then.push(Stmt::Straight(code));
-    let all = Part { from: Poly::zero(), count: done.clone() };
-    let (steps, second_index) = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init]);
-    then.push(Stmt::If {
-        condition: is_missing,
-        then: vec![steps],
-        otherwise: Vec::new(),
-        choices: vec![
-            Choice { var: found_m, then: all_m, otherwise: m },
-            Choice { var: found_k, then: all_k, otherwise: k },
-        ],
-    });
-    out.push(Stmt::If {
-        condition: is_some,
-        then,
-        otherwise: Vec::new(),
-        choices: vec![
-            Choice { var: so_far_m, then: found_m, otherwise: number.init },
-            Choice { var: so_far_k, then: found_k, otherwise: winner.init },
-        ],
-    });
-
-    // The other steps.
-    let rest = Part { from: done.clone(), count: the.count.sub(&done) };
-    let (steps, last_index) = sequence(cutter, search, rest, [number.var, winner.var], [so_far_m, so_far_k]);
-    out.push(steps);
-    Blocked { reduction: j, copies: vec![first_index, second_index, last_index] }
+    Best { reduction: j, first, best }
 }
 
 /// Consecutive steps of a loop.
