@@ -42,6 +42,15 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Op(&[Op::Select]),
         apply: select,
     },
+    Rule {
+        name: "select-extreme",
+        law: "select (x < y) y x = max x y; select (x < y) x y = min y x",
+        when: "",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Op(&[Op::Select]),
+        apply: select_extreme,
+    },
 ];
 
 fn compare(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
@@ -146,5 +155,21 @@ fn select(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
         Some(true) => Some(x),
         Some(false) => Some(y),
         None => (x == y).then_some(x),
+    }
+}
+
+/// The operators have these comparisons in their values, so zeros of both signs and NaN are decided alike. A loop can
+/// reduce a maximum in lanes, and no selection.
+fn select_extreme(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::Op(Op::Select, args) = expr else { return None };
+    let &[c, then, otherwise] = args.as_slice() else { return None };
+    let Some(Expr::Op(Op::Lt, compared)) = rb.def(c).as_deref().cloned() else { return None };
+    let &[x, y] = compared.as_slice() else { return None };
+    if [then, otherwise] == [y, x] {
+        Some(rb.op(Op::Max, &[x, y]))
+    } else if [then, otherwise] == [x, y] {
+        Some(rb.op(Op::Min, &[y, x]))
+    } else {
+        None
     }
 }
