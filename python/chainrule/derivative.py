@@ -77,20 +77,22 @@ class Derivative(Evaluator):
             values[k] = to_floats(values[k])
         return values
 
-    def _prepare(self, args, kwargs):
+    def _code(self, entry, by):
+        return entry.code((self.what, self.argnums, self.with_value, self.options),
+                          lambda: entry.function.derive(self.what, by, self.with_value, **dict(self.options)))
+
+    def _prepare(self, args, kwargs, is_call=False):
         args, directions = self._split(args)
         values = self._values(args, kwargs)
-        entry, leaves, specs = self.function._entry(values)
+        entry, leaves, specs = self.function._entry(values, is_call)
         by = self.leaf_names(entry, values)
         keys = [(spec, k in self.argnums) for k, spec in enumerate(specs)]
         leaves = entry.taken(leaves)
         for k, direction in enumerate(directions):
             like = values[self.argnums[k]] if self.what in WITH_DIRECTIONS else None
             keys.append((self._direction(direction, like, leaves), True))
-        options = dict(self.options)
-        code = entry.code((self.what, self.argnums, self.with_value, self.options),
-                          lambda: entry.function.derive(self.what, by, self.with_value, **options))
-        return Call(entry, code, leaves, self._template(entry, values, len(code.outputs)), keys)
+        code = self._code(entry, by)
+        return Call(entry, code, leaves, self._template(entry, values, len(code.outputs)), keys, by)
 
     def leaf_names(self, entry, values):
         """Names of the leaves of the chosen arguments."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _core, annotations
 from . import sizes as known_sizes
+from .alike import compared, same
 from .arguments import Static, count_leaves, spec_of, to_floats
 from .capture import capture
 from .capture.derivatives import RULE
@@ -32,6 +33,8 @@ class Entry:
         self.lock = threading.Lock()
         self.derived = {}
         self.check = None  # of the shapes of arguments, where these are annotated
+        self.deciding = constants.deciding  # see :mod:`chainrule.alike`
+        self.general = self  # the entry for all sizes
         self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
 
     def taken(self, leaves):
@@ -56,18 +59,23 @@ class Entry:
 class Call:
     """A call that can be run: code, the arrays that it takes, how the result is put together."""
 
-    __slots__ = ("entry", "code", "leaves", "template", "keys")
+    __slots__ = ("entry", "code", "leaves", "template", "keys", "by")
 
-    def __init__(self, entry, code, leaves, template, keys):
+    def __init__(self, entry, code, leaves, template, keys, by=()):
         self.entry = entry
         self.code = code
         self.leaves = leaves
         self.template = template  # the result with numbers of leaves for the leaves
         self.keys = keys  # of the arguments and directions, each with whether ints are taken for floats
+        self.by = by  # names of leaves by which it is differentiated
 
 
 class Evaluator(_core.Caller):
-    """What functions and derivatives share: calls. `_prepare(args, kwargs)` makes a :class:`Call`."""
+    """What functions and derivatives share: calls.
+
+    `_prepare(args, kwargs)` makes a :class:`Call` of the code for all sizes, with `is_call` that for the sizes of the
+    arguments; `_code(entry, by)` makes the code of an entry.
+    """
 
     _last = None  # the call that was prepared last
     _needs_sizes = False  # whether symbolic sizes do not do: see :mod:`chainrule.sizes`
@@ -86,11 +94,11 @@ class Evaluator(_core.Caller):
         return known_sizes.attempt(self, lambda: self._run(args, kwargs, out))
 
     def _run(self, args, kwargs, out):
-        call = self._prepare(args, kwargs)
+        call = self._prepare(args, kwargs, is_call=True)
         if call.entry.constants.effects is not None and isinstance(self, Function):
             return self._run_with_effects(call, args, kwargs, out)
         results = call.code.run(call.leaves, out)
-        self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
+        self._last = last(call)
         if not known_sizes.is_known():
             self._remember(call)
         return out if out is not None else fill(call.template, call.code.leaves(results))
@@ -108,11 +116,11 @@ class Evaluator(_core.Caller):
     def _told(self, args, kwargs):
         """The program for these arguments, or those of the last call, with its sizes."""
         if args or kwargs:
-            call = self._prepare(args, kwargs)
-            self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
+            self._last = last(self._prepare(args, kwargs))
         if self._last is None:
             raise Error(f"`{self.__name__}` was not called yet", remedy="pass example arguments")
-        _, code, shapes, ints = self._last
+        entry, by, shapes, ints = self._last
+        code = self._code(entry.general, by)
         if code.function is None:
             raise Error(f"the program of `{self.__name__}` was not saved with its code")
         leaves = [np.broadcast_to(0, shape) if n is None else np.array(n) for shape, n in zip(shapes, ints)]
@@ -162,12 +170,14 @@ class Evaluator(_core.Caller):
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
         # As they are now: an equal number may be another object.
         places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
-        self._plan(call.keys, arrays, places, call.code.compiled, call.template, call.entry.check)
+        pairs = compared(call.entry.general.deciding, call.leaves)
+        self._plan((call.keys, pairs), arrays, places, call.code.compiled, call.template, call.entry.check)
 
 
-def integers(call):
-    """The integers among the arguments; `None` for others."""
-    return [int(a.reshape(-1)[0]) if kind == "i" and not rank else None for a, (_, kind, rank) in zip(call.leaves, call.code.inputs)]
+def last(call):
+    """What is kept of a call: its entry, what it is differentiated by, the shapes of the arguments, integers among them."""
+    ints = [int(a.reshape(-1)[0]) if kind == "i" and not rank else None for a, (_, kind, rank) in zip(call.leaves, call.code.inputs)]
+    return call.entry, call.by, [array.shape for array in call.leaves], ints
 
 
 class Function(Evaluator):
@@ -216,7 +226,7 @@ class Function(Evaluator):
 
     @property
     def compilations(self):
-        """How many times the function was captured: once for each key of ranks, dtypes and extents that are 1."""
+        """How many times the function was captured: once for each key of ranks, dtypes and extents that are 1, and for equal sizes."""
         return self._n_captures
 
     def _bind(self, args, kwargs):
@@ -226,8 +236,8 @@ class Function(Evaluator):
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _entry(self, values):
-        """The entry for these arguments, their leaves, and their keys."""
+    def _entry(self, values, is_call=False):
+        """The entry for these arguments, in a call for their sizes; their leaves, and their keys."""
         if self._annotations is not None:
             self._annotations(values)
         leaves = []
@@ -237,17 +247,37 @@ class Function(Evaluator):
             rest = iter(list(leaves))
             specs = tuple([known_sizes.with_sizes(spec, rest) for spec in specs])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
+        entry = self._known(key, lambda: self._capture(specs, leaves, values))
+        alike = same(compared(entry.deciding, leaves)) if is_call else ()
+        if alike:
+            entry = self._known((specs, alike), lambda: self._captured_alike(entry, specs, alike))
+        for k, array in enumerate(entry.constants.arrays):
+            spec_of(array, f"constant{k}", leaves)
+        return entry, leaves, specs
+
+    def _known(self, key, make):
+        """The entry of a key, made once as long as it holds."""
         entry = self._entries.get(key)
         if entry is None or not entry.holds():
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None or not entry.holds():
-                    entry = self._capture(specs, leaves, values)
+                    entry = make()
                     entry.check = self._annotations
                     self._entries[key] = entry
-        for k, array in enumerate(entry.constants.arrays):
-            spec_of(array, f"constant{k}", leaves)
-        return entry, leaves, specs
+        return entry
+
+    def _captured_alike(self, general, specs, alike):
+        """The entry in which these positions are one size; the one for all sizes where it cannot be captured so."""
+        self._n_captures += 1
+        try:
+            function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows, alike)
+        except Error:
+            return general
+        constants.deciding = []
+        entry = Entry(function.strict() if self.strict else function, names, structure, constants)
+        entry.general = general
+        return entry
 
     def _capture(self, specs, leaves, values):
         self._n_captures += 1
@@ -256,6 +286,7 @@ class Function(Evaluator):
             function = function.strict()
         if self.sizes is None:
             return Entry(function, names, structure, constants)
+        constants.deciding = []
         self._check_sizes(specs, values)
         all_leaves = list(leaves)
         for k, array in enumerate(constants.arrays):
@@ -277,9 +308,12 @@ class Function(Evaluator):
             if got != wanted:
                 raise ShapeError(f"`{self.__name__}` is unrolled for {name}={self.sizes[name]}, not {got}")
 
-    def _prepare(self, args, kwargs):
-        entry, leaves, specs = self._entry(self._bind(args, kwargs))
-        code = entry.code(None, lambda: entry.function)
+    def _code(self, entry, by=()):
+        return entry.code(None, lambda: entry.function)
+
+    def _prepare(self, args, kwargs, is_call=False):
+        entry, leaves, specs = self._entry(self._bind(args, kwargs), is_call)
+        code = self._code(entry)
         template = assemble(entry.structure, iter(range(len(code.outputs))))
         return Call(entry, code, entry.taken(leaves), template, [(spec, False) for spec in specs])
 
@@ -438,7 +472,7 @@ class ModuleFunction(Function):
         n = len(core.outputs)
         self._single.structure = None if n == 1 else (tuple([None] * n), False)
 
-    def _entry(self, values):
+    def _entry(self, values, is_call=False):
         leaves, specs = [], []
         for (name, kind, rank), value in zip(self._core.inputs, values):
             value = to_floats(value) if kind == "f" else value
@@ -464,6 +498,7 @@ class Nothing:
     arrays = ()
     dependencies = ()
     effects = None
+    deciding = ()
 
 
 class Module:

@@ -53,6 +53,7 @@ class SavedEntry(Entry):
             self.derived[key_of(key)] = Code(_core.Compiled.from_bytes(base64.b64decode(data)))
         self._function = None
         self.kept, self.check = parts["kept"], None
+        self.deciding, self.general = parts.get("deciding", ()), self
 
     @property
     def function(self):
@@ -90,6 +91,11 @@ class SavedFunction(Function):
         self._setup()
         for key, entry in parts["entries"]:
             self._entries[specs(key)] = SavedEntry(entry)
+        for key, entry in self._entries.items():
+            entry.general = self._entries.get(key[0], entry)
+
+    def _captured_alike(self, general, specs, alike):
+        return general
 
     def _capture(self, key, leaves, values):
         raise Error(f"`{self.__name__}` was saved for other kinds of arguments",
@@ -110,7 +116,7 @@ def dumps(function):
         strict = entry.strict if isinstance(entry, SavedEntry) else function.strict
         entries.append((specs_json(function, key), {
             "program": name, "text": text, "strict": strict, "names": entry.names, "structure": specs_json(function, entry.structure),
-            "smooth": specs_json(function, entry.smooth), "constants": [array_text(a) for a in entry.constants.arrays], "codes": codes, "kept": entry.kept}))
+            "smooth": specs_json(function, entry.smooth), "constants": [array_text(a) for a in entry.constants.arrays], "codes": codes, "kept": entry.kept, "deciding": entry.deciding}))
     if not entries:
         raise Error(f"`{function.__name__}` was not called yet", remedy="call it, or the derivative, once before it is saved")
     parameters = [(p.name, p.kind.name, None if p.default is p.empty else [plain(function, p.name, p.default)])

@@ -30,6 +30,16 @@ pub fn filled<T: Clone>(n: usize, item: T) -> Vec<T> {
     all
 }
 
+/// Returns a vector of `n` zeros, in such memory.
+#[must_use]
+pub fn zeros(n: usize) -> Vec<f64> {
+    // The system maps zeros at no cost until they are touched.
+    let all = vec![0.0; n];
+    #[cfg(target_os = "linux")]
+    ask_for_large_pages(all.as_ptr().addr(), n.saturating_mul(size_of::<f64>()));
+    all
+}
+
 /// Requests huge pages for the memory of a vector; ignores a system without them.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "the system is told how memory is used, which changes nothing in it")]
@@ -58,7 +68,7 @@ pub fn fetch<T: Copy>(elements: &[T]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LARGE, fetch, with_capacity};
+    use super::{LARGE, fetch, with_capacity, zeros};
 
     #[test]
     fn vectors_of_any_size_are_ordinary() {
@@ -71,6 +81,7 @@ mod tests {
             all.push(0);
             all.shrink_to_fit();
             assert_eq!(all.len(), n + 1);
+            assert!(zeros(n) == vec![0.0; n]);
         }
         assert!(with_capacity::<()>(LARGE).is_empty());
         fetch(&[(); 3]);

@@ -3,7 +3,7 @@
 //! A vector that crosses a cache line takes twice as long, and store forwarding from it is slow. A store across a page
 //! boundary takes as long as thirty operations.
 
-use chainrule_base::{Id, Poly};
+use chainrule_base::{Id, Poly, large};
 use chainrule_kernel::{Buffer, BufferId, Event, Instr, Kernel, Order, Place, Reg, Stmt, walk};
 use std::ops::{Deref, DerefMut};
 
@@ -40,8 +40,7 @@ impl Doubles {
     /// Returns `n` zeros.
     #[must_use]
     pub fn zeros(n: usize) -> Self {
-        // The system maps zeros at no cost until they are touched.
-        let mut all = vec![0.0; room(n)];
+        let mut all = large::zeros(room(n));
         let start = start(&all, n);
         all.truncate(start + n);
         Self { all, start }

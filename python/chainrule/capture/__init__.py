@@ -34,12 +34,26 @@ from .writer import Writer
 
 
 class ArrayWriter(Writer):
-    """A writer that makes arguments."""
+    """A writer that makes arguments.
+
+    Their extents, and those of them that are integers or truth values, have positions in this order, those of
+    :mod:`chainrule.alike`; `alike` has the position of an equal extent for some of them.
+    """
+
+    def __init__(self, name, alike=()):
+        super().__init__(name)
+        self.alike = dict(alike)
+        self.positions = []  # the name at each position, `None` for a known extent
+        self.replaced = []  # integers that are extents, with the positions of these
 
     def argument(self, name, kind, extents, constant=None):
         """An argument of a kind; extents that are `None` are not known, but above 1."""
         sizes = [f"n_{name}{k}" if len(extents) > 1 else f"n_{name}" for k in range(len(extents))]
         type_ = {"f": "Double", "i": "Int", "b": "Bool"}[kind]
+        for k, extent in enumerate(extents):
+            position = len(self.positions)
+            sizes[k] = self.positions[self.alike[position]] if position in self.alike else sizes[k]
+            self.positions.append(sizes[k] if extent is None else None)
         written = "".join(f"[{size}]" if extent is None else f"[{extent}]" for extent, size in zip(extents, sizes))
         term = self.program.argument(name, written + type_)
         dims = []
@@ -47,10 +61,26 @@ class ArrayWriter(Writer):
             if extent is not None:
                 dims.append(Dim(int(extent)))
                 continue
-            self.at_entry(size, self.program.size(size), least=2)
+            if size not in self.names:
+                self.at_entry(size, self.program.size(size), least=2)
             dims.append(Dim(0, {size: 1}))
         storage = Storage(constant=constant) if extents else None
         return Num(term, kind, dims, storage=storage)
+
+    def integer_argument(self, value):
+        """Gives the integer of an argument its position."""
+        position = len(self.positions)
+        self.positions.append(value.term.name)
+        self.at_entry(value.term.name, value.term)
+        value.dim = Dim(0, {value.term.name: 1})
+        if position in self.alike:
+            self.replaced.append((value, self.alike[position]))
+
+    def replace(self):
+        """Replaces integers by the extents that they are equal to, once all of these are arguments."""
+        for value, position in self.replaced:
+            value.dim = Dim(0, {self.positions[position]: 1})
+            value.term = self.size(value.dim).term
 
     def array_argument(self, name, array):
         from ..arguments import kind_of_array
@@ -60,8 +90,8 @@ class ArrayWriter(Writer):
 class Capture(Expressions, Statements):
     """One capture of one function."""
 
-    def __init__(self, function, specs, has_rows=True):
-        self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function")
+    def __init__(self, function, specs, has_rows=True, alike=()):
+        self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function", alike)
         self.capture = Constants(self.w)
         self.frame = None
         self.callers = []  # frames of calls that are not done
@@ -86,6 +116,8 @@ class Capture(Expressions, Statements):
         names = []
         for name, spec in self.specs:
             self.frame.env[name] = self.parameter(name, spec, names)
+        arguments = list(self.w.positions)
+        self.w.replace()
         memory = [(k, name) for k, name in enumerate(names) if HIDDEN + name in self.frame.env]
         before = [self.frame.env[HIDDEN + name].term.name for _, name in memory]
         if hasattr(function, RULE):
@@ -114,6 +146,7 @@ class Capture(Expressions, Statements):
         if arrays:
             calling = self.w.program.function(self.packed([*leaves, *arrays])) if returns else pure
             self.capture.effects = Effects(calling, [memory[k][0] for k in written], returns or 0, structure if returns else False)
+        self.capture.deciding = [k for k, name in enumerate(arguments) if name in self.w.deciding]
         return pure, names, structure, self.capture
 
     def packed(self, leaves):
@@ -136,8 +169,9 @@ class Capture(Expressions, Statements):
         if value.rank:
             self.frame.env[HIDDEN + value.term.name] = value
         if spec[1] == "i" and not spec[2]:
-            self.w.at_entry(value.term.name, value.term)
-            value.dim = Dim(0, {value.term.name: 1})
+            self.w.integer_argument(value)
+        elif spec[1] == "b" and not spec[2]:
+            self.w.positions.append(None)
         return value
 
     def structure(self, value):
@@ -158,9 +192,10 @@ class Capture(Expressions, Statements):
             leaves.append(self.w.num(value).term)
 
 
-def capture(function, specs, has_rows=True):
-    """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`."""
-    return Capture(function, specs, has_rows).run()
+def capture(function, specs, has_rows=True, alike=()):
+    """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`, and
+    :mod:`chainrule.alike` for `alike`."""
+    return Capture(function, specs, has_rows, alike).run()
 
 
 __all__ = ["capture"]

@@ -18,6 +18,7 @@ class Extents:
         self.least = {}  # lower bounds of names
         self.limits = {}  # extents that names are less than
         self.required = set()  # conditions that are stated already
+        self.deciding = set()  # names on which it depends whether a condition or an index is known to be right
         self.made = {}  # names of quotients, minima and maxima of linear forms, so that equal ones are one
 
     def dim(self, value, what="a size"):
@@ -98,6 +99,10 @@ class Extents:
         bound = self.lower_bound(second - first)
         return bound is not None and bound >= 0
 
+    def undecided(self, dim):
+        """Notes that the sign of a linear form is not known: it depends on what is known at entry."""
+        self.deciding.update(name for name in self.worst(dim).coef if name in self.entry)
+
     def is_known_at_entry(self, *dims):
         return all(name in self.entry for dim in dims for name in dim.coef)
 
@@ -121,6 +126,7 @@ class Extents:
         if self.is_at_most(large, small):
             return limit
         worst = self.worst(large - small)
+        self.undecided(worst)
         if self.is_known_at_entry(worst):
             if worst.known is None:
                 self.require_not_negative(worst)
@@ -162,6 +168,9 @@ class Extents:
         if pair in self.required:
             return
         self.required.add(pair)
+        if any(self.names[name].is_visible for name in self.limits):
+            # Outside of loops, the condition is stated once, and known from then on.
+            self.undecided(first - second)
         zeros = [self.build((dim,), lambda _: self.constant(0.0)).term for dim in (first, second)]
         self.program.apply("vectorZip", zeros)
 
@@ -170,5 +179,6 @@ class Extents:
         if self.is_at_most(Dim(0), dim) or dim in self.required:
             return
         self.required.add(dim)
+        self.undecided(dim)
         zeros = self.build((dim + 1,), lambda _: self.constant(0.0))
         self.program.get(zeros.term, [self.size(dim).term])

@@ -147,6 +147,8 @@ class Writer(Extents):
         form = index.dim
         if form is not None and self.is_at_most(Dim(0), form) and self.is_at_most(form + 1, dim):
             return index
+        if form is not None:
+            self.undecided(dim - form)
         zeros = self.build((dim,), lambda _: self.constant(0))
         zero = self.program.get(zeros.term, [index.term])
         return Num(self.program.infix("+", index.term, zero), "i", dim=form)

@@ -1,13 +1,11 @@
 //! Evaluation on XLA's arrays: conversion of dtypes, axes of points, workspaces.
 
 use super::{Array, dtype};
+use crate::call::MAX_KEPT_BYTES;
 use crate::function::all_leaves;
 use chainrule::{BatchOptions, Slice, SliceMut, Strided, StridedMut};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Maximum size of a workspace that is kept between calls, in bytes.
-const MAX_KEPT_BYTES: usize = 64 << 20;
 
 /// A function with a workspace of its latest call.
 pub(super) struct Program {

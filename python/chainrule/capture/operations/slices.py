@@ -102,6 +102,8 @@ def variable(w, part, dim):
     """An index that is computed: counted from the end where it is a negative number of steps of loops."""
     index = w.integer(part, "an index")
     form = index.dim
+    if form is not None and not w.is_at_most(form + 1, dim):
+        w.undecided(dim - form)
     if form is None or w.is_at_most(Dim(0), form):
         return index
     if w.is_at_most(form, Dim(-1)):
