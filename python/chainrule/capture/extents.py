@@ -99,9 +99,9 @@ class Extents:
         bound = self.lower_bound(second - first)
         return bound is not None and bound >= 0
 
-    def undecided(self, dim):
-        """Notes that the sign of a linear form is not known: it depends on what is known at entry."""
-        self.deciding.update(name for name in self.worst(dim).coef if name in self.entry)
+    def undecided(self, *dims):
+        """Notes that it is not known of linear forms which sign they have, or which are equal: what is known at entry decides."""
+        self.deciding.update(name for dim in dims for name in self.worst(dim).coef if name in self.entry)
 
     def is_known_at_entry(self, *dims):
         return all(name in self.entry for dim in dims for name in dim.coef)

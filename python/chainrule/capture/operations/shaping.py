@@ -159,6 +159,8 @@ def reshape(w, a, shape, order=None):
         new[k] = dims[first + k] = quotient(w, old, [dim for dim in new if dim is not None])
     if [dim for dim in old if dim.known != 1] != [dim for dim in new if dim.known != 1]:
         w.require_equal(product(w, old), product(w, new), "an array is reshaped")
+        # Axes that are equal stay, and need no remainders.
+        w.undecided(*old, *new)
     dims = tuple(dims)
 
     def element(indices):
