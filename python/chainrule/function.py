@@ -95,12 +95,11 @@ class Evaluator(_core.Caller):
 
     def _run(self, args, kwargs, out):
         call = self._prepare(args, kwargs, is_call=True)
+        self._last = last(call)
         if call.entry.constants.effects is not None and isinstance(self, Function):
             return self._run_with_effects(call, args, kwargs, out)
         results = call.code.run(call.leaves, out)
-        self._last = last(call)
-        if not known_sizes.is_known():
-            self._remember(call)
+        self._remember(call, call.code, (call.template, ()))
         return out if out is not None else fill(call.template, call.code.leaves(results))
 
     def batch(self, *args, in_axes=0, threads=1, out=None, progress=None, **kwargs):
@@ -162,16 +161,16 @@ class Evaluator(_core.Caller):
         from .display import table
         return table(self)
 
-    def _remember(self, call):
-        """Lets later calls like this one run without Python code."""
+    def _remember(self, call, code, results):
+        """Lets later calls like this one run without Python code; `results` are their template, and leaves that are written to."""
         constants = call.entry.constants
-        if any(d.place is None for d in constants.dependencies):
+        if known_sizes.is_known() or any(d.place is None for d in constants.dependencies):
             return
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
         # As they are now: an equal number may be another object.
         places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
         pairs = compared(call.entry.general.deciding, call.leaves)
-        self._plan((call.keys, pairs), arrays, places, call.code.compiled, call.template, call.entry.check)
+        self._plan((call.keys, pairs), arrays, places, code.compiled, results, call.entry.check)
 
 
 def last(call):
@@ -378,6 +377,7 @@ class Function(Evaluator):
         results = code.run(call.leaves, None if out is None else with_room(out, arrays))
         for array, result in zip(arrays, results[n:]):
             np.copyto(array, result)
+        self._remember(call, code, (None if effects.structure is False else call.template, effects.leaves))
         if out is not None or effects.structure is False:
             return out
         return fill(call.template, code.leaves(results)[:n])

@@ -10,11 +10,12 @@
 
 use crate::errors::{Stage, detached, now};
 use crate::function::Compiled;
-use crate::numpy::{Array, Class, Numpy, item};
+use crate::numpy::{Array, Class, Numpy, ints, reals};
+use crate::pattern::{Ints, Leaf, Pattern};
 use chainrule::{Slice, SliceMut};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -29,117 +30,6 @@ pub(crate) const MAX_KEPT_BYTES: usize = 256 << 20;
 /// Duration of an evaluation above which later ones release the interpreter's lock. Releasing it costs a tenth of a
 /// microsecond.
 const SHORT: Duration = Duration::from_micros(20);
-
-/// Integers in place of doubles.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ints {
-    Taken,
-    Refused,
-}
-
-/// Requirement on an argument.
-enum Pattern {
-    /// A number, also as an array without dimensions.
-    Number(Class, Ints),
-    /// An array, with the extent of each axis that has at most one element.
-    Array(Class, Vec<Option<isize>>),
-    Tuple(Vec<Self>),
-    /// This object.
-    Known(Py<PyAny>),
-}
-
-impl Pattern {
-    /// Returns the pattern that a key of the package's Python code describes, if any.
-    fn new(key: &Bound<'_, PyTuple>, ints: Ints) -> PyResult<Option<Self>> {
-        let kind: String = key.get_item(0)?.extract()?;
-        Ok(match kind.as_str() {
-            "num" => {
-                let class = match key.get_item(1)?.extract::<char>()? {
-                    'f' => Class::Real,
-                    'i' => Class::Int,
-                    _ => return Ok(None),
-                };
-                let small: Vec<Option<isize>> = key.get_item(2)?.extract()?;
-                let number = Self::Number(class, ints);
-                Some(if small.is_empty() { number } else { Self::Array(class, small) })
-            }
-            "row" if key.len() == 3 && !key.get_item(2)?.is_truthy()? => {
-                let parts = key.get_item(1)?.cast_into::<PyTuple>()?;
-                let parts = parts.iter().map(|part| Self::new(part.cast::<PyTuple>()?, ints));
-                parts.collect::<PyResult<Option<Vec<Self>>>>()?.map(Self::Tuple)
-            }
-            "known" => Some(Self::Known(key.get_item(1)?.getattr("value")?.unbind())),
-            _ => None,
-        })
-    }
-
-    /// Adds the leaves of `value` if it matches.
-    #[inline]
-    fn take<'a>(&self, numpy: &Numpy, value: Borrowed<'a, '_, PyAny>, leaves: &mut Vec<Leaf<'a>>) -> Option<()> {
-        match self {
-            Self::Number(Class::Real, ints) => {
-                let leaf = if let Some(x) = numpy.real(value) {
-                    Leaf::Real(x)
-                } else if *ints == Ints::Taken
-                    && let Some(x) = Numpy::int(value)
-                {
-                    #[allow(clippy::cast_precision_loss)]
-                    Leaf::Real(x as f64)
-                } else {
-                    let array = numpy.view(value)?;
-                    (array.class == Class::Real && array.extents.is_empty()).then_some(Leaf::Array(array))?
-                };
-                leaves.push(leaf);
-            }
-            Self::Number(Class::Int, _) => leaves.push(Leaf::Int(Numpy::int(value)?)),
-            Self::Array(class, small) => {
-                let array = numpy.view(value)?;
-                let fits = array.class == *class && array.extents.len() == small.len();
-                let agrees = |(extent, small): (&isize, &Option<isize>)| (*extent < 2).then_some(*extent) == *small;
-                if !fits || !array.extents.iter().zip(small).all(agrees) {
-                    return None;
-                }
-                leaves.push(Leaf::Array(array));
-            }
-            Self::Tuple(parts) => {
-                if value.cast_exact::<PyTuple>().ok()?.len() != parts.len() {
-                    return None;
-                }
-                for (k, part) in parts.iter().enumerate() {
-                    part.take(numpy, item(value, k)?, leaves)?;
-                }
-            }
-            Self::Known(known) => {
-                let is_same = value.is(known) || both_equal(known.bind(value.py()), &value);
-                is_same.then_some(())?;
-            }
-        }
-        Some(())
-    }
-
-    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match self {
-            Self::Known(known) => visit.call(known),
-            Self::Tuple(parts) => parts.iter().try_for_each(|part| part.visit(visit)),
-            Self::Number(..) | Self::Array(..) => Ok(()),
-        }
-    }
-}
-
-/// Returns whether both are equal strings, or equal ints.
-fn both_equal(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
-    let both = |is: fn(&Bound<'_, PyAny>) -> bool| is(a) && is(b);
-    (both(|x| x.is_exact_instance_of::<PyString>()) || both(|x| x.is_exact_instance_of::<PyInt>()))
-        && a.eq(b).unwrap_or(false)
-}
-
-/// A number or an array among the arguments.
-#[derive(Clone, Copy)]
-enum Leaf<'a> {
-    Real(f64),
-    Int(i64),
-    Array(Array<'a>),
-}
 
 /// Global or cell that was read while a function was captured.
 enum Dependency {
@@ -248,6 +138,8 @@ struct Plan {
     dependencies: Vec<Dependency>,
     compiled: Arc<chainrule::Compiled>,
     outputs: Vec<Output>,
+    /// Leaves of arguments that are written to: the last outputs are copied there.
+    written: Vec<usize>,
     template: Template,
     /// Called with the arguments whenever their extents change; raises if they do not match their annotations.
     check: Option<Py<PyAny>>,
@@ -264,6 +156,8 @@ struct State {
     made_for: Vec<i64>,
     /// Shape of each result that is an array.
     shapes: Vec<Option<Py<PyTuple>>>,
+    /// Outputs that are copied to arguments.
+    copies: Vec<Vec<u64>>,
     /// Whether an evaluation took longer than [`SHORT`].
     is_long: bool,
 }
@@ -289,6 +183,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Keys of arguments, with whether ints are taken for doubles, and [`Plan::compared`].
 type Arguments<'py> = (Vec<(Bound<'py, PyTuple>, bool)>, Vec<(usize, usize, bool)>);
+
+/// Structure of results, and [`Plan::written`].
+type Results<'py> = (Bound<'py, PyAny>, Vec<usize>);
 
 #[pymethods]
 impl Caller {
@@ -319,7 +216,7 @@ impl Caller {
 
     /// Adds a plan; `dependencies` as [`Dependency::new`] takes them; `check` is called with the arguments if their
     /// extents change.
-    #[pyo3(signature = (arguments, constants, dependencies, compiled, template, check))]
+    #[pyo3(signature = (arguments, constants, dependencies, compiled, results, check))]
     #[allow(clippy::too_many_arguments)]
     fn _plan(
         &self,
@@ -328,10 +225,10 @@ impl Caller {
         constants: Vec<(Py<PyAny>, Bound<'_, PyTuple>)>,
         dependencies: Vec<Bound<'_, PyTuple>>,
         compiled: &Compiled,
-        template: &Bound<'_, PyAny>,
+        results: Results<'_>,
         check: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let (arguments, compared) = arguments;
+        let ((arguments, compared), (template, written)) = (arguments, results);
         let compiled_now = compiled.shared();
         let is_same = |plan: &Arc<Plan>| Arc::ptr_eq(&plan.compiled, &compiled_now);
         let known = locked(&self.plans).iter().find(|plan| is_same(plan)).cloned();
@@ -348,7 +245,7 @@ impl Caller {
             Ok(Pattern::new(&key, Ints::Refused)?.map(|pattern| (value, pattern)))
         };
         let constants: Option<Vec<_>> = constants.into_iter().map(constant).collect::<PyResult<_>>()?;
-        let (Some(arguments), Some(constants), Some(template)) = (patterns?, constants, Template::new(template)?)
+        let (Some(arguments), Some(constants), Some(template)) = (patterns?, constants, Template::new(&template)?)
         else {
             return Ok(());
         };
@@ -365,6 +262,7 @@ impl Caller {
             dependencies,
             outputs: outputs.collect(),
             compiled: Arc::clone(&compiled_now),
+            written,
             template,
             check,
             compared,
@@ -538,12 +436,15 @@ impl Plan {
             Err(TryLockError::WouldBlock) => return Ok(None),
         };
         let state = &mut *state;
+        if !self.written.is_empty() && (out.is_some() || !self.may_write(leaves)) {
+            return Ok(None);
+        }
         let is_ready = state.workspace.is_some() && state.was_made_for(leaves);
         if !is_ready && (!self.allows(py, values) || state.make(py, self, leaves).is_err()) {
             // The general path reports the reason, or has other code for these extents.
             return Ok(None);
         }
-        let Some(workspace) = &mut state.workspace else { return Ok(None) };
+        let State { workspace: Some(workspace), shapes, copies, is_long, .. } = state else { return Ok(None) };
 
         // Numbers are stored here; arrays are used in place.
         let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
@@ -551,11 +452,11 @@ impl Plan {
         let mut made: Vec<Bound<'py, PyAny>> = Vec::with_capacity(self.outputs.len());
         let targets = match out {
             Some(out) => {
-                let Some(targets) = self.targets(numpy, out, leaves, &state.shapes)? else { return Ok(None) };
+                let Some(targets) = self.targets(numpy, out, leaves, shapes)? else { return Ok(None) };
                 targets
             }
             None => {
-                for (output, shape) in self.outputs.iter().zip(&state.shapes) {
+                for (output, shape) in self.results().iter().zip(shapes) {
                     if let Some(shape) = shape {
                         made.push(numpy.empty(shape.bind(py), output.class)?);
                     }
@@ -566,9 +467,9 @@ impl Plan {
         let arrays = if out.is_some() { &targets } else { &made };
         let mut views = arrays.iter();
         let mut outputs: Vec<SliceMut<'_>> = Vec::with_capacity(self.outputs.len());
-        for (output, number) in self.outputs.iter().zip(&mut numbers) {
+        for (output, number) in self.results().iter().zip(&mut numbers) {
             if output.is_number && out.is_none() {
-                outputs.push(output.class.number_mut(number));
+                outputs.push(output.class.slice_mut(std::slice::from_mut(number)));
                 continue;
             }
             let Some(mut array) = views.next().and_then(|array| numpy.view(array.as_borrowed())) else {
@@ -577,16 +478,22 @@ impl Plan {
             outputs.push(array.unshared());
         }
 
-        if state.is_long {
+        let written = &self.outputs[self.results().len()..];
+        outputs.extend(written.iter().zip(&mut *copies).map(|(output, copy)| output.class.slice_mut(copy)));
+
+        if *is_long {
             detached(py, Stage::Run, || self.compiled.run_into(&inputs, &mut outputs, workspace))?;
         } else {
             let start = Instant::now();
             now(py, Stage::Run, || self.compiled.run_into(&inputs, &mut outputs, workspace))?;
-            state.is_long = start.elapsed() > SHORT;
+            *is_long = start.elapsed() > SHORT;
         }
         drop(outputs);
-        if workspace.n_bytes() > MAX_KEPT_BYTES {
+        drop(inputs);
+        self.write(leaves, copies);
+        if workspace.n_bytes() + copies.iter().map(|copy| size_of_val(&**copy)).sum::<usize>() > MAX_KEPT_BYTES {
             state.workspace = None;
+            state.copies = Vec::new();
         }
         if let Some(out) = out {
             return Ok(Some(out.clone()));
@@ -605,7 +512,7 @@ impl Plan {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut arrays = arrays.into_iter();
         let mut results = Vec::with_capacity(self.outputs.len());
-        for (output, number) in self.outputs.iter().zip(numbers) {
+        for (output, number) in self.results().iter().zip(numbers) {
             results.push(match (output.is_number, output.is_bool) {
                 (true, false) => output.class.object(py, numpy, *number)?,
                 (true, true) => numpy.bool_.bind(py).call1((PyBool::new(py, *number != 0),))?,
@@ -619,6 +526,32 @@ impl Plan {
             return Ok(results.pop());
         }
         self.template.fill(py, &results).map(Some)
+    }
+
+    /// Copies outputs to the arguments that are written to.
+    fn write(&self, leaves: &[Leaf<'_>], copies: &mut [Vec<u64>]) {
+        for (leaf, copy) in self.written.iter().zip(copies) {
+            if let Some(Leaf::Array(mut array)) = leaves.get(*leaf).copied() {
+                match array.unshared() {
+                    SliceMut::Real(x) => x.copy_from_slice(reals(copy)),
+                    SliceMut::Int(x) => x.copy_from_slice(ints(copy)),
+                }
+            }
+        }
+    }
+
+    /// Returns the outputs that are results.
+    fn results(&self) -> &[Output] {
+        &self.outputs[..self.outputs.len() - self.written.len()]
+    }
+
+    /// Returns whether the arguments that are written to may be: they share no memory with others.
+    fn may_write(&self, leaves: &[Leaf<'_>]) -> bool {
+        self.written.iter().all(|k| {
+            let Some(Leaf::Array(array)) = leaves.get(*k) else { return false };
+            let shares = |(j, other): (usize, &Leaf<'_>)| matches!(other, Leaf::Array(other) if j != *k && other.overlaps(array));
+            array.is_writeable() && !leaves.iter().enumerate().any(shares)
+        })
     }
 
     /// Returns whether the arguments match their annotations.
@@ -722,29 +655,19 @@ impl State {
             Ok(Some(PyTuple::new(py, workspace.output_shape(k))?.unbind()))
         };
         self.shapes = plan.outputs.iter().enumerate().map(shape).collect::<PyResult<_>>()?;
+        let copied = plan.results().len()..plan.outputs.len();
+        self.copies = copied.map(|k| vec![0; workspace.output_shape(k).iter().product()]).collect();
         self.workspace = Some(workspace);
         Ok(())
     }
 }
 
-impl Leaf<'_> {
-    #[inline]
-    fn slice(&self) -> Slice<'_> {
-        match self {
-            Self::Real(x) => Slice::Real(std::slice::from_ref(x)),
-            Self::Int(x) => Slice::Int(std::slice::from_ref(x)),
-            Self::Array(array) => array.slice(),
-        }
-    }
-}
-
 impl Class {
-    /// Returns a number of this class as eight bytes.
-    fn number_mut(self, bits: &mut u64) -> SliceMut<'_> {
-        let bytes = std::slice::from_mut(bits);
+    /// Returns numbers of this class, of eight bytes each.
+    fn slice_mut(self, bits: &mut [u64]) -> SliceMut<'_> {
         match self {
-            Self::Real => SliceMut::Real(crate::numpy::reals(bytes)),
-            Self::Int => SliceMut::Int(crate::numpy::ints(bytes)),
+            Self::Real => SliceMut::Real(reals(bits)),
+            Self::Int => SliceMut::Int(ints(bits)),
         }
     }
 

@@ -16,6 +16,7 @@ mod call;
 mod errors;
 mod function;
 mod numpy;
+mod pattern;
 mod program;
 mod sparse;
 mod xla;

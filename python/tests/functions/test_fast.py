@@ -176,6 +176,39 @@ def test_failures_come_again():
             g(X, np.array([9]))
 
 
+def test_calls_that_write_to_arguments():
+    def relax(a, b, k):
+        a[1:] = a[:-1] * k + b[1:]
+        b[0] = a[-1]
+        return np.sum(a)
+
+    def only_writes(a, b, k):
+        a[:] = a * k + b
+
+    for plain in (relax, only_writes):
+        f = cr.function(plain)
+        for n in (5, 5, 5, 7, 5, 1, 5):
+            given, expected = [[rng.normal(size=n), rng.normal(size=n), 1.5] for rng in (np.random.default_rng(n), np.random.default_rng(n))]
+            got, want = f(*given), plain(*expected)
+            assert (got is None) == (want is None) and (want is None or got == pytest.approx(want, rel=1e-13))
+            assert all(np.allclose(a, b, rtol=1e-13) for a, b in zip(given, expected))
+        # After calls that were right, too, mistakes are found, and nothing is written.
+        a, b = np.arange(5.0), np.ones(5)
+        a.flags.writeable = False
+        for args, why in [((b, b, 1.0), "shares memory"), ((a, b, 1.0), "read-only")]:
+            before = [np.copy(arg) for arg in args]
+            with pytest.raises(cr.Error, match=why):
+                f(*args)
+            assert all(np.array_equal(x, y) for x, y in zip(before, args))
+        whole = np.arange(9.0)
+        with pytest.raises(cr.Error, match="shares memory"):
+            f(whole[:5], whole[4:], 1.0)
+        assert np.array_equal(whole, np.arange(9.0))
+        c = np.arange(5.0)
+        f(c[::1], b, 2.0)
+        assert not np.array_equal(c, np.arange(5.0))
+
+
 def test_threads_take_turns():
     @cr.function
     def slow(x, n):
