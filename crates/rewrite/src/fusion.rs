@@ -5,8 +5,9 @@
 //! every `get`, as often as it runs, costs no more than computing, storing and loading the array. With one `get` in
 //! each iteration of one loop over the array this always holds: vertical fusion. With a `get` in an inner loop,
 //! elements would be recomputed: the array stays, unless they cost nearly nothing. For a matrix, rows or single
-//! elements are fused, so a matrix that is only transposed vanishes. Values shared by the elements of a row are then
-//! computed for each row that is read, so a matrix with a costly row prefix stays.
+//! elements are fused, so a matrix that is only transposed vanishes, and elements at any depth of a larger array.
+//! Values shared by the elements of a row are then computed for each row that is read, so a matrix with a costly row
+//! prefix stays.
 //!
 //! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
 //! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
@@ -46,6 +47,8 @@ const MIN_LINKS: usize = 8;
 const MAX_MOVED: usize = 512;
 /// Minimum number of terms of an element of a product that is worth storing.
 const MIN_TERMS: i64 = 8;
+/// Maximum number of indices of elements that are computed at their uses.
+const MAX_DEPTH: usize = 6;
 /// Maximum number of statements that are duplicated into the branches that build an array.
 const MAX_DOUBLED: usize = 64;
 
@@ -71,8 +74,8 @@ struct Array<'a> {
     user: Option<User>,
     /// Facts of a build, or of a mask of builds.
     build: Build<'a>,
-    /// For a row: its array.
-    row_of: Option<VarId>,
+    /// For a part of an array: the array, and the number of indices.
+    part_of: Option<(VarId, usize)>,
     /// Loop in which an element was read last.
     reader: Option<VarId>,
     /// Cost, for an element, of those of other arrays that are computed where it reads them.
@@ -104,8 +107,8 @@ struct Build<'a> {
 #[derive(Clone, Copy)]
 struct Taken {
     array: VarId,
-    /// Whether an element of one of its rows is read, and not an element of it.
-    of_row: bool,
+    /// Number of indices: 1 for an element of it, 2 for an element of one of its rows.
+    depth: usize,
     /// Executions for each element of the build.
     runs: f64,
 }
@@ -117,8 +120,8 @@ enum Fate {
     Stays,
     /// Its elements are computed at their uses: number of statements, including their own fused elements.
     Elements(usize),
-    /// The elements of its rows are.
-    Rows(usize),
+    /// The elements of its rows are, or those of their elements: also the number of indices.
+    Parts(usize, usize),
 }
 
 /// User of an array: a statement, with its number of statements.
@@ -126,6 +129,14 @@ enum Fate {
 enum User {
     One(VarId, usize),
     Several,
+}
+
+/// A nest of builds, by its elements.
+struct Nest {
+    /// For each build but the innermost one: cost of what its iterations share, and number of them.
+    shared: SmallVec<[(f64, f64); 2]>,
+    /// As [`Array::built`], for the innermost elements without what they share.
+    elements: (f64, f64, usize),
 }
 
 /// A build of builds, by its elements.
@@ -212,7 +223,10 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches:
         match array.fate {
             Fate::Stays => {}
             Fate::Elements(_) => fuse.extend(of(&array.gets)),
-            Fate::Rows(_) => fuse.extend(of(&uses.elements(array).unwrap_or_default())),
+            Fate::Parts(_, depth) => {
+                let reads = uses.reads(array, depth).and_then(|mut all| all.pop());
+                fuse.extend(of(&reads.unwrap_or_default()));
+            }
         }
     }
     let moved = uses.arrays.iter().filter_map(|(var, array)| Some((var, array.moved()?)));
@@ -256,11 +270,13 @@ impl Array<'_> {
     }
 }
 
-impl Rows {
-    /// Returns whether computing elements at `gets` on rows read by `rows` pays.
-    fn pay(self, rows: &[Get], gets: &[Get]) -> bool {
-        let (shared, n) = self.shared;
-        gain(self.elements, gets).is_some_and(|gain| runs(rows) * shared <= n * shared + gain)
+impl Nest {
+    /// Returns whether computing elements at these reads pays; for each number of indices those with so many.
+    fn pays(&self, reads: &[Vec<Get>]) -> bool {
+        let Some((gets, parts)) = reads.split_last() else { return false };
+        let shared = self.shared.iter().zip(parts);
+        let added: f64 = shared.map(|((cost, n), gets)| (runs(gets) - n) * cost).sum();
+        gain(self.elements, gets).is_some_and(|gain| added <= gain)
     }
 }
 
@@ -316,7 +332,7 @@ impl<'a> Uses<'a, '_> {
         built.0 += array.absorbed;
         let in_place = |taken: &Taken| match self.arrays[taken.array].fate {
             Fate::Stays => 0,
-            Fate::Elements(stmts) | Fate::Rows(stmts) => stmts,
+            Fate::Elements(stmts) | Fate::Parts(stmts, _) => stmts,
         };
         let all = built.2.saturating_add(array.build.takes.iter().map(in_place).fold(0, usize::saturating_add));
         let copied = |gets: &[Get]| if all > MAX_COPIED { all.saturating_mul(gets.len().saturating_sub(1)) } else { 0 };
@@ -325,7 +341,7 @@ impl<'a> Uses<'a, '_> {
         }
         if array.build.is_product
             && array.build.rows.is_some()
-            && self.elements(array).is_some_and(|gets| gets.len() == 1)
+            && self.reads(array, 2).is_some_and(|reads| reads[1].len() == 1)
             && !self.is_part_of_matrix(array)
         {
             return (Fate::Stays, 0);
@@ -334,10 +350,12 @@ impl<'a> Uses<'a, '_> {
         if here <= self.left && pays(built, &array.gets) {
             return (Fate::Elements(all), here);
         }
-        let Some(rows) = self.rows(array) else { return (Fate::Stays, 0) };
-        let Some(gets) = self.elements(array) else { return (Fate::Stays, 0) };
-        let here = copied(&gets);
-        if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
+        let parts = |depth: usize| {
+            let (nest, reads) = (self.nest(array, depth)?, self.reads(array, depth)?);
+            let here = copied(reads.last()?);
+            Some((here <= self.left && nest.pays(&reads)).then_some((Fate::Parts(all, depth), here)))
+        };
+        (2..=MAX_DEPTH).map_while(parts).flatten().next().unwrap_or((Fate::Stays, 0))
     }
 
     /// Returns the cost of the elements that are computed at the reads `takes`.
@@ -345,10 +363,11 @@ impl<'a> Uses<'a, '_> {
         let cost = |taken: &Taken| {
             let array = &self.arrays[taken.array];
             let element = match array.fate {
-                Fate::Elements(_) if !taken.of_row => array.built.map(|built| built.0 + array.absorbed),
-                Fate::Rows(_) => {
-                    self.rows(array).map(|rows| if taken.of_row { rows.elements.0 } else { rows.shared.0 })
-                }
+                Fate::Elements(_) if taken.depth == 1 => array.built.map(|built| built.0 + array.absorbed),
+                Fate::Parts(_, depth) => self.nest(array, depth).map(|nest| {
+                    let shared = nest.shared.get(taken.depth - 1).map(|(cost, _)| *cost);
+                    shared.unwrap_or(if taken.depth == depth { nest.elements.0 } else { 0.0 })
+                }),
                 _ => None,
             };
             taken.runs * element.unwrap_or(0.0)
@@ -356,14 +375,20 @@ impl<'a> Uses<'a, '_> {
         takes.iter().map(cost).sum()
     }
 
-    /// Returns a build of builds by its elements, with what is computed where they read it.
-    fn rows(&self, array: &Array<'_>) -> Option<Rows> {
-        let mut rows = array.build.rows?;
-        let (_, body) = array.build.body?;
-        let of_element = self.arrays[body.result].absorbed;
-        rows.shared.0 += array.absorbed - of_element * rows.elements.1 / rows.shared.1;
-        rows.elements.0 += of_element;
-        Some(rows)
+    /// Returns so many nested builds by their elements, with what is computed where they read it.
+    fn nest(&self, array: &Array<'_>, depth: usize) -> Option<Nest> {
+        let Rows { mut elements, .. } = array.build.rows?;
+        let (mut outer, mut n, mut shared) = (array, 1.0, SmallVec::new());
+        for _ in 1..depth {
+            let rows = outer.build.rows?;
+            let inner = &self.arrays[outer.build.body?.1.result];
+            let n_inner = rows.elements.1 / rows.shared.1;
+            n *= rows.shared.1;
+            shared.push((rows.shared.0 + outer.absorbed - inner.absorbed * n_inner, n));
+            (elements.0, elements.1) = (rows.elements.0 + inner.absorbed, n * n_inner);
+            outer = inner;
+        }
+        Some(Nest { shared, elements })
     }
 
     /// Returns the counts of the open loops inside the outermost `around`.
@@ -379,26 +404,32 @@ impl<'a> Uses<'a, '_> {
 
     /// Records for the open builds that `var` is an element or a row of `array`.
     fn takes(&mut self, array: VarId, var: VarId) {
-        let from = self.arrays[array].row_of.unwrap_or(array);
+        let (from, depth) = self.arrays[array].part_of.unwrap_or((array, 0));
+        let depth = depth + 1;
         let Array { built: Some(_), loops, .. } = self.arrays[from] else { return };
         if self.is_array(var) {
-            self.arrays[var].row_of = Some(from);
+            self.arrays[var].part_of = Some((from, depth));
         }
         for (build, inside) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
             let runs = self.loops_inside(*inside).iter().product();
-            self.arrays[*build].build.takes.push(Taken { array: from, of_row: from != array, runs });
+            self.arrays[*build].build.takes.push(Taken { array: from, depth, runs });
         }
     }
 
-    /// Returns the `get`s of elements of the rows of `array`, if rows have no other use, and elements vanish.
-    fn elements(&self, array: &Array) -> Option<Vec<Get>> {
-        let mut all = Vec::new();
-        for (row, loops, runs) in &array.gets {
-            let row = &self.arrays[*row];
-            if row.escapes || row.kept {
-                return None;
+    /// Returns the `get`s of elements of `array`, those of elements of these, and so on for so many indices, if parts
+    /// have no other use.
+    fn reads(&self, array: &Array, depth: usize) -> Option<Vec<Vec<Get>>> {
+        let mut all = vec![array.gets.to_vec()];
+        for _ in 1..depth {
+            let mut gets = Vec::new();
+            for (part, loops, runs) in all.last()? {
+                let part = &self.arrays[*part];
+                if part.escapes || part.kept {
+                    return None;
+                }
+                gets.extend(part.gets.iter().map(|(var, more, often)| (*var, loops + more, runs * often)));
             }
-            all.extend(row.gets.iter().map(|(var, more, often)| (*var, loops + more, runs * often)));
+            all.push(gets);
         }
         Some(all)
     }

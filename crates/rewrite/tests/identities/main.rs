@@ -281,6 +281,16 @@ fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
 }
 
 #[test]
+fn elements_of_an_array_of_any_dimension_are_computed_where_they_are_read() {
+    // Along the last dimension first: each element is read once, in another order.
+    let text = "let f = fun (x : [n][m][k]Double) (w : [n][m][k][l]Double) ->
+        let p = build n (fun i -> build m (fun j -> build k (fun c -> build l (fun o -> x[i][j][c] * w[i][j][c][o]))))
+        build l (fun o -> sum n (fun i -> sum m (fun j -> sum k (fun c -> p[i][j][c][o]))))";
+    let (found, report) = optimised(&function(text, "f"));
+    assert_eq!((depth(&found.body), measure(&found).loops), (4, 4), "{}\n{report}", print(&found));
+}
+
+#[test]
 fn the_place_of_a_minimum_has_no_tangent() {
     let least = "ifold (fun (best, at) i -> if x[i] < best then (x[i], i) else (best, at)) (x[0], 0) n";
     let f = function(&format!("let f = fun (x : [n]Double) -> x[snd ({least})]"), "f");
