@@ -467,27 +467,43 @@ impl Expr {
 
     /// Returns the array that this expression copies but for some elements: one element ([`Self::changed_element`]),
     /// one in some of its rows, or those of a branch; sparse arrays, by `is_sparse`, may be added to rows.
-    // Recursive on nesting.
     pub fn changed_array(&self, is_sparse: &dyn Fn(VarId) -> bool) -> Option<VarId> {
+        match self.changed(is_sparse)? {
+            Changed::Array(array) => Some(array),
+            Changed::Row { .. } => None,
+        }
+    }
+
+    // Recursive on nesting.
+    fn changed(&self, is_sparse: &dyn Fn(VarId) -> bool) -> Option<Changed> {
         let from = |block: &Block| match block.bound(block.result) {
-            Some(made) => made.changed_array(is_sparse),
-            None => Some(block.result),
+            None | Some(Self::Get { .. }) => Changed::Array(block.result).outside(block),
+            Some(made) => made.changed(is_sparse)?.outside(block),
         };
         if let Some(change) = self.changed_element() {
-            return Some(change.array);
+            let array = Changed::Array(change.array);
+            let Self::Build { body, .. } = self else { return Some(array) };
+            return match body.bound(body.result) {
+                Some(Self::If { otherwise, .. }) => array.outside(otherwise),
+                _ => Some(array),
+            };
         }
         match self {
-            Self::If { then, otherwise, .. } => from(then).filter(|array| Some(*array) == from(otherwise)),
+            Self::If { then, otherwise, .. } => from(then).filter(|array| Some(array) == from(otherwise).as_ref()),
             Self::Build { index, body, .. } => {
                 let mut row = body.result;
                 loop {
-                    row = match body.bound(row)? {
-                        Self::Get { array, index: at, .. } => {
-                            return (at == index && body.bound(*array).is_none()).then_some(*array);
-                        }
-                        Self::Plus(whole, term) | Self::Plus(term, whole) if is_sparse(*term) => *whole,
-                        made => made.changed_array(is_sparse)?,
+                    let made = match body.bound(row)? {
+                        Self::Get { .. } => Changed::Array(row).outside(body)?,
+                        Self::Plus(whole, term) | Self::Plus(term, whole) if is_sparse(*term) => Changed::Array(*whole),
+                        made => made.changed(is_sparse)?,
                     };
+                    match made {
+                        Changed::Array(made) => row = made,
+                        Changed::Row { array, index: at } => {
+                            return (at == *index && body.bound(array).is_none()).then_some(Changed::Array(array));
+                        }
+                    }
                 }
             }
             _ => None,
@@ -506,6 +522,30 @@ impl Expr {
             Self::Jvp { params, .. } | Self::Vjp { params, .. } => SmallVec::from_slice(params),
             Self::Custom(custom) => custom.binders(),
             _ => SmallVec::new(),
+        }
+    }
+}
+
+/// Array of which some elements are changed.
+#[derive(PartialEq)]
+enum Changed {
+    Array(VarId),
+    Row { array: VarId, index: VarId },
+}
+
+impl Changed {
+    /// Returns it by variables from outside of `block`; `None` for a row of a row there.
+    fn outside(self, block: &Block) -> Option<Self> {
+        let is_outside = |array: &VarId| block.bound(*array).is_none();
+        match self {
+            Self::Array(row) => match block.bound(row) {
+                None => Some(Self::Array(row)),
+                Some(Expr::Get { array, index, .. }) if is_outside(array) => {
+                    Some(Self::Row { array: *array, index: *index })
+                }
+                Some(_) => None,
+            },
+            Self::Row { array, index } => is_outside(&array).then_some(Self::Row { array, index }),
         }
     }
 }

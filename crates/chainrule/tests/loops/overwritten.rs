@@ -53,6 +53,7 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("planes", vec![matrix(n), x()]),
             ("twoColumns", vec![matrix(n), x()]),
             ("sweep", vec![matrix(n), matrix(n)]),
+            ("sweepOfRows", vec![matrix(n.max(2)), matrix(n.max(2))]),
             ("filter", vec![matrix(n.max(2)), matrix(n.max(2))]),
             ("lu", vec![matrix(n)]),
             ("symmetric", vec![matrix(n), matrix(n)]),
@@ -60,7 +61,8 @@ fn gradients_and_hessians_are_those_of_straight_line_code() {
             ("checked", vec![matrix(n.max(2)), matrix(n.max(2)), Value::from(numbers(n.max(2)))]),
         ];
         for (name, args) in rows {
-            let size = if matches!(name, "seidel" | "filter" | "checked") { n.max(2) } else { n } as i64;
+            let size =
+                if matches!(name, "seidel" | "filter" | "sweepOfRows" | "checked") { n.max(2) } else { n } as i64;
             let f = function(name);
             let sizes = [("n", size), ("m", size)];
             let known = f.at_sizes(if name == "checked" { &sizes } else { &sizes[..1] }).unwrap();
@@ -116,6 +118,14 @@ fn memory_is_that_of_what_is_overwritten() {
         let gradient = function(name).gradient().unroll(Unroll::Never).function().unwrap().compile().unwrap();
         assert!(!gradient.listing().contains(states), "{}", gradient.listing());
     }
+    // Neither copies, zeros nor sums of matrices in the steps.
+    let gradient = function("sweepOfRows").gradient().unroll(Unroll::Never).function().unwrap().compile().unwrap();
+    let listing = gradient.listing();
+    let is_whole = |line: &&str| {
+        line.starts_with(' ') && (line.contains("for ") && line.contains("..r0*r0") || line.contains("copy r0*r0"))
+    };
+    let whole: Vec<&str> = listing.lines().filter(is_whole).collect();
+    assert!(whole.is_empty(), "{whole:?}\n{listing}");
     let value = function("recurrence").compile().unwrap().listing();
     assert!(value.matches("copy").count() <= 1, "{value}");
 }

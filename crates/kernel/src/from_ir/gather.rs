@@ -7,11 +7,19 @@
 //! build n (fun i -> oneHot (k i) (f s i))    as     w = build n (f s), build n (fun i -> oneHot (k i) w[i])
 //! ```
 //!
-//! where `s` is the state of a loop around, and the array is a term of a sum of arrays; nested builds too. The
-//! scattered term then reads no state, so that it can be added to the memory of the state once everything is read
+//! where `s` is the state of a loop around, and the array is a term of a sum of arrays; nested builds too. A loop that
+//! also makes an array, whose elements are read one by one, gets one array for both:
+//!
+//! ```text
+//! loop (fun () i -> ((), g s i, oneHot (k i) (f s i))) () n
+//!     as     w = build n (fun i -> (f s i, g s i)), sum n (fun i -> oneHot (k i) w[i].0), and w[i].1 for elements
+//! ```
+//!
+//! The scattered term then reads no state, so that it can be added to the memory of the state once everything is read
 //! ([`terms`](super::terms)). A term of several sums is gathered once, and scattered for each of them. Reverse mode
 //! writes such terms for loops that write to columns: they add elements of one column to another one.
 
+use super::offers::{ELEMENTS, TERMS};
 use super::terms::Facts;
 use chainrule_base::Span;
 use chainrule_ir::range::{self, Loop};
@@ -54,6 +62,8 @@ struct Writer<'f> {
 struct OneHot {
     at: Vec<(VarId, bool)>,
     number: VarId,
+    /// The arrays from the outside: rows of the one before.
+    arrays: Vec<VarId>,
 }
 
 /// A term that scatters numbers: a sum, or nested builds.
@@ -64,6 +74,8 @@ struct Term {
     arrays: Vec<OneHot>,
     /// Statements that make the indices of `arrays`.
     integers: BTreeSet<VarId>,
+    /// Element of the array that the loop also makes.
+    element: Option<VarId>,
     span: Option<Span>,
 }
 
@@ -79,8 +91,13 @@ struct Level {
 impl Writer<'_> {
     fn block(&mut self, block: &mut Block) {
         let (added, n_maxima) = (Uses::in_sums(block), self.maxima.len());
+        // General loops whose terms are gathered, with the array of pairs; their arrays, with that array and the place
+        // of the element in a pair.
+        let mut loops: BTreeMap<VarId, (Term, VarId)> = BTreeMap::new();
+        let mut elements: BTreeMap<VarId, (VarId, usize)> = BTreeMap::new();
         // Gathered terms of several sums, and whether the first one has been written.
         let mut shared: BTreeMap<VarId, (Term, VarId, bool)> = BTreeMap::new();
+        let parts = Components::of(block);
         let mut done = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
             self.see(&stmt);
@@ -88,6 +105,26 @@ impl Writer<'_> {
             self.enter(&stmt.expr);
             stmt.expr.blocks_mut().into_iter().for_each(|block| self.block(block));
             self.loops.truncate(n_loops);
+            if let Expr::Component(of, part) = stmt.expr
+                && let Some((term, array)) = loops.get(&of)
+            {
+                let (place, array) = (term.arrays.len(), *array);
+                match part {
+                    ELEMENTS => {
+                        elements.insert(stmt.var, (array, place));
+                        continue;
+                    }
+                    TERMS => stmt.expr = self.scattered(term, array, &self.function.ty(stmt.var).clone()),
+                    _ => stmt.expr = Expr::Tuple(Vec::new()),
+                }
+            }
+            if let Some(term) = self.general(&stmt, &parts, &added) {
+                self.is_changed = true;
+                let gathered = self.numbers(&term);
+                loops.insert(stmt.var, (term, gathered.var));
+                done.push(gathered);
+                continue;
+            }
             if let Some(n_sums) = added.sums.get(&stmt.var)
                 && let Some(term) = self.term(&stmt, *n_sums, added.n_all(stmt.var))
             {
@@ -115,7 +152,65 @@ impl Writer<'_> {
             done.push(stmt);
         }
         block.stmts = done;
+        if !elements.is_empty() {
+            self.read_parts(block, &elements);
+        }
         self.maxima.truncate(n_maxima);
+    }
+
+    /// Reads elements of these arrays as parts of elements of others.
+    fn read_parts(&mut self, block: &mut Block, of: &BTreeMap<VarId, (VarId, usize)>) {
+        let mut done = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.expr.blocks_mut().into_iter().for_each(|block| self.read_parts(block, of));
+            if let Expr::Get { array, index, proved } = stmt.expr
+                && let Some((whole, place)) = of.get(&array)
+                && let Type::Array(_, element) = self.function.ty(*whole).clone()
+            {
+                let row = self.function.fresh(*element);
+                done.push(Stmt { var: row, expr: Expr::Get { array: *whole, index, proved }, span: stmt.span });
+                stmt.expr = Expr::Component(row, *place);
+            }
+            done.push(stmt);
+        }
+        block.stmts = done;
+    }
+
+    /// Returns the term of a sum that `stmt`, a loop without a state, makes beside an array, if it scatters values of
+    /// the state of another loop. Its parts are named in its block, and nothing else uses it.
+    fn general(&self, stmt: &Stmt, parts: &Components, added: &Uses) -> Option<Term> {
+        let Expr::Loop(StateLoop { count, index, state, init, body }) = &stmt.expr else { return None };
+        let Some(Expr::Tuple(results)) = body.bound(body.result) else { return None };
+        let &[_, element, term] = results.as_slice() else { return None };
+        let named = parts.0.get(&stmt.var)?;
+        let is_named = |part: usize| named.iter().filter(|(_, k)| *k == part).count() <= 1;
+        let uses = |var: &VarId| self.facts.uses.get(var).copied().unwrap_or(0);
+        let elements_are_read = |&(var, part): &(VarId, usize)| part != ELEMENTS || uses(&var) == self.facts.reads(var);
+        let is_term = |&(var, part): &(VarId, usize)| part != TERMS || added.sums.get(&var) == Some(&uses(&var));
+        if !matches!(self.function.ty(*init), Type::Tuple(fields, _) if fields.is_empty())
+            || uses(&stmt.var) != named.len()
+            || ![ELEMENTS, TERMS].into_iter().all(is_named)
+            || !named.iter().all(|part| elements_are_read(part) && is_term(part))
+            || !named.iter().any(|(_, part)| *part == TERMS)
+            || self.facts.states_read(&stmt.expr).is_empty()
+        {
+            return None;
+        }
+        let stmts = body.stmts.iter().filter(|stmt| stmt.var != body.result).cloned().collect();
+        let body = Block { stmts, result: term };
+        let arrays = one_hots(self.function, &body)?;
+        let loops = vec![Level { index: *index, count: count.clone(), extent: count.clone(), body: body.clone() }];
+        let mut integers = BTreeSet::new();
+        let is_simple = arrays.iter().flat_map(|array| &array.at).all(|(at, _)| is_simple(&loops, *at, &mut integers));
+        let term = Term { is_sum: true, loops, arrays, integers, element: Some(element), span: stmt.span };
+        // Nothing else uses what is left out.
+        let mut left_out = term.scattered();
+        left_out.extend([body.result, *state]);
+        let mut uses_one = left_out.contains(&element);
+        for stmt in body.stmts.iter().filter(|stmt| !left_out.contains(&stmt.var)) {
+            stmt.expr.for_each_use(&mut |var| uses_one |= left_out.contains(&var));
+        }
+        (is_simple && !uses_one).then_some(term)
     }
 
     /// Finds [`Self::maxima`].
@@ -188,21 +283,30 @@ impl Writer<'_> {
         let arrays = one_hots(self.function, &last.body).filter(|arrays| is_sum || arrays.len() == 1)?;
         let mut integers = BTreeSet::new();
         let is_simple = arrays.iter().flat_map(|array| &array.at).all(|(at, _)| is_simple(&loops, *at, &mut integers));
-        is_simple.then_some(Term { is_sum, loops, arrays, integers, span: stmt.span })
+        is_simple.then_some(Term { is_sum, loops, arrays, integers, element: None, span: stmt.span })
+    }
+
+    /// Returns the type of several numbers of an iteration of a term, with its element.
+    fn element(&self, term: &Term) -> Type {
+        let mut fields = vec![Type::Double; term.arrays.len()];
+        fields.extend(term.element.map(|element| self.function.ty(element).clone()));
+        Type::tuple(fields)
     }
 
     /// Returns the statement that gathers the numbers of a term.
     fn numbers(&mut self, term: &Term) -> Stmt {
         let span = term.span;
-        let numbers: Vec<VarId> = term.arrays.iter().map(|array| array.number).collect();
+        let numbers: Vec<VarId> = term.arrays.iter().map(|array| array.number).chain(term.element).collect();
+        let element = self.element(term);
+        let scattered = term.scattered();
         let mut made: Option<(Expr, Type)> = None;
         for Level { index, extent, body, .. } in term.loops.iter().rev() {
-            let stays = |stmt: &&Stmt| stmt.var != body.result && !matches!(stmt.expr, Expr::OneHot { .. });
+            let stays = |stmt: &&Stmt| stmt.var != body.result && !scattered.contains(&stmt.var);
             let mut stmts: Vec<Stmt> = body.stmts.iter().filter(stays).cloned().collect();
             let (result, ty) = match (made.take(), &numbers[..]) {
                 (None, [number]) => (*number, Type::Double),
                 (made, _) => {
-                    let (expr, ty) = made.unwrap_or_else(|| (Expr::Tuple(numbers.clone()), term.element()));
+                    let (expr, ty) = made.unwrap_or_else(|| (Expr::Tuple(numbers.clone()), element.clone()));
                     let result = self.function.fresh(ty.clone());
                     stmts.push(Stmt { var: result, expr, span });
                     (result, ty)
@@ -278,7 +382,7 @@ impl Writer<'_> {
         };
         let mut results = Operands::new();
         for (k, (array, ty)) in term.arrays.iter().zip(types).enumerate() {
-            let is_number = term.arrays.len() == 1;
+            let is_number = term.arrays.len() == 1 && term.element.is_none();
             let mut value = if is_number { row } else { push(self.function, Type::Double, Expr::Component(row, k)) };
             let mut types = vec![ty];
             while let Some(Type::Array(_, element)) = types.last() {
@@ -300,9 +404,9 @@ impl Writer<'_> {
 }
 
 impl Term {
-    /// Returns the type of the numbers of an iteration.
-    fn element(&self) -> Type {
-        if self.arrays.len() == 1 { Type::Double } else { Type::tuple(vec![Type::Double; self.arrays.len()]) }
+    /// Returns the one-hot arrays, with those of rows.
+    fn scattered(&self) -> FxHashSet<VarId> {
+        self.arrays.iter().flat_map(|array| array.arrays.iter().copied()).collect()
     }
 
     /// Returns a loop of the term's kind.
@@ -311,6 +415,21 @@ impl Term {
             true => Expr::Sum { count: count.clone(), index, body },
             false => Expr::Build { size: count.clone(), index, body },
         }
+    }
+}
+
+/// Statements of a block that name parts of a tuple: by tuple, their variables with the number of the part.
+struct Components(BTreeMap<VarId, Vec<(VarId, usize)>>);
+
+impl Components {
+    fn of(block: &Block) -> Self {
+        let mut named: BTreeMap<VarId, Vec<(VarId, usize)>> = BTreeMap::new();
+        for stmt in &block.stmts {
+            if let Expr::Component(tuple, part) = stmt.expr {
+                named.entry(tuple).or_default().push((stmt.var, part));
+            }
+        }
+        Self(named)
     }
 }
 
@@ -359,13 +478,14 @@ fn one_hots(function: &Function, body: &Block) -> Option<Vec<OneHot>> {
         _ => return None,
     };
     let one = |field: &VarId| {
-        let (mut at, mut number) = (Vec::new(), *field);
+        let (mut at, mut number, mut arrays) = (Vec::new(), *field, Vec::new());
         while let Some(&Expr::OneHot { index, value, proved }) = body.bound(number) {
             at.push((index, proved));
+            arrays.push(number);
             number = value;
         }
         let is_number = *function.ty(number) == Type::Double && !at.is_empty();
-        is_number.then_some(OneHot { at, number })
+        is_number.then_some(OneHot { at, number, arrays })
     };
     if fields.is_empty() || fields.len() > MAX_NUMBERS {
         return None;

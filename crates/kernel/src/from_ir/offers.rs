@@ -144,8 +144,8 @@ fn first_to_add(block: &Block, position: &BTreeMap<VarId, usize>, mut term: VarI
 const MAX_BETWEEN: usize = 512;
 
 /// Components of a general loop: the array of its elements, and the sum of its terms.
-const ELEMENTS: usize = 1;
-const TERMS: usize = 2;
+pub(super) const ELEMENTS: usize = 1;
+pub(super) const TERMS: usize = 2;
 
 impl Lowering<'_> {
     /// Propagates the offers for the block's result to the statements that make it.

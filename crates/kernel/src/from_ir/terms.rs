@@ -42,6 +42,8 @@ pub(super) type Part = (VarId, Vec<usize>);
 #[derive(Default)]
 pub(super) struct Facts {
     pub uses: BTreeMap<VarId, usize>,
+    /// Reads of elements of arrays.
+    reads: BTreeMap<VarId, usize>,
     /// Variables of loops that hold their state.
     states: BTreeSet<VarId>,
     /// Variables that name a part of another one, or of its elements; the component of tuples.
@@ -64,6 +66,9 @@ impl Facts {
 
     fn see(&mut self, block: &Block, vars: &Arena<VarId, Var>) {
         for stmt in &block.stmts {
+            if let Expr::Get { array, .. } = stmt.expr {
+                *self.reads.entry(array).or_default() += 1;
+            }
             // Numbers are read where they are named.
             let is_scalar = matches!(vars[stmt.var].ty, Type::Double | Type::Int | Type::Bool);
             match &stmt.expr {
@@ -107,6 +112,11 @@ impl Facts {
             Expr::Component(tuple, k) => self.sums.get(tuple).is_some_and(|fields| fields[*k]),
             _ => false,
         }
+    }
+
+    /// Returns the number of reads of elements of an array.
+    pub fn reads(&self, array: VarId) -> usize {
+        self.reads.get(&array).copied().unwrap_or(0)
     }
 
     fn is_used_once(&self, var: VarId) -> bool {
@@ -215,7 +225,7 @@ impl Facts {
     }
 
     /// Moves sums of arrays and of tuples, their sparse terms, and arrays with one element changed, to their first use:
-    /// until then, old memory may be read.
+    /// until then, old memory may be read. The arrays to which the fields of a sum of tuples are added come before it.
     fn late(&self, stmts: Vec<Stmt>, result: VarId) -> Vec<Stmt> {
         let places: BTreeMap<VarId, usize> = (0..).zip(&stmts).map(|(at, stmt)| (stmt.var, at)).collect();
         // The statements that move to each one, in the order of its operands.
@@ -228,6 +238,17 @@ impl Facts {
                     moved.insert(*at);
                 }
             });
+            let Expr::Plus(a, b) = stmt.expr else { continue };
+            for (field, whole) in [(a, b), (b, a)] {
+                let Some(Expr::Component(sum, _)) = places.get(&field).map(|at| &stmts[*at].expr) else { continue };
+                if let (true, Some(sum), Some(whole)) =
+                    (self.sums.contains_key(sum), places.get(sum), places.get(&whole))
+                    && whole < sum
+                    && self.moves(&stmts[*whole], stmt)
+                {
+                    before.entry(*sum).or_default().push(*whole);
+                }
+            }
         }
         let first = (0..stmts.len()).filter(|at| !moved.contains(at)).chain(places.get(&result).copied());
         let mut from: Vec<Option<Stmt>> = stmts.into_iter().map(Some).collect();
