@@ -466,25 +466,27 @@ impl Expr {
     }
 
     /// Returns the array that this expression copies but for some elements: one element ([`Self::changed_element`]),
-    /// one in some of its rows, or those of a branch; sparse arrays, by `is_sparse`, may be added to rows.
-    pub fn changed_array(&self, is_sparse: &dyn Fn(VarId) -> bool) -> Option<VarId> {
-        match self.changed(is_sparse)? {
+    /// one in some of its rows, or those of a branch; sparse arrays, by `is_sparse`, may be added to rows. `rows` says
+    /// which rows count as parts of it.
+    pub fn changed_array(&self, rows: Rows, is_sparse: &dyn Fn(VarId) -> bool) -> Option<VarId> {
+        match self.changed(rows, is_sparse)? {
             Changed::Array(array) => Some(array),
             Changed::Row { .. } => None,
         }
     }
 
     // Recursive on nesting.
-    fn changed(&self, is_sparse: &dyn Fn(VarId) -> bool) -> Option<Changed> {
+    fn changed(&self, rows: Rows, is_sparse: &dyn Fn(VarId) -> bool) -> Option<Changed> {
         let from = |block: &Block| match block.bound(block.result) {
+            Some(Self::Get { .. }) if rows == Rows::Named => None,
             None | Some(Self::Get { .. }) => Changed::Array(block.result).outside(block),
-            Some(made) => made.changed(is_sparse)?.outside(block),
+            Some(made) => made.changed(rows, is_sparse)?.outside(block),
         };
         if let Some(change) = self.changed_element() {
             let array = Changed::Array(change.array);
             let Self::Build { body, .. } = self else { return Some(array) };
             return match body.bound(body.result) {
-                Some(Self::If { otherwise, .. }) => array.outside(otherwise),
+                Some(Self::If { otherwise, .. }) if rows == Rows::Read => array.outside(otherwise),
                 _ => Some(array),
             };
         }
@@ -496,7 +498,7 @@ impl Expr {
                     let made = match body.bound(row)? {
                         Self::Get { .. } => Changed::Array(row).outside(body)?,
                         Self::Plus(whole, term) | Self::Plus(term, whole) if is_sparse(*term) => Changed::Array(*whole),
-                        made => made.changed(is_sparse)?,
+                        made => made.changed(rows, is_sparse)?,
                     };
                     match made {
                         Changed::Array(made) => row = made,
@@ -524,6 +526,15 @@ impl Expr {
             _ => SmallVec::new(),
         }
     }
+}
+
+/// Rows that count as parts of the array that an expression changes ([`Expr::changed_array`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rows {
+    /// Rows with a name outside of the branches that pass them on.
+    Named,
+    /// Rows that branches read, too.
+    Read,
 }
 
 /// Array of which some elements are changed.

@@ -61,7 +61,7 @@ pub use custom::{Custom, Rule, RuleBlock};
 pub use equal::EqualSizes;
 pub use evaluate::{Failure, evaluate};
 pub use function::{
-    Block, ChangedElement, Expr, Function, Operands, Requirement, StateLoop, Stmt, Var, VarId, WhileLoop,
+    Block, ChangedElement, Expr, Function, Operands, Requirement, Rows, StateLoop, Stmt, Var, VarId, WhileLoop,
 };
 pub use parse::parse;
 pub use print::{listing, print};

@@ -21,7 +21,7 @@
 //! | a derivative | 3 times its body |
 
 use crate::fusion;
-use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Type, VarId, WhileLoop};
+use chainrule_ir::{Block, Expr, Function, Rows, Size, StateLoop, Type, VarId, WhileLoop};
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
 
@@ -360,7 +360,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
         Expr::Build { size, index, body } => {
             let is_changed = || {
                 let sparse = sparse_arrays(body, ty);
-                expr.changed_array(&|var| sparse.contains(&var)).is_some()
+                expr.changed_array(Rows::Named, &|var| sparse.contains(&var)).is_some()
             };
             // A row that is only passed on costs a copy, but not if it is made or changed in place.
             let stored = if made_in(body) {

@@ -35,7 +35,7 @@ use crate::key::{Keys, Numbers};
 use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Rows, Size, StateLoop, Stmt, Type, VarId};
 use chainrule_ops::Semantics;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -504,7 +504,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         let only_user = |at: usize| (n_users[at] == 1 && block.stmts[at].var != block.result).then(|| last_user[at]);
         for (at, stmt) in block.stmts.iter().enumerate() {
             let changes_state = || {
-                let array = stmt.expr.changed_array(&|_| false);
+                let array = stmt.expr.changed_array(Rows::Named, &|_| false);
                 array.is_some_and(|array| self.is_version(block, array))
             };
             if matches!(stmt.expr, Expr::Build { .. }) && (fusion::is_matrix_product(&stmt.expr) || changes_state()) {

@@ -1,6 +1,6 @@
 //! Walks over expressions: mentioned variables, slices of blocks, versions of states.
 
-use chainrule_ir::{Block, Expr, Function, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Rows, Stmt, Type, VarId};
 
 /// Calls `see` for every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
@@ -55,7 +55,7 @@ pub(crate) fn sources_of(expr: &Expr, is_sparse: &dyn Fn(VarId) -> bool, open: &
     match expr {
         Expr::Component(whole, _) => open.push(*whole),
         Expr::Plus(a, b) => open.extend([*a, *b]),
-        expr => open.extend(expr.changed_array(is_sparse)),
+        expr => open.extend(expr.changed_array(Rows::Named, is_sparse)),
     }
 }
 

@@ -12,7 +12,7 @@
 
 use super::gather;
 use chainrule_base::Arena;
-use chainrule_ir::{Block, Expr, Function, Stmt, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Function, Rows, Stmt, Type, Var, VarId};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -270,7 +270,9 @@ impl Facts {
 
     /// Returns whether `stmt` moves to `user`, which uses it.
     fn moves(&self, stmt: &Stmt, user: &Stmt) -> bool {
-        if matches!(stmt.expr, Expr::Plus(..)) || stmt.expr.changed_array(&|var| self.sparse.contains(&var)).is_some() {
+        if matches!(stmt.expr, Expr::Plus(..))
+            || stmt.expr.changed_array(Rows::Read, &|var| self.sparse.contains(&var)).is_some()
+        {
             // An array that is made from the state of one loop is not moved behind changes of another one's.
             return self.states_read(&stmt.expr).len() <= 1;
         }
