@@ -268,30 +268,31 @@ class Function(Evaluator):
 
     def _captured_alike(self, general, specs, alike):
         """The entry in which these positions are one size; the one for all sizes where it cannot be captured so."""
-        self._n_captures += 1
         try:
-            function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows, alike)
+            program = self._program(specs, alike)
         except Error:
             return general
-        constants.deciding = []
-        entry = Entry(function.strict() if self.strict else function, names, structure, constants)
-        entry.general = general
+        entry = Entry(*program)
+        entry.deciding, entry.general = [], general
         return entry
 
-    def _capture(self, specs, leaves, values):
+    def _program(self, specs, alike=()):
+        """The captured function, and what an entry has beside it."""
         self._n_captures += 1
-        function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows)
-        if self.strict:
-            function = function.strict()
+        function, *rest = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows, alike)
+        return (function.strict() if self.strict else function, *rest)
+
+    def _capture(self, specs, leaves, values):
+        function, names, structure, constants = self._program(specs)
         if self.sizes is None:
             return Entry(function, names, structure, constants)
-        constants.deciding = []
         self._check_sizes(specs, values)
         all_leaves = list(leaves)
         for k, array in enumerate(constants.arrays):
             spec_of(array, f"constant{k}", all_leaves)
         inputs = function.inputs
         entry = Entry(function.unrolled(sizes_of(function, all_leaves)), names, structure, constants)
+        entry.deciding = []
         entry.kept = [k for k, (_, kind, rank) in enumerate(inputs) if kind == "f" or rank]
         entry.n_leaves = len(inputs)
         return entry
