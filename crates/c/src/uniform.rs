@@ -96,7 +96,7 @@ fn is_uniform(event: &Event<'_>, kernel: &Kernel, differs: &Arena<Reg, bool>) ->
             }
             Instr::CheckIndex { index, len, .. } => !differs[*index] && poly(len),
         },
-        Event::Copy { to, from, len } => {
+        Event::Copy { to, from, len, .. } => {
             poly(&to.1) && poly(&from.1) && poly(len) && (!int(from.0) || in_workspace(from.0))
         }
         Event::For { count: size, .. } | Event::While { limit: size, .. } => poly(size),

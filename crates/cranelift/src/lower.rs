@@ -252,7 +252,7 @@ impl Writer<'_, '_> {
         self.computing = event.integer();
         match event {
             Event::Instr(instr) => self.instr(instr),
-            Event::Copy { to, from, len } => self.copy(to, from, len),
+            Event::Copy { to, from, len, .. } => self.copy(to, from, len),
             Event::For { index, count, carried, .. } => {
                 let count = self.poly(count, Overflow::Fails)?;
                 let zero = self.integer(0);

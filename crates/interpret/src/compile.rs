@@ -316,7 +316,7 @@ impl Compiler<'_> {
     fn event(&mut self, at: u32, event: &Event<'_>, hoisted: &BTreeMap<u32, Vec<Poly<Reg>>>) -> Result<(), Diagnostic> {
         match event {
             Event::Instr(instr) => self.instr(instr)?,
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 let to_at = self.uniform_poly(&to.1, Overflow::Fails)?;
                 let from_at = self.uniform_poly(&from.1, Overflow::Fails)?;
                 let len = self.uniform_poly(len, Overflow::Fails)?;

@@ -148,6 +148,8 @@ mod code {
     pub const ZEROS: u8 = 8;
     /// Messages about integers that do not fit: before all statements, from version 6 on.
     pub const OVERFLOWS: u8 = 9;
+    /// Like [`COPY`], with a source that is dead afterwards; from version 7 on.
+    pub const MOVE: u8 = 10;
 
     // Codes of instructions come in pairs: the odd one defines the register after the last one.
     /// A double.

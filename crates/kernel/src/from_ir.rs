@@ -168,7 +168,7 @@ fn is_too_large(kernel: &Kernel) -> bool {
             | Event::Instr(Instr::CheckIndex { len: poly, .. })
             | Event::For { count: poly, .. }
             | Event::While { limit: poly, .. } => poly.is_too_large(),
-            Event::Copy { to, from, len } => [&to.1, &from.1, len].into_iter().any(Poly::is_too_large),
+            Event::Copy { to, from, len, .. } => [&to.1, &from.1, len].into_iter().any(Poly::is_too_large),
             _ => false,
         })
 }

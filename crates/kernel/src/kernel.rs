@@ -275,6 +275,8 @@ pub enum Stmt {
         from: (BufferId, Poly<Reg>),
         /// Number of elements.
         len: Poly<Reg>,
+        /// Whether the source is dead afterwards: its elements are written before they are read again.
+        is_move: bool,
     },
 }
 

@@ -170,6 +170,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| forward(kernel),
     },
     Pass {
+        name: "alternate",
+        does: "the next state of a loop becomes the current one without being copied: buffers alternate",
+        stage: Stage::Hoisting,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::alternate(kernel),
+    },
+    Pass {
         name: "hoist-integers",
         does: "invariant integers and trip counts move out of loops",
         stage: Stage::Hoisting,

@@ -89,9 +89,10 @@ impl Kernel {
                     self.instr(f, instr)?;
                     f.write_char('\n')?;
                 }
-                Event::Copy { to, from, len } => {
+                Event::Copy { to, from, len, is_move } => {
                     line(f, depth)?;
-                    writeln!(f, "copy {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
+                    let how = if *is_move { "move" } else { "copy" };
+                    writeln!(f, "{how} {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
                 }
                 Event::For { index, count, carried, order } => {
                     line(f, depth)?;

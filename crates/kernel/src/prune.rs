@@ -82,7 +82,7 @@ impl Needed {
                     }
                 }
             }
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 self.in_vain[to.0] |= !self.buffers[to.0];
                 if self.buffers[to.0] {
                     [&to.1, &from.1, *len].into_iter().for_each(|p| self.number(p));

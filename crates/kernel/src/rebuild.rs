@@ -201,9 +201,9 @@ pub(crate) fn rebuild(body: Vec<Stmt>, pass: &mut impl Pass) -> Vec<Stmt> {
 fn begin(stmt: Stmt, pass: &mut impl Pass, tasks: &mut Vec<Task>, open: &mut Vec<Vec<Stmt>>) {
     match stmt {
         Stmt::Straight(code) => push_code(open, pass.code(code)),
-        Stmt::Copy { mut to, mut from, mut len } => {
+        Stmt::Copy { mut to, mut from, mut len, is_move } => {
             if pass.copy(&mut to, &mut from, &mut len) {
-                push(open, Stmt::Copy { to, from, len });
+                push(open, Stmt::Copy { to, from, len, is_move });
             }
         }
         Stmt::For { index, mut count, mut carried, order, body } => {

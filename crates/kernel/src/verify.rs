@@ -300,7 +300,7 @@ impl Verifier<'_> {
             match event {
                 // They come in blocks.
                 Event::Instr(_) => {}
-                Event::Copy { to, from, len } => self.copy(to, from, len),
+                Event::Copy { to, from, len, .. } => self.copy(to, from, len),
                 Event::For { index, count, carried, order } => {
                     self.poly(count, "a loop's count");
                     let may_be_parallel = loops == 0 && scopes.len() <= MAX_BRANCHES;

@@ -42,7 +42,8 @@ fn sound() -> Kernel {
     .collect();
     let straight = |instrs: Vec<Instr>| Stmt::Straight(instrs);
     let op = |dst, op, x, y| Instr::Op { dst: r(dst), op, args: [r(x), r(y), r(x)] };
-    let copy = |to, from| Stmt::Copy { to: (b(to), Poly::zero()), from: (b(from), Poly::zero()), len: at(N) };
+    let copy =
+        |to, from| Stmt::Copy { to: (b(to), Poly::zero()), from: (b(from), Poly::zero()), len: at(N), is_move: false };
     let body = vec![
         straight(vec![Instr::Const { dst: r(1), value: 0.0 }]),
         copy(2, 0),
@@ -210,10 +211,10 @@ fn each_broken_invariant_is_found() {
             code(k, 2)[1] = Instr::External { dst: r(5), function: 0, args: [r(4)].into() };
         }),
         ("onto itself", |k| {
-            k.body[1] = Stmt::Copy { to: (b(2), Poly::zero()), from: (b(2), Poly::zero()), len: at(N) };
+            k.body[1] = Stmt::Copy { to: (b(2), Poly::zero()), from: (b(2), Poly::zero()), len: at(N), is_move: false };
         }),
         ("changes the class", |k| {
-            k.body[1] = Stmt::Copy { to: (b(2), Poly::zero()), from: (b(4), Poly::zero()), len: at(N) };
+            k.body[1] = Stmt::Copy { to: (b(2), Poly::zero()), from: (b(4), Poly::zero()), len: at(N), is_move: false };
         }),
         ("a loop's initial state uses r4, which is not in scope", |k| {
             let Stmt::For { carried, .. } = &mut k.body[2] else { panic!() };
@@ -256,7 +257,8 @@ fn overlapping_and_outlying_buffers_are_found() {
     // One after the other is fine; in two loops of one loop it is, too, but not across the loop's end.
     let mut kernel = sound();
     kernel.buffers[b(3)].place = Place::Workspace(Poly::zero());
-    let copy = |to, from| Stmt::Copy { to: (b(to), Poly::zero()), from: (b(from), Poly::zero()), len: at(N) };
+    let copy =
+        |to, from| Stmt::Copy { to: (b(to), Poly::zero()), from: (b(from), Poly::zero()), len: at(N), is_move: false };
     kernel.body = vec![copy(2, 0), copy(1, 2), copy(3, 0), copy(1, 3)];
     assert_eq!(check_layout(&kernel, &[3, 0]), Ok(()));
     let repeat = |body| Stmt::For { index: r(3), count: at(N), carried: vec![], order: Order::InOrder, body };

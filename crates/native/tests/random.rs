@@ -380,9 +380,9 @@ fn copy_of_a_row() -> Kernel {
         failures: vec![],
         zeros: vec![],
         body: vec![
-            Stmt::Copy { to: (y, Poly::zero()), from: (z, Poly::zero()), len: len(k) },
+            Stmt::Copy { to: (y, Poly::zero()), from: (z, Poly::zero()), len: len(k), is_move: false },
             Stmt::Straight(vec![first(places, 0), first(places, 1)]),
-            Stmt::Copy { to: (y, len(to)), from: (x, len(from)), len: len(w) },
+            Stmt::Copy { to: (y, len(to)), from: (x, len(from)), len: len(w), is_move: false },
         ],
         regs: regs.into(),
         buffers,

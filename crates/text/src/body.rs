@@ -442,7 +442,7 @@ impl<'a, L: Language> Writer<'a, L> {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Instr(instr) => self.instr(instr),
-            Event::Copy { to, from, len } => self.copy(to, from, len),
+            Event::Copy { to, from, len, .. } => self.copy(to, from, len),
             Event::For { index, count, carried, .. } => {
                 let bound = self.checked(count, OVERFLOW);
                 let bound = if count.as_constant().is_some() || count.as_var().is_some() || bound.starts_with("c_") {

@@ -70,7 +70,7 @@ pub fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: 
     let vars = |poly: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| poly.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
     match event {
         Event::Instr(instr) => instr.for_each_use(visit),
-        Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().for_each(|poly| vars(poly, &mut visit)),
+        Event::Copy { to, from, len, .. } => [&to.1, &from.1, *len].into_iter().for_each(|poly| vars(poly, &mut visit)),
         Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
             vars(poly, &mut visit);
             carried.iter().filter(|c| needed(c.var)).for_each(|c| visit(c.init));

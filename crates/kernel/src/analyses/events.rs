@@ -19,6 +19,8 @@ pub enum Event<'k> {
         from: &'k (BufferId, Poly<Reg>),
         /// Number of elements.
         len: &'k Poly<Reg>,
+        /// Whether the source is dead afterwards.
+        is_move: bool,
     },
     /// A counted loop opens.
     For {
@@ -91,7 +93,7 @@ impl Event<'_> {
         let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
         match self {
             Self::Instr(instr) => instr.for_each_use(visit),
-            Self::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().for_each(|p| poly(p, &mut visit)),
+            Self::Copy { to, from, len, .. } => [&to.1, &from.1, *len].into_iter().for_each(|p| poly(p, &mut visit)),
             Self::For { count: p, carried, .. } | Self::While { limit: p, carried } => {
                 poly(p, &mut visit);
                 carried.iter().for_each(|c| visit(c.init));
@@ -256,7 +258,7 @@ impl<'k> Iterator for Parts<'k> {
             let opens = match stmt {
                 Stmt::Straight(instrs) if instrs.is_empty() => continue,
                 Stmt::Straight(instrs) => return Some(Part::Block(instrs)),
-                Stmt::Copy { to, from, len } => Event::Copy { to, from, len },
+                Stmt::Copy { to, from, len, is_move } => Event::Copy { to, from, len, is_move: *is_move },
                 Stmt::For { index, count, carried, order, body } => {
                     self.tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
                     self.tasks.push(Task::Block(body.iter()));

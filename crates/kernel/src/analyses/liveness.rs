@@ -44,7 +44,7 @@ impl Liveness {
                         lives.define(dst, at);
                     }
                 }
-                Event::Copy { to, from, len } => {
+                Event::Copy { to, from, len, .. } => {
                     for poly in [&to.1, &from.1, *len] {
                         lives.use_poly(poly, at, &open);
                     }

@@ -256,8 +256,9 @@ impl Decoder<'_, '_> {
                     block.push(Stmt::Straight(self.straight()?));
                     continue;
                 }
-                code::COPY => {
-                    block.push(Stmt::Copy { to: self.element()?, from: self.element()?, len: self.poly()? });
+                which @ (code::COPY | code::MOVE) => {
+                    let (to, from, len) = (self.element()?, self.element()?, self.poly()?);
+                    block.push(Stmt::Copy { to, from, len, is_move: which == code::MOVE });
                     continue;
                 }
                 which @ (code::FOR | code::LANES | code::PARTS) => {

@@ -174,8 +174,8 @@ impl Encoder {
                     self.out.count(instrs.len());
                     instrs.iter().for_each(|instr| self.instr(instr));
                 }
-                Stmt::Copy { to, from, len } => {
-                    self.out.byte(code::COPY);
+                Stmt::Copy { to, from, len, is_move } => {
+                    self.out.byte(if *is_move { code::MOVE } else { code::COPY });
                     self.element(to);
                     self.element(from);
                     self.poly(len);

@@ -229,16 +229,18 @@ impl Builder {
         match leaf {
             Leaf::Array(from) if from == to => {}
             Leaf::Delivered => self.bug("what was added elsewhere is wanted"),
-            Leaf::Array(from) => self.stmt(Stmt::Copy {
-                to: (to.buffer, to.offset.clone()),
-                from: (from.buffer, from.offset.clone()),
-                len: to.len(),
-            }),
+            Leaf::Array(from) => self.copy(from, to, false),
             Leaf::Reg(_) | Leaf::Int(_) => {
                 let value = self.scalar(leaf);
                 self.instr(Instr::Store { buffer: to.buffer, at: to.offset.clone(), value });
             }
         }
+    }
+
+    /// Copies `from` to `to`; `is_move` tells that `from` is written anew before it is read again.
+    pub fn copy(&mut self, from: &View, to: &View, is_move: bool) {
+        let element = |view: &View| (view.buffer, view.offset.clone());
+        self.stmt(Stmt::Copy { to: element(to), from: element(from), len: to.len(), is_move });
     }
 
     pub fn bug(&mut self, what: &str) {

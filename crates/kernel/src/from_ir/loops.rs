@@ -390,8 +390,12 @@ impl Lowering<'_> {
                 moves.push((view.clone(), current));
             }
         }
-        for (from, to) in moves {
-            self.b.settle(&Leaf::Array(from), to);
+        moves.retain(|(from, to)| from != *to);
+        for (at, (from, to)) in moves.iter().enumerate() {
+            // The next iteration writes all of its next state before it reads any of it.
+            let is_next = !of_current(from) && state.next.iter().flatten().any(|next| next == from);
+            let is_last = !moves[at + 1..].iter().any(|(other, _)| other.buffer == from.buffer);
+            self.b.copy(from, to, is_next && is_last);
         }
         self.b.close_frame();
     }

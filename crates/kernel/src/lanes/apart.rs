@@ -268,7 +268,7 @@ fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
                     see(c.otherwise);
                 });
             }
-            Stmt::Copy { to, from, len } => [&to.1, &from.1, len].into_iter().for_each(|p| poly(p, see)),
+            Stmt::Copy { to, from, len, .. } => [&to.1, &from.1, len].into_iter().for_each(|p| poly(p, see)),
             Stmt::While { .. } => {}
         }
     }

@@ -93,7 +93,7 @@ impl Lanes {
         let real = |r: Reg| kernel.regs[r] == Class::Real;
         match event {
             Event::Instr(instr) => self.instr(kernel, instr),
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 kernel.buffers[to.0].class == Class::Real
                     && self.is_uniform(len)
                     && self.is_address(&to.1)

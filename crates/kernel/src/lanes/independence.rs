@@ -386,7 +386,7 @@ fn accesses<'k>(
             }
             Event::Instr(Instr::Load { buffer, at, .. }) => access(*buffer, at, None, false),
             Event::Instr(Instr::Store { buffer, at, .. }) => access(*buffer, at, None, true),
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 access(from.0, &from.1, Some(len), false);
                 access(to.0, &to.1, Some(len), true);
             }

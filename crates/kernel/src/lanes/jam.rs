@@ -230,7 +230,7 @@ impl Jam<'_> {
                 }
                 Stmt::If { condition, then, otherwise, choices: all }
             }
-            Stmt::Copy { to, from, len } => {
+            Stmt::Copy { to, from, len, .. } => {
                 let k = self.regs.push(Class::Int);
                 let next = |at: &Poly<Reg>| at.add(&Poly::var(k));
                 let mut code = Vec::with_capacity(2 * self.by.len());

@@ -157,7 +157,7 @@ pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
                     }
                 });
                 let (to, from) = ((row.buffer, row.from.clone()), (*place, Poly::zero()));
-                body.push(Stmt::Copy { to, from, len: row.len.clone() });
+                body.push(Stmt::Copy { to, from, len: row.len.clone(), is_move: false });
             }
         }
         done.push(stmt);

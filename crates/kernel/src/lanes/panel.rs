@@ -178,7 +178,12 @@ impl Cutter<'_> {
                 r => Poly::var(r),
             };
             let from = (row.buffer, row.at.substitute(at));
-            code.push(Stmt::Copy { to: (place, Poly::var(along).scale(width)), from, len: Poly::constant(width) });
+            code.push(Stmt::Copy {
+                to: (place, Poly::var(along).scale(width)),
+                from,
+                len: Poly::constant(width),
+                is_move: false,
+            });
             each_access(&mut near, |buffer, at| {
                 if *buffer == row.buffer && *at == row.at {
                     (*buffer, *at) = (place, own.clone());

@@ -177,7 +177,7 @@ impl<'k> Walk<'k> {
         self.assumed.event(event);
         match event {
             Event::Instr(instr) => self.instr(instr),
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 let lines = self.assumed.of(len) / LINE;
                 let each = STORE[1] + self.line(to.0) + self.line(from.0);
                 self.inside(ENTRY + lines * each);

@@ -607,7 +607,7 @@ impl Copier<'_> {
                 let choices = choices.iter().map(choice).collect();
                 Stmt::If { condition: self.of(*condition), then, otherwise, choices }
             }
-            Stmt::Copy { to, from, len } if self.lane.is_some() => {
+            Stmt::Copy { to, from, len, .. } if self.lane.is_some() => {
                 let (k, value) = (self.regs.push(Class::Int), self.regs.push(Class::Real));
                 let next = |at: &Poly<Reg>| at.add(&Poly::var(k));
                 let (buffer, at) = self.element(from.0, &next(&from.1));
@@ -616,8 +616,9 @@ impl Copier<'_> {
                 let body = vec![Stmt::Straight(vec![load, Instr::Store { buffer, at, value }])];
                 Stmt::For { index: k, count: self.poly(len), carried: Vec::new(), order: Order::InOrder, body }
             }
-            Stmt::Copy { to, from, len } => {
-                Stmt::Copy { to: self.element(to.0, &to.1), from: self.element(from.0, &from.1), len: self.poly(len) }
+            Stmt::Copy { to, from, len, is_move } => {
+                let (to, from) = (self.element(to.0, &to.1), self.element(from.0, &from.1));
+                Stmt::Copy { to, from, len: self.poly(len), is_move: *is_move }
             }
         }
     }

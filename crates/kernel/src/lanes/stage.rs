@@ -145,7 +145,7 @@ pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
         if let Stmt::For { index, body, .. } = &mut stmt {
             for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.again == *index) {
                 let (to, from) = ((*place, Poly::zero()), (row.buffer, row.from.clone()));
-                done.push(Stmt::Copy { to, from, len: row.len.clone() });
+                done.push(Stmt::Copy { to, from, len: row.len.clone(), is_move: false });
                 each_access(body, |buffer, at| {
                     if *buffer == row.buffer
                         && let Some(index) = row.elements.get(at)

@@ -58,11 +58,12 @@ fn joined(kernel: &mut Kernel, stmt: &Stmt) -> Option<(Vec<Instr>, Stmt)> {
             let joined = Stmt::For { index: *j, count, carried: Vec::new(), order: Order::InOrder, body };
             Some((constants.to_vec(), joined))
         }
-        Stmt::Copy { to, from, len } if to.0 != from.0 && !len.vars().contains(i) => {
+        Stmt::Copy { to, from, len, is_move } if to.0 != from.0 && !len.vars().contains(i) => {
             let follow = |at: &Poly<Reg>| at.split_linear(*i).and_then(|(step, first)| (step == *len).then_some(first));
             let (first_to, first_from) = (follow(&to.1)?, follow(&from.1)?);
             let count = product(kernel, a, len, &kernel.buffers[to.0].len)?;
-            Some((constants.to_vec(), Stmt::Copy { to: (to.0, first_to), from: (from.0, first_from), len: count }))
+            let (to, from) = ((to.0, first_to), (from.0, first_from));
+            Some((constants.to_vec(), Stmt::Copy { to, from, len: count, is_move: *is_move }))
         }
         _ => None,
     }
@@ -98,7 +99,7 @@ impl Nest<'_> {
             Event::Instr(Instr::Store { at: p, value: r, .. } | Instr::CheckIndex { len: p, index: r, .. }) => {
                 self.is_linear(p) && free(r)
             }
-            Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().all(|p| self.is_linear(p)),
+            Event::Copy { to, from, len, .. } => [&to.1, &from.1, *len].into_iter().all(|p| self.is_linear(p)),
             Event::For { count: p, carried, .. } | Event::While { limit: p, carried } => {
                 self.is_linear(p) && carried.iter().all(|c| free(&c.init))
             }

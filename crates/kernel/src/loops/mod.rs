@@ -24,7 +24,9 @@
 //! | `before` | placement of comparisons before their branches |
 //! | `hoist` | invariant hoisting of integers |
 //! | `promote` | promotion of array elements to registers |
+//! | `alternate` | alternation of the buffers of a state |
 
+mod alternate;
 mod before;
 mod choose;
 mod fold;
@@ -38,6 +40,7 @@ use crate::kernel::Kernel;
 use crate::passes::{Stage, run_stage};
 use chainrule_ops::Semantics;
 
+pub(crate) use alternate::alternate;
 pub(crate) use before::move_comparisons;
 pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;

@@ -151,13 +151,14 @@ impl Parser {
             blocks.open.push((Open::Condition { limit, carried }, Vec::new()));
         } else if c.eat("if ") {
             blocks.open.push((Open::Then { condition: c.reg()? }, Vec::new()));
-        } else if c.eat("copy ") {
+        } else if c.rest().starts_with("copy ") || c.rest().starts_with("move ") {
+            let is_move = !c.eat("copy ") && c.eat("move ");
             let len = c.poly()?;
             c.expect(" to ")?;
             let to = c.element()?;
             c.expect(" from ")?;
             let from = c.element()?;
-            blocks.current().push(Stmt::Copy { to, from, len });
+            blocks.current().push(Stmt::Copy { to, from, len, is_move });
         } else if c.eat("store ") {
             let (buffer, at) = c.element()?;
             c.expect(" = ")?;

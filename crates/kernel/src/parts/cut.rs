@@ -176,7 +176,7 @@ fn one_part(
     }
     for Added { own, all, len, .. } in added {
         let to = (*all, len.mul(&Poly::var(part)));
-        body.push(Stmt::Copy { to, from: (*own, Poly::zero()), len: len.clone() });
+        body.push(Stmt::Copy { to, from: (*own, Poly::zero()), len: len.clone(), is_move: false });
     }
     body
 }

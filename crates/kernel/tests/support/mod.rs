@@ -235,6 +235,17 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Makes an element unwritten.
+    fn forget(&mut self, buffer: BufferId, at: i64) -> Result<(), String> {
+        let cell = self.cell(buffer, at)?;
+        match self.kernel.buffers[buffer].place {
+            Place::Input(_) => return Err("bug: an input is moved".to_owned()),
+            Place::Output(idx) => self.outputs[idx][cell] = None,
+            Place::Workspace(_) => self.cells[self.kernel.buffers[buffer].class as usize][cell] = None,
+        }
+        Ok(())
+    }
+
     fn fail<T>(&self, failure: usize) -> Result<T, String> {
         Err(self.kernel.failures[failure].0.clone())
     }
@@ -283,7 +294,7 @@ impl Machine<'_> {
                     let pick = |c: &chainrule_kernel::Choice| (c.var, if holds { c.then } else { c.otherwise });
                     self.carry(&choices.iter().map(pick).collect::<Vec<_>>())?;
                 }
-                Stmt::Copy { to, from, len } => {
+                Stmt::Copy { to, from, len, is_move } => {
                     let (to_at, from_at, len) = (self.poly(&to.1)?, self.poly(&from.1)?, self.poly(len)?);
                     if to.0 == from.0 && to_at < from_at + len && from_at < to_at + len {
                         return Err("bug: a copy onto itself".to_owned());
@@ -291,6 +302,9 @@ impl Machine<'_> {
                     for k in 0..len {
                         let value = self.load(from.0, from_at + k)?;
                         self.store(to.0, to_at + k, value)?;
+                        if *is_move {
+                            self.forget(from.0, from_at + k)?;
+                        }
                     }
                 }
             }

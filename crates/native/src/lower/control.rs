@@ -18,7 +18,7 @@ impl<'k> Writer<'k> {
         self.integers.computing = event.integer();
         match event {
             Event::Instr(_) => goes_on = true,
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 self.copy(at, to, from, len)?;
                 goes_on = true;
             }

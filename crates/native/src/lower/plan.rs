@@ -326,7 +326,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                 Event::Instr(_) => {}
                 // One of the previous block is tested in its location.
                 Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
-                Event::Copy { to, from, len } => {
+                Event::Copy { to, from, len, .. } => {
                     facts.calls += u64::from(copies::is_call(to, from, len));
                     facts.has_copies = true;
                     numbers(&mut kinds, &[&to.1, &from.1, *len]);

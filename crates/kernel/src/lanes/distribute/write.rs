@@ -207,10 +207,10 @@ fn compute(
                 }
                 done.push(Stmt::Straight(kept));
             }
-            Stmt::Copy { mut to, mut from, len } => {
+            Stmt::Copy { mut to, mut from, len, is_move } => {
                 places.element(&mut to.0, &mut to.1, step);
                 places.element(&mut from.0, &mut from.1, step);
-                done.push(Stmt::Copy { to, from, len });
+                done.push(Stmt::Copy { to, from, len, is_move });
             }
             stmt => done.push(stmt),
         }

@@ -99,7 +99,7 @@ pub(in crate::lower) fn plan(
     for (at, event) in (1u32..).zip(events) {
         let is_call = match event {
             Event::Instr(instr) => lane.is_none() && calls(instr),
-            Event::Copy { to, from, len } => copies::is_call(to, from, len),
+            Event::Copy { to, from, len, .. } => copies::is_call(to, from, len),
             _ => false,
         };
         calls_before.push(calls_before[at as usize - 1] + u32::from(is_call));

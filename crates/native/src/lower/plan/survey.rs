@@ -145,7 +145,7 @@ impl<'k> Walk<'k> {
         }
         match event {
             Event::Instr(instr) => self.instr(instr),
-            Event::Copy { to, from, len } => {
+            Event::Copy { to, from, len, .. } => {
                 [&to.1, &from.1, *len].into_iter().for_each(|poly| self.used_by(poly));
                 if copies::is_call(to, from, len) {
                     self.called += weight(self.depth);
