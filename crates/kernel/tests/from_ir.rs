@@ -213,7 +213,7 @@ fn a_state_is_read_at_other_places_than_it_is_written() {
         r7 = add r4, r6
         r8 = mul r7, r5
         store b3[r3] = r8
-      copy r0 to b2[0] from b3[0]
+      move r0 to b2[0] from b3[0]
     ");
 }
 

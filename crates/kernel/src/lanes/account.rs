@@ -55,7 +55,7 @@ pub fn account(kernel: &Kernel, semantics: Semantics, sizes: Option<&[i64]>) -> 
     let legal = super::independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &branches);
     let assumed = match sizes {
         Some(sizes) => cost::Trips::at(kernel, sizes),
-        None => cost::Trips::new(&events),
+        None => cost::Trips::new(kernel, &events),
     };
     let (_, times) = cost::estimate(&kernel.regs, &events, &spans, &legal, assumed);
     let mut names: BTreeMap<Reg, Poly<&str>> =

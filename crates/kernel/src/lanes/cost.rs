@@ -10,6 +10,7 @@ use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Reg};
+use crate::ranges::Ranges;
 use crate::weights::{self, WEIGHTS};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
@@ -61,6 +62,12 @@ const JAMMED_ALONE: f64 = 6.0;
 /// Maximum cost of a sum's term for which fewer iterations than a block run in sequence.
 const FEW_ALONE: f64 = 5.0;
 
+/// Assumed trip count of a loop between borders.
+const BETWEEN: f64 = 64.0;
+
+/// Numbers of iterations that are few: those along one border, and along a wide one.
+const FEW: [i64; 2] = [1, 4];
+
 /// Latency of an addition that depends on the previous one.
 const WAIT: f64 = 2.0;
 
@@ -74,7 +81,8 @@ struct Estimate {
 
 /// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
 /// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
-/// [`TRIPS`]. At known sizes, trip counts are computed; an index counts as the middle of its range.
+/// [`TRIPS`], or the number that the trip count is proved not to exceed; next to such loops [`BETWEEN`]. At known sizes,
+/// trip counts are computed; an index counts as the middle of its range.
 #[derive(Clone, Default)]
 pub(crate) struct Trips {
     /// Known integers: sizes, and what follows from them.
@@ -82,6 +90,8 @@ pub(crate) struct Trips {
     /// Whether the sizes are known.
     is_at_sizes: bool,
     windows: BTreeSet<Reg>,
+    /// Trip counts that never exceed a small number, as those of loops along a border.
+    at_most: BTreeMap<Poly<Reg>, i64>,
     constants: BTreeMap<Reg, i64>,
     /// Comparisons of integers with constants: `a < limit`, by result.
     limits: BTreeMap<Reg, (Reg, i64)>,
@@ -118,8 +128,8 @@ impl Trips {
         })
     }
 
-    /// Returns the state before `events`.
-    pub(super) fn new(events: &[Event<'_>]) -> Self {
+    /// Returns the state before `events` of `kernel`.
+    pub(super) fn new(kernel: &Kernel, events: &[Event<'_>]) -> Self {
         let mut windows = BTreeSet::new();
         let mut defined = BTreeSet::new();
         for event in events {
@@ -128,7 +138,7 @@ impl Trips {
             }
             event.for_each_def(|r| defined.extend([r]));
         }
-        Self { windows, ..Self::default() }
+        Self { windows, at_most: few(kernel, events), ..Self::default() }
     }
 
     pub(super) fn event(&mut self, event: &Event<'_>) {
@@ -163,6 +173,11 @@ impl Trips {
         }
     }
 
+    /// Returns the number that a trip count which is not a constant is proved not to exceed, if that is small.
+    pub(super) fn at_most(&self, count: &Poly<Reg>) -> Option<i64> {
+        self.at_most.get(count).copied()
+    }
+
     pub(super) fn of(&self, count: &Poly<Reg>) -> f64 {
         let assumed =
             |r: Reg| self.open.iter().rev().flatten().find(|(extent, _)| *extent == r).map(|(_, trips)| *trips);
@@ -171,12 +186,37 @@ impl Trips {
             None => self.value(count).map_or_else(
                 || {
                     let of = |r| assumed(r).unwrap_or(if self.windows.contains(&r) { WINDOW } else { TRIPS });
-                    count.as_var().map_or(TRIPS, of)
+                    let most = self.at_most.get(count).map(|most| *most as f64);
+                    // Loops between borders are long: otherwise nobody would treat these apart.
+                    let other = if self.at_most.is_empty() { TRIPS } else { BETWEEN };
+                    most.unwrap_or_else(|| count.as_var().map_or(other, of))
                 },
                 |n| n.max(0.0),
             ),
         }
     }
+}
+
+/// Returns the trip counts that are proved not to exceed a number in [`FEW`]. A proof takes a bounded number of steps.
+fn few(kernel: &Kernel, events: &[Event<'_>]) -> BTreeMap<Poly<Reg>, i64> {
+    let mut found = BTreeMap::new();
+    let is_open =
+        |count: &Poly<Reg>| count.as_constant().is_none() && !count.as_var().is_some_and(|r| kernel.is_extent(r));
+    if !events.iter().any(|event| matches!(event, Event::For { count, .. } if is_open(count))) {
+        return found;
+    }
+    let mut ranges = Ranges::new(kernel);
+    for event in events {
+        if let Event::For { count, .. } = event
+            && is_open(count)
+            && !found.contains_key(*count)
+        {
+            let most = FEW.into_iter().find(|n| ranges.is_at_least_zero(&Poly::constant(*n).sub(count)));
+            found.extend(most.map(|most| ((*count).clone(), most)));
+        }
+        ranges.event(event);
+    }
+    found
 }
 
 /// Estimated times of one execution of a loop.
@@ -251,14 +291,21 @@ pub(super) fn estimate(
     (open.into_iter().flat_map(|(_, estimate)| estimate.chosen).collect(), times)
 }
 
+/// Loop nests of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Nests<'c, 'k> {
+    pub kernel: &'k Kernel,
+    pub events: &'c [Event<'k>],
+    pub spans: &'c Spans,
+    /// Loops with independent iterations, by their opening events.
+    pub legal: &'c BTreeMap<usize, Plan>,
+}
+
 /// Returns the loops to cut, by their indices.
-pub(super) fn choose(
-    classes: &Arena<Reg, Class>,
-    events: &[Event<'_>],
-    spans: &Spans,
-    legal: &BTreeMap<usize, Plan>,
-) -> BTreeMap<Reg, Plan> {
-    let (chosen, _) = estimate(classes, events, spans, legal, Trips::new(events));
+pub(super) fn choose(nests: &Nests<'_, '_>, assumed: &Trips) -> BTreeMap<Reg, Plan> {
+    let Nests { kernel, events, spans, legal } = *nests;
+    let classes = &kernel.regs;
+    let (chosen, _) = estimate(classes, events, spans, legal, assumed.clone());
     let mut plans = BTreeMap::new();
     for begin in chosen {
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };

@@ -93,8 +93,9 @@ struct View {
     common: Poly<Reg>,
     /// The rest if it is a constant, for a single element.
     constant: Option<i64>,
-    /// Whether the rest is between 0 and the slope, for all elements of a copy.
-    is_inside: bool,
+    /// Begin of the row of iteration 0, if iterations are rows: the address less the slope times the index less this is
+    /// between 0 and the slope, for all elements of a copy.
+    row: Option<Poly<Reg>>,
     /// A divisor of the rest, for a single element, if the slope times the index is proved to be between 0 and it.
     beyond: Option<i64>,
     /// Rests of earlier accesses in each iteration that provably differ from this one's by more than the slope times
@@ -117,10 +118,11 @@ const MAX_COMPARED: usize = 64;
 fn are_apart(views: &[&View]) -> bool {
     let first = views[0];
     let one_element = first.constant.is_some() && first.slope.as_constant().is_some_and(|s| s != 0);
-    views.iter().all(|v| v.slope == first.slope && v.common == first.common)
-        && (views.iter().all(|v| v.is_inside)
-            || (first.beyond.is_some() && views.iter().all(|v| v.beyond == first.beyond))
-            || (one_element && views.iter().all(|v| v.constant == first.constant)))
+    let in_rows = first.row.is_some() && views.iter().all(|v| v.slope == first.slope && v.row == first.row);
+    in_rows
+        || views.iter().all(|v| v.slope == first.slope && v.common == first.common)
+            && ((first.beyond.is_some() && views.iter().all(|v| v.beyond == first.beyond))
+                || (one_element && views.iter().all(|v| v.constant == first.constant)))
 }
 
 /// Returns whether different iterations access different elements, for addresses with several bases.
@@ -437,10 +439,19 @@ fn view(
         let part = if monomial.is_empty() || monomial.iter().any(is_own) { &mut own } else { &mut common };
         *part = part.add(&term);
     }
-    let is_inside = match len {
-        None => ranges.is_inside(&own, &slope),
+    let is_inside = |own: &Poly<Reg>| match len {
+        None => ranges.is_inside(own, &slope),
         Some(len) => own.is_zero() && (*len == slope || ranges.is_inside(len, &slope.add(&Poly::constant(1)))),
     };
+    // The last element of a row may be written as the one before the next row.
+    let rows = match (slope.as_constant(), own.split_constant().1) {
+        (Some(slope), c) if slope > 0 => vec![c.div_euclid(slope)],
+        _ => vec![0, -1],
+    };
+    let row = rows.into_iter().find_map(|k| {
+        let begin = slope.scale(k);
+        is_inside(&own.sub(&begin)).then(|| common.add(&begin))
+    });
     let beyond = own.terms().map(|(_, c)| c).reduce(gcd).filter(|beyond| {
         let along = slope.mul(&Poly::var(index));
         len.is_none()
@@ -452,7 +463,7 @@ fn view(
         slope,
         common,
         constant: len.is_none().then(|| own.as_constant()).flatten(),
-        is_inside,
+        row,
         far_from: Vec::new(),
     })
 }

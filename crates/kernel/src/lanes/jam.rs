@@ -256,6 +256,8 @@ impl Jam<'_> {
     fn straight(&mut self, code: &[&Instr]) -> Vec<Instr> {
         let mut out = Vec::with_capacity(code.len() * self.by.len());
         let mut later: Vec<Vec<&Instr>> = Vec::new();
+        // What one block loads, another loads from the same address: rows of a stencil overlap.
+        let mut loaded: BTreeMap<(BufferId, Poly<Reg>), Reg> = BTreeMap::new();
         for instr in code {
             match instr {
                 Instr::Load { buffer, .. } if self.is_added(*buffer) => {
@@ -280,10 +282,21 @@ impl Jam<'_> {
                 _ => {}
             }
             if self.differs(instr) {
-                (0..self.by.len()).for_each(|t| {
+                for t in 0..self.by.len() {
                     let copy = self.instr(instr, Some(t));
+                    match (instr, &copy) {
+                        (Instr::Load { dst: old, .. }, Instr::Load { dst, buffer, at }) => {
+                            let value = *loaded.entry((*buffer, at.clone())).or_insert(*dst);
+                            self.varying[t].insert(*old, value);
+                            if value != *dst {
+                                continue;
+                            }
+                        }
+                        (_, Instr::Store { buffer, .. }) => loaded.retain(|(other, _), _| other != buffer),
+                        _ => {}
+                    }
                     out.push(copy);
-                });
+                }
             } else {
                 let copy = self.instr(instr, None);
                 out.push(copy);

@@ -143,8 +143,10 @@ fn plans(kernel: &Kernel, semantics: Semantics) -> Plans {
     let spans = Spans::of(&events);
     let choosable = choosable(kernel, &events);
     let legal = independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &choosable);
-    let chosen = cost::choose(&kernel.regs, &events, &spans, &legal);
-    let tiles = tile::choose(kernel, &events, &spans, &legal, &chosen);
+    let assumed = cost::Trips::new(kernel, &events);
+    let nests = cost::Nests { kernel, events: &events, spans: &spans, legal: &legal };
+    let chosen = cost::choose(&nests, &assumed);
+    let tiles = tile::choose(&nests, &assumed, &chosen);
     Plans { chosen, tiles, choosable }
 }
 

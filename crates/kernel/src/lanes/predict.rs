@@ -62,7 +62,7 @@ pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
     let assumed = match sizes {
         Some(sizes) => Trips::at(kernel, sizes),
         None if kernel.sizes.is_empty() => Trips::at(kernel, &[]),
-        None => Trips::new(&events),
+        None => Trips::new(kernel, &events),
     };
     let mut walk = Walk::new(kernel, assumed);
     let mut at = 0;

@@ -28,7 +28,7 @@ const AT_ONCE: f64 = 4.0;
 #[must_use]
 pub fn time(kernel: &Kernel) -> f64 {
     let events = events(&kernel.body);
-    let mut assumed = Trips::new(&events);
+    let mut assumed = Trips::new(kernel, &events);
     let spans = Spans::of(&events);
     let zeros: u32 = kernel.zeros.iter().map(|zeros| zeros.which.count_ones()).sum();
     let mut open = vec![Open { one: f64::from(zeros) / AT_ONCE, ..Open::of(1.0, 0.0) }];
