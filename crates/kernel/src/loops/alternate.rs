@@ -15,7 +15,7 @@
 //! matter what the other buffer held before.
 
 use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Carried, Choice, Kernel, Order, Place, Reg, Stmt};
+use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
 use crate::prune::prune;
 use crate::rebuild::each_statement;
@@ -133,7 +133,8 @@ impl Cutter<'_> {
         body.extend(first.block(&the.body));
         let now: Vec<Reg> = the.carried.iter().map(|c| first.of(c.next)).collect();
 
-        let exchanged = pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
+        let mut exchanged = self.renamed(&the.body);
+        exchanged.extend(pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]));
         let by = by.add(&Poly::constant(1));
         let mut second = self.copier(&the, by.clone(), odd, &exchanged);
         second.map.extend(the.carried.iter().map(|c| c.var).zip(now.iter().copied()));
@@ -160,6 +161,22 @@ impl Cutter<'_> {
         let carried = the.carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
         out.push(Stmt::Straight(before));
         out.push(Stmt::For { index: number, count, carried, order: Order::InOrder, body });
+    }
+
+    /// Returns new buffers for those of `body` that have their memory in turn, so that each has it once in a copy, too.
+    fn renamed(&mut self, body: &[Stmt]) -> BTreeMap<BufferId, BufferId> {
+        let mut by_place: BTreeMap<(bool, &Poly<Reg>), BTreeSet<BufferId>> = BTreeMap::new();
+        let buffers = &self.kernel.buffers;
+        for event in walk(body) {
+            event.for_each_access(|id, _| {
+                if let Buffer { class, place: Place::Workspace(at), .. } = &buffers[id] {
+                    by_place.entry((*class == Class::Int, at)).or_default().insert(id);
+                }
+            });
+        }
+        let shared: Vec<BufferId> = by_place.into_values().filter(|ids| ids.len() > 1).flatten().collect();
+        let buffers = &mut self.kernel.buffers;
+        shared.into_iter().map(|id| (id, buffers.push(buffers[id].clone()))).collect()
     }
 
     /// Returns a copier of iteration `by`, whose number is in register `at`.

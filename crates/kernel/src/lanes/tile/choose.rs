@@ -311,7 +311,9 @@ impl Candidate<'_, '_> {
             Some((row, k))
         });
         match found {
-            Some((row, k)) => drop(row.at.insert(k)),
+            Some((row, k)) => {
+                row.at.insert(k);
+            }
             None => rows.push(Row { buffer, slope, first, at: BTreeSet::from([0]) }),
         }
         true
