@@ -123,6 +123,16 @@ fn stencils(r: &mut Numbers) -> Vec<Problem> {
         work(2.0 * size * steps, 7.0 * size * steps, NO_CALLS),
         work(5.0 * size * steps, 18.0 * size * steps, NO_CALLS),
     ));
+    for n in [150usize, 500, 1300] {
+        let (size, steps) = ((n * n) as f64, 40.0);
+        all.push(row(
+            &format!("jacobi.{n}"),
+            &["u"],
+            vec![r.array(&[n, n], 1.0), Value::Int(40)],
+            work(2.0 * size * steps, 5.0 * size * steps, NO_CALLS),
+            work(4.0 * size * steps, 10.0 * size * steps, NO_CALLS),
+        ));
+    }
     all
 }
 

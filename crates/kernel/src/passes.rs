@@ -91,6 +91,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| loops::move_comparisons(kernel),
     },
     Pass {
+        name: "skew",
+        does: "time skewing: several steps of a stencil on large arrays go through memory once",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::skew(kernel),
+    },
+    Pass {
         name: "parallelise",
         does: "outermost loops are cut into chunks for threads",
         stage: Stage::Threads,

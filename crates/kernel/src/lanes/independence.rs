@@ -93,8 +93,7 @@ struct View {
     common: Poly<Reg>,
     /// The rest if it is a constant, for a single element.
     constant: Option<i64>,
-    /// Begin of the row of iteration 0, if iterations are rows: the address less the slope times the index less this is
-    /// between 0 and the slope, for all elements of a copy.
+    /// Begin of the row of iteration 0 ([`Relative`]).
     row: Option<Poly<Reg>>,
     /// A divisor of the rest, for a single element, if the slope times the index is proved to be between 0 and it.
     beyond: Option<i64>,
@@ -418,25 +417,35 @@ fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Po
     far
 }
 
-/// Returns the address relative to the loop over `index` that begins at `begin`; with `len`, for that many elements.
-fn view(
+/// An address as `slope * index + common + own`, relative to a loop.
+pub(crate) struct Relative {
+    pub slope: Poly<Reg>,
+    /// Part that is the same in all iterations, without the constant.
+    pub common: Poly<Reg>,
+    /// The rest: what an iteration defines, and the constant.
+    pub own: Poly<Reg>,
+    /// Begin of the row of iteration 0, if iterations are rows: the address less the slope times the index less this is
+    /// between 0 and the slope, for all elements of a copy.
+    pub row: Option<Poly<Reg>>,
+}
+
+/// Returns an address relative to the loop over `index`, with `len` for that many elements. `is_own` tells whether a
+/// register is defined in an iteration.
+pub(crate) fn relative(
     ranges: &Ranges,
-    lives: &Liveness,
     address: &Poly<Reg>,
     len: Option<&Poly<Reg>>,
-    begin: usize,
     index: Reg,
-) -> Option<View> {
-    // Events count from 0 here, from 1 there.
-    let is_own = |r: &Reg| lives.def[r.index()] as usize > begin + 1;
+    is_own: impl Fn(&Reg) -> bool,
+) -> Option<Relative> {
     let (slope, rest) = address.split_linear(index)?;
-    if slope.vars().iter().any(is_own) {
+    if slope.vars().iter().any(&is_own) {
         return None;
     }
     let (mut common, mut own) = (Poly::zero(), Poly::zero());
     for (monomial, c) in rest.terms() {
         let term = monomial.iter().fold(Poly::constant(c), |p, r| p.mul(&Poly::var(*r)));
-        let part = if monomial.is_empty() || monomial.iter().any(is_own) { &mut own } else { &mut common };
+        let part = if monomial.is_empty() || monomial.iter().any(&is_own) { &mut own } else { &mut common };
         *part = part.add(&term);
     }
     let is_inside = |own: &Poly<Reg>| match len {
@@ -452,6 +461,21 @@ fn view(
         let begin = slope.scale(k);
         is_inside(&own.sub(&begin)).then(|| common.add(&begin))
     });
+    Some(Relative { slope, common, own, row })
+}
+
+/// Returns the address relative to the loop over `index` that begins at `begin`; with `len`, for that many elements.
+fn view(
+    ranges: &Ranges,
+    lives: &Liveness,
+    address: &Poly<Reg>,
+    len: Option<&Poly<Reg>>,
+    begin: usize,
+    index: Reg,
+) -> Option<View> {
+    // Events count from 0 here, from 1 there.
+    let is_own = |r: &Reg| lives.def[r.index()] as usize > begin + 1;
+    let Relative { slope, common, own, row } = relative(ranges, address, len, index, is_own)?;
     let beyond = own.terms().map(|(_, c)| c).reduce(gcd).filter(|beyond| {
         let along = slope.mul(&Poly::var(index));
         len.is_none()

@@ -30,7 +30,7 @@ const MAX_EVENTS: usize = 2048;
 const MAX_DEPTH: usize = 64;
 
 /// Pairs of buffers: the current state, the next one.
-type Pairs = Vec<(BufferId, BufferId)>;
+pub(super) type Pairs = Vec<(BufferId, BufferId)>;
 
 /// Lets the buffers of loops alternate. `O(n d)` for loops nested `d` deep; the code grows by at most
 /// [`MAX_EVENTS`] for each loop.
@@ -72,7 +72,7 @@ pub(crate) fn alternate(kernel: &mut Kernel) {
 }
 
 /// Returns the buffers that the moves at the end of `body` connect, if they can alternate.
-fn pairs(kernel: &Kernel, body: &[Stmt]) -> Pairs {
+pub(super) fn pairs(kernel: &Kernel, body: &[Stmt]) -> Pairs {
     let moves = body.iter().rev().map_while(|stmt| match stmt {
         Stmt::Copy { to, from, len, is_move: true } => Some((to, from, len)),
         _ => None,
@@ -86,6 +86,9 @@ fn pairs(kernel: &Kernel, body: &[Stmt]) -> Pairs {
             return Pairs::new();
         }
         pairs.push((to.0, from.0));
+    }
+    if pairs.is_empty() {
+        return pairs;
     }
     let of = |id: BufferId| match &kernel.buffers[id].place {
         Place::Workspace(at) => Some((kernel.buffers[id].class, at)),
@@ -106,7 +109,7 @@ fn pairs(kernel: &Kernel, body: &[Stmt]) -> Pairs {
 }
 
 /// Returns whether a body is short and flat enough to be duplicated.
-fn is_small(body: &[Stmt]) -> bool {
+pub(super) fn is_small(body: &[Stmt]) -> bool {
     let (mut depth, mut count) = (0, 0);
     walk(body).all(|event| {
         match event {

@@ -22,6 +22,7 @@
 //! | `join` | loop collapsing |
 //! | `choose` | if-conversion of short branches |
 //! | `before` | placement of comparisons before their branches |
+//! | `skew` | time skewing of stencils |
 //! | `hoist` | invariant hoisting of integers |
 //! | `promote` | promotion of array elements to registers |
 //! | `alternate` | alternation of the buffers of a state |
@@ -34,6 +35,7 @@ mod hoist;
 mod join;
 mod promote;
 mod same;
+mod skew;
 mod split;
 
 use crate::kernel::Kernel;
@@ -46,6 +48,7 @@ pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;
 pub(crate) use join::join;
 pub(crate) use promote::promote;
+pub(crate) use skew::skew;
 
 /// Maximum number of rounds of index set splitting.
 const ROUNDS: usize = 12;
