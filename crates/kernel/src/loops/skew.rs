@@ -60,6 +60,8 @@ struct Steps {
     pairs: Pairs,
     /// Number of arrays.
     arrays: i64,
+    /// Buffers that each row writes before it reads them.
+    private: Vec<BufferId>,
     /// Length of a row.
     row: Poly<Reg>,
     /// Number of rows of each array.
@@ -198,7 +200,10 @@ impl Cutter<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let exchanged = steps.pairs.iter().filter(|_| is_exchanged).flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
-        let buffers: BTreeMap<BufferId, BufferId> = exchanged.collect();
+        let mut buffers: BTreeMap<BufferId, BufferId> = exchanged.collect();
+        // The copy has names of its own for them, since two of them may have their memory in turn.
+        let all = &mut self.kernel.buffers;
+        buffers.extend(steps.private.iter().map(|id| (*id, all.push(all[*id].clone()))));
         let number = self.int();
         let mut map = BTreeMap::from([(the.index, number)]);
         out.push(Stmt::Straight(vec![Instr::Int { dst: number, value: step.clone() }]));

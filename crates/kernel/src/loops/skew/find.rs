@@ -2,7 +2,7 @@
 
 use super::{LARGE, Steps};
 use crate::events::{Event, events, walk};
-use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::independence::relative;
 use crate::loops::alternate::{Pairs, is_small, pairs};
 use crate::ranges::Ranges;
@@ -15,13 +15,51 @@ const MAX_REACH: i64 = 8;
 /// Maximum number of stages of a step.
 const MAX_STAGES: usize = 8;
 
-/// Accesses to the arrays of a stencil in a loop over rows.
-#[derive(Default)]
+/// An access to an array in a loop over rows.
+struct Access {
+    buffer: BufferId,
+    /// Its row in the first iteration.
+    first: Poly<Reg>,
+    writes: bool,
+}
+
+/// A loop over rows.
 struct Rows {
+    /// Row that the first iteration writes.
+    first: Poly<Reg>,
     read: BTreeSet<BufferId>,
     written: BTreeSet<BufferId>,
-    /// First rows of the accesses, with whether they write.
-    first: Vec<(Poly<Reg>, bool)>,
+    /// Distance of the farthest row that is read, by array.
+    reach: BTreeMap<BufferId, i64>,
+}
+
+impl Rows {
+    /// Returns the loop with these accesses, if it writes one row in each iteration, and reads rows near it.
+    fn of(accesses: &[Access]) -> Option<Self> {
+        let first = accesses.iter().find(|access| access.writes).map(|access| access.first.clone())?;
+        let mut this = Self { first, read: BTreeSet::new(), written: BTreeSet::new(), reach: BTreeMap::new() };
+        for Access { buffer, first, writes } in accesses {
+            let away = first.sub(&this.first).as_constant()?.saturating_abs();
+            if away > if *writes { 0 } else { MAX_REACH } {
+                return None;
+            }
+            if *writes {
+                this.written.insert(*buffer)
+            } else {
+                this.read.insert(*buffer)
+            };
+            let reach = this.reach.entry(*buffer).or_default();
+            *reach = away.max(*reach);
+        }
+        Some(this)
+    }
+
+    /// Returns whether the order of different rows of both loops matters.
+    fn conflicts(&self, other: &Self) -> bool {
+        let is_far = |rows: &Self, buffer| rows.reach.get(buffer).is_some_and(|reach| *reach > 0);
+        let both = self.written.intersection(&other.read).chain(self.read.intersection(&other.written));
+        both.into_iter().any(|buffer| is_far(self, buffer) || is_far(other, buffer))
+    }
 }
 
 /// A loop that may be one over steps.
@@ -31,7 +69,10 @@ struct Candidate {
     arrays: BTreeSet<BufferId>,
     /// Loops over rows: positions in the body by index.
     loops: BTreeMap<Reg, usize>,
-    rows: BTreeMap<usize, Rows>,
+    /// Accesses to the arrays in each of them, by its position.
+    accesses: BTreeMap<usize, Vec<Access>>,
+    /// Buffers that each row writes before it reads them.
+    private: BTreeSet<BufferId>,
     /// Length of a row, once known.
     row: Option<Poly<Reg>>,
     /// Registers that differ between steps.
@@ -78,6 +119,7 @@ pub(super) fn find(kernel: &Kernel) -> BTreeMap<Reg, Steps> {
 /// Returns the loops of the form of a loop over steps, by their indices.
 fn candidates(kernel: &Kernel) -> BTreeMap<Reg, Candidate> {
     let mut found = BTreeMap::new();
+    let mut mentions = None;
     let mut open: Vec<&[Stmt]> = vec![&kernel.body];
     while let Some(block) = open.pop() {
         for stmt in block {
@@ -85,7 +127,7 @@ fn candidates(kernel: &Kernel) -> BTreeMap<Reg, Candidate> {
                 Stmt::For { index, count, carried, order, body } => {
                     let is_plain = carried.is_empty() && *order == Order::InOrder;
                     let is_short = count.as_constant().is_some_and(|n| n < 4);
-                    match candidate(kernel, *index, body).filter(|_| is_plain && !is_short) {
+                    match candidate(kernel, &mut mentions, *index, body).filter(|_| is_plain && !is_short) {
                         Some(candidate) => drop(found.insert(*index, candidate)),
                         None => open.push(body),
                     }
@@ -99,14 +141,27 @@ fn candidates(kernel: &Kernel) -> BTreeMap<Reg, Candidate> {
     found
 }
 
-fn candidate(kernel: &Kernel, index: Reg, body: &[Stmt]) -> Option<Candidate> {
+/// Returns the loop as a candidate, if it has the form of one. `mentions` are those of the kernel, once they are needed.
+fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body: &[Stmt]) -> Option<Candidate> {
     let pairs = pairs(kernel, body);
     let body = &body[..body.len() - pairs.len()];
     let mut loops = BTreeMap::new();
+    let mut private = BTreeSet::new();
+    let mut arrays: BTreeSet<BufferId> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     for (at, stmt) in body.iter().enumerate() {
         match stmt {
-            Stmt::For { index, carried, order: Order::InOrder, .. } if carried.is_empty() => {
+            Stmt::For { index, carried, order: Order::InOrder, body, .. } if carried.is_empty() => {
                 loops.insert(*index, at);
+                let mentions = mentions.get_or_insert_with(|| Mentions::of(&kernel.body));
+                for (buffer, found) in Mentions::of(body).0 {
+                    let is_private =
+                        found.is_written_first && mentions.0.get(&buffer).is_some_and(|all| all.n == found.n);
+                    if is_private && matches!(kernel.buffers[buffer].place, Place::Workspace(_)) {
+                        private.insert(buffer);
+                    } else if found.writes {
+                        arrays.insert(buffer);
+                    }
+                }
             }
             Stmt::Straight(_) => {}
             _ => return None,
@@ -115,25 +170,51 @@ fn candidate(kernel: &Kernel, index: Reg, body: &[Stmt]) -> Option<Candidate> {
     if loops.is_empty() || !is_small(body) {
         return None;
     }
-    let mut arrays = BTreeSet::new();
-    for event in walk(body) {
-        event.for_each_access(|buffer, writes| arrays.extend(writes.then_some(buffer)));
-    }
-    arrays.extend(pairs.iter().flat_map(|(a, b)| [*a, *b]));
     let len = &kernel.buffers[*arrays.first()?].len;
     let is_even = |id: &BufferId| kernel.buffers[*id].len == *len && kernel.buffers[*id].class == Class::Real;
     let is_small = len.as_constant().is_some_and(|n| n.saturating_mul(arrays.len() as i64) <= LARGE);
     // All arrays alternate, or none does.
     let all_alternate = pairs.is_empty() || 2 * pairs.len() == arrays.len();
-    (arrays.iter().all(is_even) && !is_small && all_alternate).then(|| Candidate {
+    let mut places: Vec<&Place> = arrays.iter().map(|id| &kernel.buffers[*id].place).collect();
+    places.extend(private.iter().map(|id| &kernel.buffers[*id].place));
+    let of_arrays = &places[..arrays.len()];
+    let is_alone = of_arrays.iter().all(|place| places.iter().filter(|other| *other == place).count() == 1);
+    (arrays.iter().all(is_even) && !is_small && all_alternate && is_alone).then(|| Candidate {
         pairs,
         arrays,
         loops,
-        rows: BTreeMap::new(),
+        accesses: BTreeMap::new(),
+        private,
         row: None,
         by_step: BTreeSet::from([index]),
         is_legal: true,
     })
+}
+
+/// Accesses to a buffer.
+#[derive(Default)]
+struct Mention {
+    n: usize,
+    writes: bool,
+    is_written_first: bool,
+}
+
+/// Accesses to the buffers of a block.
+struct Mentions(BTreeMap<BufferId, Mention>);
+
+impl Mentions {
+    fn of(body: &[Stmt]) -> Self {
+        let mut all: BTreeMap<BufferId, Mention> = BTreeMap::new();
+        for event in walk(body) {
+            event.for_each_access(|buffer, writes| {
+                let found = all.entry(buffer).or_default();
+                found.is_written_first |= writes && found.n == 0;
+                found.writes |= writes;
+                found.n += 1;
+            });
+        }
+        Self(all)
+    }
 }
 
 impl Candidate {
@@ -154,7 +235,9 @@ impl Candidate {
     /// Reads an event in the loop over rows with this index; `own` holds what an iteration of it defines.
     fn access(&mut self, ranges: &Ranges, event: &Event<'_>, index: Reg, own: &BTreeSet<Reg>) {
         let mut see = |buffer: BufferId, at: &Poly<Reg>, len: Option<&Poly<Reg>>, writes: bool| {
-            if self.arrays.contains(&buffer) && self.is_legal {
+            if self.private.contains(&buffer) {
+                self.is_legal &= !at.vars().iter().any(|r| *r == index);
+            } else if self.arrays.contains(&buffer) && self.is_legal {
                 self.is_legal = self.add(ranges, (buffer, at, len), writes, (index, own)).is_some();
             }
         };
@@ -180,59 +263,47 @@ impl Candidate {
         let found = relative(ranges, at, len, index, |r| own.contains(r))?;
         let first = quotient(&found.row?, &found.slope)?;
         let is_same = self.row.get_or_insert(found.slope.clone()) == &found.slope;
-        let rows = self.rows.entry(*self.loops.get(&index)?).or_default();
-        if writes {
-            rows.written.insert(buffer)
-        } else {
-            rows.read.insert(buffer)
-        };
-        rows.first.push((first, writes));
+        let accesses = self.accesses.entry(*self.loops.get(&index)?).or_default();
+        accesses.push(Access { buffer, first, writes });
         is_same.then_some(())
     }
 
     /// Returns the stages, if the loop can be skewed.
     fn steps(mut self, kernel: &Kernel) -> Option<Steps> {
         let row = self.row.take().filter(|_| self.is_legal)?;
-        let len = &kernel.buffers[*self.arrays.first()?].len;
-        let rows = quotient(len, &row)?;
-        let mut first = BTreeMap::new();
-        let mut reach = 0;
-        for (at, rows) in &self.rows {
-            let own = rows.first.iter().find(|(_, writes)| *writes).map(|(first, _)| first)?;
-            for (other, writes) in &rows.first {
-                let away = other.sub(own).as_constant()?;
-                reach = reach.max(away.abs());
-                if *writes && away != 0 {
-                    return None;
-                }
-            }
-            first.insert(*at, own.clone());
+        let rows_of_arrays = quotient(&kernel.buffers[*self.arrays.first()?].len, &row)?;
+        let mut rows = BTreeMap::new();
+        for at in self.loops.values() {
+            rows.insert(*at, Rows::of(self.accesses.get(at)?)?);
         }
         let differs = |p: &Poly<Reg>| p.vars().iter().any(|r| self.by_step.contains(r));
-        if reach > MAX_REACH || self.rows.len() < self.loops.len() || first.values().chain([&row]).any(differs) {
+        if rows.values().map(|rows| &rows.first).chain([&row]).any(differs) {
             return None;
         }
-        let stages = self.stages();
-        let arrays = self.arrays.len() as i64;
-        (stages.len() <= MAX_STAGES).then(|| Steps { stages, first, pairs: self.pairs, arrays, row, rows, reach })
+        let stages = stages(&rows);
+        (stages.len() <= MAX_STAGES).then(|| Steps {
+            stages,
+            reach: rows.values().flat_map(|rows| rows.reach.values()).copied().max().unwrap_or(0),
+            first: rows.into_iter().map(|(at, rows)| (at, rows.first)).collect(),
+            pairs: self.pairs,
+            arrays: self.arrays.len() as i64,
+            private: self.private.into_iter().collect(),
+            row,
+            rows: rows_of_arrays,
+        })
     }
+}
 
-    /// Returns the loops over rows by stage: the next stage begins where a loop reads what one before it writes, or
-    /// writes what that reads.
-    fn stages(&self) -> Vec<Vec<usize>> {
-        let mut stages: Vec<Vec<usize>> = Vec::new();
-        for (at, rows) in &self.rows {
-            let conflicts = |other: &usize| {
-                let other = &self.rows[other];
-                !other.written.is_disjoint(&rows.read) || !other.read.is_disjoint(&rows.written)
-            };
-            match stages.last_mut() {
-                Some(stage) if !stage.iter().any(conflicts) => stage.push(*at),
-                _ => stages.push(vec![*at]),
-            }
+/// Returns the loops over rows by stage: a stage ends before a loop that conflicts with one of it.
+fn stages(rows: &BTreeMap<usize, Rows>) -> Vec<Vec<usize>> {
+    let mut stages: Vec<Vec<usize>> = Vec::new();
+    for (at, next) in rows {
+        match stages.last_mut() {
+            Some(stage) if !stage.iter().any(|other| rows[other].conflicts(next)) => stage.push(*at),
+            _ => stages.push(vec![*at]),
         }
-        stages
     }
+    stages
 }
 
 /// Returns `p / by`, if `by` is a product that divides each term.
