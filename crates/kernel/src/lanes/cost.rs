@@ -188,13 +188,20 @@ impl Trips {
                     let of = |r| assumed(r).unwrap_or(if self.windows.contains(&r) { WINDOW } else { TRIPS });
                     let most = self.at_most.get(count).map(|most| *most as f64);
                     // Loops between borders are long: otherwise nobody would treat these apart.
-                    let other = if self.at_most.is_empty() { TRIPS } else { BETWEEN };
+                    let is_between = !self.at_most.is_empty() && is_less(count);
+                    let other = if is_between { BETWEEN } else { TRIPS };
                     most.unwrap_or_else(|| count.as_var().map_or(other, of))
                 },
                 |n| n.max(0.0),
             ),
         }
     }
+}
+
+/// Returns whether a trip count is an integer less a small number.
+fn is_less(count: &Poly<Reg>) -> bool {
+    let (whole, c) = count.split_constant();
+    whole.as_var().is_some() && (-2 * FEW[1]..0).contains(&c)
 }
 
 /// Returns the trip counts that are proved not to exceed a number in [`FEW`]. A proof takes a bounded number of steps.

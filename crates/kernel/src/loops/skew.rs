@@ -168,7 +168,7 @@ impl Cutter<'_> {
         let rows = self.int_op(before, Op::Max, rows, four);
 
         let others = Poly::var(fit).sub(&Poly::var(rows));
-        let periods = self.quotient(&others, (stages * steps.reach).max(1), before);
+        let periods = self.quotient(&others, stages * steps.reach, before);
         let periods = self.int_of(before, periods);
         let (least, most) = (self.int_of(before, number(FEWEST_PERIODS)), self.int_of(before, number(MOST_PERIODS)));
         let periods = self.int_op(before, Op::Max, periods, least);

@@ -281,9 +281,11 @@ impl Candidate {
             return None;
         }
         let stages = stages(&rows);
+        // Without a reach it is no stencil: sums of rows, for example.
+        let reach = rows.values().flat_map(|rows| rows.reach.values()).copied().max().filter(|reach| *reach > 0)?;
         (stages.len() <= MAX_STAGES).then(|| Steps {
             stages,
-            reach: rows.values().flat_map(|rows| rows.reach.values()).copied().max().unwrap_or(0),
+            reach,
             first: rows.into_iter().map(|(at, rows)| (at, rows.first)).collect(),
             pairs: self.pairs,
             arrays: self.arrays.len() as i64,
