@@ -145,6 +145,18 @@ def diffusion_step(m, v):
 def diffusion(m, u, n): return m.sum(steps(m, lambda v: diffusion_step(m, v), u, n) ** 2)
 
 
+def jacobi_step(m, v):
+    inside = 0.2 * (v[1:-1, 1:-1] + v[:-2, 1:-1] + v[2:, 1:-1] + v[1:-1, :-2] + v[1:-1, 2:])
+    if m is np:
+        v = v.copy()
+        v[1:-1, 1:-1] = inside
+        return v
+    return v.at[1:-1, 1:-1].set(inside)
+
+
+def jacobi(m, u, n): return m.sum(steps(m, lambda v: jacobi_step(m, v), u, n) ** 2)
+
+
 def reflecting_step(m, v):
     p = m.pad(v, 1, mode="reflect")
     return v + 0.1 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * v) * (1 - v ** 2)
@@ -306,6 +318,9 @@ JOBS = [
     ("filtered", filtered, None, [N(32), N(8192)], (0, 1)),
     ("diffusion", diffusion, None, [N(32, 32, 32), 20], (0,)),
     ("reflecting", reflecting, None, [N(128, 128) * .2, 20], (0,)),
+    ("jacobi.150", jacobi, None, [N(150, 150), 40], (0,)),
+    ("jacobi.500", jacobi, None, [N(500, 500), 40], (0,)),
+    ("jacobi.1300", jacobi, None, [N(1300, 1300), 40], (0,)),
     ("middle", middle, middle_g, [N(40, 50, 60)], (0,)),
     ("row_max", row_max, None, [N(1000, 50)], (0,)),
     ("row_argmax", row_argmax, None, [N(1000, 50), N(1000, 50)], (0,)),

@@ -95,8 +95,8 @@ fn loops_copy_no_states() {
     // any step.
     let exchanged = kernel(&of(UPDATES, "exchanged"));
     assert_eq!(copies_in_loops(&exchanged), 5, "{exchanged}");
-    // Each element needs the old value of its neighbour: a second array, which alternates with the first; only the result
-    // of an odd number of steps is moved.
+    // Each element needs the old value of its neighbour: a second array, which alternates with the first; only the
+    // result of an odd number of steps is moved.
     let wave = kernel(&of(UPDATES, "wave"));
     assert_eq!(copies_in_loops(&wave), 0, "{wave}");
     assert_eq!(wave.matches("else\n    move r").count(), 1, "{wave}");

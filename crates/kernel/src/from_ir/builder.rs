@@ -229,7 +229,7 @@ impl Builder {
         match leaf {
             Leaf::Array(from) if from == to => {}
             Leaf::Delivered => self.bug("what was added elsewhere is wanted"),
-            Leaf::Array(from) => self.copy(from, to, false),
+            Leaf::Array(from) => self.stmt(copy(from, to)),
             Leaf::Reg(_) | Leaf::Int(_) => {
                 let value = self.scalar(leaf);
                 self.instr(Instr::Store { buffer: to.buffer, at: to.offset.clone(), value });
@@ -237,10 +237,13 @@ impl Builder {
         }
     }
 
-    /// Copies `from` to `to`; `is_move` tells that `from` is written anew before it is read again.
-    pub fn copy(&mut self, from: &View, to: &View, is_move: bool) {
-        let element = |view: &View| (view.buffer, view.offset.clone());
-        self.stmt(Stmt::Copy { to: element(to), from: element(from), len: to.len(), is_move });
+    /// Copies `from`, which is written anew before it is read again, to `to`.
+    pub fn shift(&mut self, from: &View, to: &View) {
+        let mut stmt = copy(from, to);
+        if let Stmt::Copy { is_move, .. } = &mut stmt {
+            *is_move = true;
+        }
+        self.stmt(stmt);
     }
 
     pub fn bug(&mut self, what: &str) {
@@ -410,4 +413,10 @@ impl Builder {
         };
         Poly::var(reg)
     }
+}
+
+/// Returns the copy of `from` to `to`.
+fn copy(from: &View, to: &View) -> Stmt {
+    let element = |view: &View| (view.buffer, view.offset.clone());
+    Stmt::Copy { to: element(to), from: element(from), len: to.len(), is_move: false }
 }

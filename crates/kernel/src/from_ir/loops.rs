@@ -395,7 +395,11 @@ impl Lowering<'_> {
             // The next iteration writes all of its next state before it reads any of it.
             let is_next = !of_current(from) && state.next.iter().flatten().any(|next| next == from);
             let is_last = !moves[at + 1..].iter().any(|(other, _)| other.buffer == from.buffer);
-            self.b.copy(from, to, is_next && is_last);
+            if is_next && is_last {
+                self.b.shift(from, to);
+            } else {
+                self.b.settle(&Leaf::Array(from.clone()), to);
+            }
         }
         self.b.close_frame();
     }

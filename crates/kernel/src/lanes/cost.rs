@@ -81,8 +81,8 @@ struct Estimate {
 
 /// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
 /// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
-/// [`TRIPS`], or the number that the trip count is proved not to exceed; next to such loops [`BETWEEN`]. At known sizes,
-/// trip counts are computed; an index counts as the middle of its range.
+/// [`TRIPS`], or the number that the trip count is proved not to exceed; next to such loops [`BETWEEN`]. At known
+/// sizes, trip counts are computed; an index counts as the middle of its range.
 #[derive(Clone, Default)]
 pub(crate) struct Trips {
     /// Known integers: sizes, and what follows from them.
@@ -204,26 +204,29 @@ fn is_less(count: &Poly<Reg>) -> bool {
     whole.as_var().is_some() && (-2 * FEW[1]..0).contains(&c)
 }
 
-/// Returns the trip counts that are proved not to exceed a number in [`FEW`]. A proof takes a bounded number of steps.
+/// Returns the trip counts that are proved not to exceed a number in [`FEW`], in every loop that has them: code for
+/// small sizes alone says nothing about other code. A proof takes a bounded number of steps.
 fn few(kernel: &Kernel, events: &[Event<'_>]) -> BTreeMap<Poly<Reg>, i64> {
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<&Poly<Reg>, Option<i64>> = BTreeMap::new();
     let is_open =
         |count: &Poly<Reg>| count.as_constant().is_none() && !count.as_var().is_some_and(|r| kernel.is_extent(r));
     if !events.iter().any(|event| matches!(event, Event::For { count, .. } if is_open(count))) {
-        return found;
+        return BTreeMap::new();
     }
     let mut ranges = Ranges::new(kernel);
     for event in events {
         if let Event::For { count, .. } = event
             && is_open(count)
-            && !found.contains_key(*count)
         {
-            let most = FEW.into_iter().find(|n| ranges.is_at_least_zero(&Poly::constant(*n).sub(count)));
-            found.extend(most.map(|most| ((*count).clone(), most)));
+            let most = found.entry(count).or_insert(Some(0));
+            *most = most.and_then(|most| {
+                let is_proved = |n: &i64| ranges.is_at_least_zero(&Poly::constant(*n).sub(count));
+                FEW.into_iter().filter(|n| *n >= most).find(is_proved)
+            });
         }
         ranges.event(event);
     }
-    found
+    found.into_iter().filter_map(|(count, most)| Some((count.clone(), most?))).collect()
 }
 
 /// Estimated times of one execution of a loop.

@@ -89,6 +89,18 @@ struct Blocks {
     rounds: Poly<Reg>,
 }
 
+/// A stage in one round.
+struct Turn<'s> {
+    /// Positions of its loops.
+    loops: &'s [usize],
+    /// Whether the pairs of arrays are exchanged.
+    is_exchanged: bool,
+    /// Number of the step.
+    step: Poly<Reg>,
+    /// First row, and number of rows.
+    rows: (Poly<Reg>, Poly<Reg>),
+}
+
 /// Skews the loops over steps of stencils. `O(n d)` for loops nested `d` deep.
 pub(crate) fn skew(kernel: &mut Kernel) {
     let mut found = find::find(kernel);
@@ -101,7 +113,7 @@ pub(crate) fn skew(kernel: &mut Kernel) {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if found.contains_key(&index) => {
             let the = Loop { index, count, carried, body };
             if let Some(steps) = found.remove(&index) {
-                cutter.skewed(the, &steps, done);
+                cutter.skewed(&the, &steps, done);
             }
         }
         stmt => done.push(stmt),
@@ -112,7 +124,7 @@ pub(crate) fn skew(kernel: &mut Kernel) {
 
 impl Cutter<'_> {
     /// Emits the blocks of a loop over steps and the steps that are left over to `out`.
-    fn skewed(&mut self, the: Loop, steps: &Steps, out: &mut Vec<Stmt>) {
+    fn skewed(&mut self, the: &Loop, steps: &Steps, out: &mut Vec<Stmt>) {
         let mut before = Vec::new();
         let blocks = self.sizes(&the.count, steps, &mut before);
         let done = blocks.count.mul(&blocks.periods).scale(steps.period());
@@ -126,7 +138,8 @@ impl Cutter<'_> {
                 let stages = steps.period() * steps.stages.len() as i64;
                 let lag = Poly::var(period).scale(stages).add(&Poly::constant(at)).scale(steps.reach);
                 let rows = (blocks.rows.mul(&Poly::var(round)).sub(&lag), blocks.rows.clone());
-                self.stage(&the, steps, (stage, half == 1), &step, &rows, &mut body);
+                let turn = Turn { loops: stage, is_exchanged: half == 1, step: step.clone(), rows };
+                self.stage(the, steps, &turn, &mut body);
             }
         }
         out.push(Stmt::Straight(before));
@@ -189,17 +202,10 @@ impl Cutter<'_> {
         Blocks { count: Poly::var(blocks), periods, rows, rounds }
     }
 
-    /// Emits the rows of one stage in one round to `out`: `rows.1` rows from row `rows.0` on.
-    fn stage(
-        &mut self,
-        the: &Loop,
-        steps: &Steps,
-        (loops, is_exchanged): (&[usize], bool),
-        step: &Poly<Reg>,
-        rows: &(Poly<Reg>, Poly<Reg>),
-        out: &mut Vec<Stmt>,
-    ) {
-        let exchanged = steps.pairs.iter().filter(|_| is_exchanged).flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+    /// Emits the rows of a stage in one round to `out`.
+    fn stage(&mut self, the: &Loop, steps: &Steps, turn: &Turn<'_>, out: &mut Vec<Stmt>) {
+        let Turn { loops, is_exchanged, step, rows } = turn;
+        let exchanged = steps.pairs.iter().filter(|_| *is_exchanged).flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
         let mut buffers: BTreeMap<BufferId, BufferId> = exchanged.collect();
         // The copy has names of its own for them, since two of them may have their memory in turn.
         let all = &mut self.kernel.buffers;

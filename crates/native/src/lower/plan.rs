@@ -511,7 +511,7 @@ impl<'k> Plan<'k> {
                     of_loop.spread = spread;
                 }
             }
-            pointers = pointers::wishes(&events, kernel.buffers.len(), &lives, &once, &accumulators, &mut homes);
+            pointers = pointers::wishes(&events, &lives, &once, &accumulators, &mut homes);
             let assigned = homes.assign(level, has_calls, &mut words);
             pointers::spared(&mut loops, &pointers, &lives, &assigned.homes);
             (loops, assigned)

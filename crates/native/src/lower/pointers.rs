@@ -7,7 +7,7 @@ use super::Writer;
 use super::accumulators::Accumulators;
 use super::assign::survives_calls;
 use super::homes::Homes;
-use super::plan::{Home, LoopPlan, NEVER, Number};
+use super::plan::{Home, LoopPlan, Number};
 use super::spares::Part;
 use super::survey::weight;
 use crate::asm::Gpr;
@@ -19,16 +19,13 @@ use std::collections::BTreeMap;
 /// `once` do not count as loops; partial sums in vectors need no pointer.
 pub(super) fn wishes(
     events: &[Event<'_>],
-    n_buffers: usize,
     lives: &Liveness,
     once: &BTreeMap<u32, Reg>,
     accumulators: &Accumulators,
     homes: &mut Homes<'_>,
 ) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
-    // Number of uses of each pointer by blocks directly in each loop.
+    // Number of uses of each pointer directly in each loop.
     let mut uses: BTreeMap<(u32, BufferId), u64> = BTreeMap::new();
-    let mut block = 0;
-    let mut accessed = vec![NEVER; n_buffers];
     let mut open: Vec<u32> = Vec::new();
     let mut lane: Option<Reg> = None;
     // Outer loop and depth of each loop, by its opening event.
@@ -37,7 +34,6 @@ pub(super) fn wishes(
         match event {
             Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => {
                 if let Some(begin) = open.last()
-                    && std::mem::replace(&mut accessed[buffer.index()], block) != block
                     && !accumulators.holds(*buffer)
                 {
                     *uses.entry((*begin, *buffer)).or_insert(0) += 1;
@@ -54,7 +50,6 @@ pub(super) fn wishes(
             Event::EndFor { .. } | Event::EndWhile { .. } => drop(open.pop()),
             _ => {}
         }
-        block += 1;
     }
     // Outer loops need it at the start of inner loops.
     for (at, (outer, _)) in around.iter().rev() {

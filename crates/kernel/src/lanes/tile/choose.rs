@@ -294,8 +294,8 @@ impl Candidate<'_, '_> {
         Times { before, after, has_rows: rows.iter().any(|row| row.at.len() > 1) }
     }
 
-    /// Adds a load to `rows` if its address goes along rows with the tiled loop's index, and by nothing else that differs
-    /// between iterations of it. Returns whether it is added.
+    /// Adds a load to `rows` if its address goes along rows with the tiled loop's index, and by nothing else that
+    /// differs between iterations of it. Returns whether it is added.
     fn add_row(&self, rows: &mut Vec<Row>, buffer: BufferId, at: &Poly<Reg>, by_tile: &BTreeSet<Reg>) -> bool {
         if self.plan.scattered.contains(&buffer) {
             return false;

@@ -62,6 +62,13 @@ impl Rows {
     }
 }
 
+/// A loop over rows that is being read.
+struct Open {
+    index: Reg,
+    /// Registers that an iteration defines.
+    own: BTreeSet<Reg>,
+}
+
 /// A loop that may be one over steps.
 struct Candidate {
     pairs: Pairs,
@@ -87,9 +94,8 @@ pub(super) fn find(kernel: &Kernel) -> BTreeMap<Reg, Steps> {
         return BTreeMap::new();
     }
     let mut ranges = Ranges::new(kernel);
-    // The open candidate, and the open loop over rows with what an iteration defines.
     let mut step: Option<(Reg, &mut Candidate)> = None;
-    let mut row: Option<(Reg, BTreeSet<Reg>)> = None;
+    let mut row: Option<Open> = None;
     for event in events(&kernel.body) {
         ranges.event(&event);
         match &event {
@@ -99,17 +105,17 @@ pub(super) fn find(kernel: &Kernel) -> BTreeMap<Reg, Steps> {
                 continue;
             }
             Event::EndFor { index, .. } if step.as_ref().is_some_and(|(open, _)| open == index) => step = None,
-            Event::EndFor { index, .. } if row.as_ref().is_some_and(|(open, _)| open == index) => row = None,
+            Event::EndFor { index, .. } if row.as_ref().is_some_and(|row| row.index == *index) => row = None,
             _ => {}
         }
         let Some((_, found)) = &mut step else { continue };
         match (&event, &mut row) {
-            (Event::For { index, .. }, None) => row = Some((*index, BTreeSet::new())),
-            (_, Some((_, own))) => event.for_each_def(|r| own.extend([r])),
+            (Event::For { index, .. }, None) => row = Some(Open { index: *index, own: BTreeSet::new() }),
+            (_, Some(row)) => event.for_each_def(|r| row.own.extend([r])),
             (_, None) => found.outside(&event),
         }
-        if let Some((index, own)) = &row {
-            found.access(&ranges, &event, *index, own);
+        if let Some(row) = &row {
+            found.access(&ranges, &event, row);
         }
     }
     let found = candidates.into_iter();
@@ -141,7 +147,7 @@ fn candidates(kernel: &Kernel) -> BTreeMap<Reg, Candidate> {
     found
 }
 
-/// Returns the loop as a candidate, if it has the form of one. `mentions` are those of the kernel, once they are needed.
+/// Returns the loop as a candidate, if it has the form of one. `mentions` are those of the kernel, once needed.
 fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body: &[Stmt]) -> Option<Candidate> {
     let pairs = pairs(kernel, body);
     let body = &body[..body.len() - pairs.len()];
@@ -232,13 +238,13 @@ impl Candidate {
         event.for_each_access(|buffer, _| self.is_legal &= !self.arrays.contains(&buffer));
     }
 
-    /// Reads an event in the loop over rows with this index; `own` holds what an iteration of it defines.
-    fn access(&mut self, ranges: &Ranges, event: &Event<'_>, index: Reg, own: &BTreeSet<Reg>) {
+    /// Reads an event in a loop over rows.
+    fn access(&mut self, ranges: &Ranges, event: &Event<'_>, row: &Open) {
         let mut see = |buffer: BufferId, at: &Poly<Reg>, len: Option<&Poly<Reg>>, writes: bool| {
             if self.private.contains(&buffer) {
-                self.is_legal &= !at.vars().iter().any(|r| *r == index);
+                self.is_legal &= !at.vars().contains(&row.index);
             } else if self.arrays.contains(&buffer) && self.is_legal {
-                self.is_legal = self.add(ranges, (buffer, at, len), writes, (index, own)).is_some();
+                self.is_legal = self.add(ranges, (buffer, at, len), writes, row).is_some();
             }
         };
         match event {
@@ -258,12 +264,12 @@ impl Candidate {
         ranges: &Ranges,
         (buffer, at, len): (BufferId, &Poly<Reg>, Option<&Poly<Reg>>),
         writes: bool,
-        (index, own): (Reg, &BTreeSet<Reg>),
+        row: &Open,
     ) -> Option<()> {
-        let found = relative(ranges, at, len, index, |r| own.contains(r))?;
+        let found = relative(ranges, at, len, row.index, |r| row.own.contains(r))?;
         let first = quotient(&found.row?, &found.slope)?;
         let is_same = self.row.get_or_insert(found.slope.clone()) == &found.slope;
-        let accesses = self.accesses.entry(*self.loops.get(&index)?).or_default();
+        let accesses = self.accesses.entry(*self.loops.get(&row.index)?).or_default();
         accesses.push(Access { buffer, first, writes });
         is_same.then_some(())
     }
