@@ -6,5 +6,6 @@ mod nests;
 mod overwritten;
 mod parts;
 mod regions;
+mod skewed;
 mod steps;
 mod within;

@@ -191,6 +191,12 @@ impl Cutter<'_> {
         let count = self.int_op(before, Op::Max, count, zero);
         let turns = self.quotient(&Poly::var(count), steps.period(), before);
         let turns = self.int_of(before, turns);
+        // As few blocks as have room for all periods, of equal lengths.
+        let up = self.int_of(before, Poly::var(turns).add(&Poly::var(periods)).sub(&number(1)));
+        let blocks = self.int_op(before, Op::Quot, up, periods);
+        let blocks = self.int_op(before, Op::Max, blocks, one);
+        let periods = self.int_op(before, Op::Quot, turns, blocks);
+        let periods = self.int_op(before, Op::Max, periods, least);
         let blocks = self.int_op(before, Op::Quot, turns, periods);
         let blocks = self.int_of(before, Poly::var(blocks).mul(&Poly::var(is_large)));
 

@@ -179,13 +179,11 @@ fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body:
     let len = &kernel.buffers[*arrays.first()?].len;
     let is_even = |id: &BufferId| kernel.buffers[*id].len == *len && kernel.buffers[*id].class == Class::Real;
     let is_small = len.as_constant().is_some_and(|n| n.saturating_mul(arrays.len() as i64) <= LARGE);
-    // All arrays alternate, or none does.
-    let all_alternate = pairs.is_empty() || 2 * pairs.len() == arrays.len();
     let mut places: Vec<&Place> = arrays.iter().map(|id| &kernel.buffers[*id].place).collect();
     places.extend(private.iter().map(|id| &kernel.buffers[*id].place));
     let of_arrays = &places[..arrays.len()];
     let is_alone = of_arrays.iter().all(|place| places.iter().filter(|other| *other == place).count() == 1);
-    (arrays.iter().all(is_even) && !is_small && all_alternate && is_alone).then(|| Candidate {
+    (arrays.iter().all(is_even) && !is_small && is_alone).then(|| Candidate {
         pairs,
         arrays,
         loops,
