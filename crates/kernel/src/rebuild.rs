@@ -22,6 +22,22 @@ pub(crate) fn each_statement(body: &mut Vec<Stmt>, mut write: impl FnMut(Stmt, &
     }
 }
 
+/// Calls `see` for each counted loop of `body`, outer ones first, with the loops inside only of those for which it
+/// returns false.
+pub(crate) fn each_loop(body: &[Stmt], mut see: impl FnMut(&Stmt) -> bool) {
+    let mut open = vec![body];
+    while let Some(block) = open.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => open.extend((!see(stmt)).then_some(body.as_slice())),
+                Stmt::While { condition, body, .. } => open.extend([condition.as_slice(), body]),
+                Stmt::If { then, otherwise, .. } => open.extend([then.as_slice(), otherwise]),
+                Stmt::Straight(_) | Stmt::Copy { .. } => {}
+            }
+        }
+    }
+}
+
 /// Calls `see` with the buffer and the address of each load and store in `body`, for modification.
 pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferId, &mut Poly<Reg>)) {
     each_statement(body, |mut stmt, done| {

@@ -18,7 +18,7 @@ use crate::events::{Event, walk};
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
 use crate::prune::prune;
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_loop, each_statement};
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,25 +36,14 @@ pub(super) type Pairs = Vec<(BufferId, BufferId)>;
 /// [`MAX_EVENTS`] for each loop.
 pub(crate) fn alternate(kernel: &mut Kernel) {
     let mut found = BTreeMap::new();
-    let mut open: Vec<&[Stmt]> = vec![&kernel.body];
-    while let Some(block) = open.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, order, body, .. } => {
-                    let pairs = pairs(kernel, body);
-                    if *order == Order::InOrder && !pairs.is_empty() && is_small(body) {
-                        // Loops inside stay as they are, so that the code is not duplicated again.
-                        found.insert(*index, pairs);
-                    } else {
-                        open.push(body);
-                    }
-                }
-                Stmt::While { condition, body, .. } => open.extend([condition.as_slice(), body]),
-                Stmt::If { then, otherwise, .. } => open.extend([then.as_slice(), otherwise]),
-                Stmt::Straight(_) | Stmt::Copy { .. } => {}
-            }
-        }
-    }
+    each_loop(&kernel.body, |stmt| {
+        let Stmt::For { index, order: Order::InOrder, body, .. } = stmt else { return false };
+        let pairs = pairs(kernel, body);
+        // Loops inside stay as they are, so that the code is not duplicated again.
+        let is_found = !pairs.is_empty() && is_small(body);
+        found.extend(is_found.then_some((*index, pairs)));
+        is_found
+    });
     if found.is_empty() {
         return;
     }

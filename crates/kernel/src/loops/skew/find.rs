@@ -6,11 +6,15 @@ use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::independence::relative;
 use crate::loops::alternate::{Pairs, is_small, pairs};
 use crate::ranges::Ranges;
+use crate::rebuild::each_loop;
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum distance of rows that are read.
 const MAX_REACH: i64 = 8;
+
+/// Minimum number of steps, where it is known.
+const FEWEST_STEPS: i64 = 4;
 
 /// Maximum number of stages of a step.
 const MAX_STAGES: usize = 8;
@@ -126,24 +130,16 @@ pub(super) fn find(kernel: &Kernel) -> BTreeMap<Reg, Steps> {
 fn candidates(kernel: &Kernel) -> BTreeMap<Reg, Candidate> {
     let mut found = BTreeMap::new();
     let mut mentions = None;
-    let mut open: Vec<&[Stmt]> = vec![&kernel.body];
-    while let Some(block) = open.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, count, carried, order, body } => {
-                    let is_plain = carried.is_empty() && *order == Order::InOrder;
-                    let is_short = count.as_constant().is_some_and(|n| n < 4);
-                    match candidate(kernel, &mut mentions, *index, body).filter(|_| is_plain && !is_short) {
-                        Some(candidate) => drop(found.insert(*index, candidate)),
-                        None => open.push(body),
-                    }
-                }
-                Stmt::While { condition, body, .. } => open.extend([condition.as_slice(), body]),
-                Stmt::If { then, otherwise, .. } => open.extend([then.as_slice(), otherwise]),
-                Stmt::Straight(_) | Stmt::Copy { .. } => {}
-            }
+    each_loop(&kernel.body, |stmt| {
+        let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return false };
+        if !carried.is_empty() || count.as_constant().is_some_and(|n| n < FEWEST_STEPS) {
+            return false;
         }
-    }
+        let candidate = candidate(kernel, &mut mentions, *index, body);
+        let is_found = candidate.is_some();
+        found.extend(candidate.map(|candidate| (*index, candidate)));
+        is_found
+    });
     found
 }
 
