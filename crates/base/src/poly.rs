@@ -424,6 +424,42 @@ impl<V: Ord + Copy> Poly<V> {
         // Without `v` their order may differ.
         Some((Self::collected(a)?, Self::new(b)))
     }
+
+    /// Returns `(q, r)` with `self = q*divisor + r`, where the coefficient of each monomial of `r` that the longest
+    /// monomial of `divisor` divides is at least 0 and below that monomial's; `None` if its coefficient is not
+    /// positive, or the division takes more than `MAX_STEPS` steps.
+    #[must_use]
+    pub fn divide(&self, divisor: &Self) -> Option<(Self, Self)> {
+        const MAX_STEPS: usize = 16;
+        let (leading, by) = divisor.terms().max_by_key(|(m, _)| (m.len(), *m))?;
+        if by <= 0 || self.is_too_large() {
+            return None;
+        }
+        let (mut quotient, mut rest) = (Self::zero(), self.clone());
+        for _ in 0..MAX_STEPS {
+            let next = rest.terms().find_map(|(m, c)| {
+                let c = c.div_euclid(by);
+                let monomial = if c == 0 { None } else { without(m, leading) }?;
+                Some(Self::new(SmallVec::from_iter([(monomial, c)])))
+            });
+            let Some(next) = next else { return Some((quotient, rest)) };
+            quotient = quotient.add(&next);
+            rest = rest.sub(&next.mul(divisor));
+            if rest.is_too_large() {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// Returns the monomial `m` divided by `other`, if that divides it.
+fn without<V: Ord + Copy>(m: &[V], other: &[V]) -> Option<Monomial<V>> {
+    let mut left = Monomial::from_slice(m);
+    for v in other {
+        left.remove(left.binary_search(v).ok()?);
+    }
+    Some(left)
 }
 
 // By their terms in order; all polynomials that are too large are equal.
@@ -537,6 +573,28 @@ mod tests {
         {
             assert_eq!(p.add(&Poly::constant(c)).split_constant(), (p, c));
         }
+    }
+
+    #[test]
+    fn division_leaves_a_remainder_of_terms() {
+        let [i, j, n, m] = ['i', 'j', 'n', 'm'].map(Poly::var);
+        let c = Poly::constant;
+        let less = n.sub(&c(2));
+        for (q, d, r) in [
+            (i.clone(), n.clone(), j.clone()),
+            (i.mul(&n).add(&j), m.clone(), n.clone()),
+            (i.clone(), n.mul(&m), j.mul(&m).add(&n)),
+            (i.add(&j).sub(&c(3)), less.clone(), i.add(&c(7))),
+            (i.scale(2).sub(&c(1)), c(3), i.add(&c(2))),
+            (i.add(&n), c(1), Poly::zero()),
+            (i.scale(-1).add(&j), n.add(&m), j.neg()),
+        ] {
+            assert_eq!(q.mul(&d).add(&r).divide(&d), Some((q, r)));
+        }
+        assert_eq!(i.divide(&Poly::zero()), None);
+        assert_eq!(i.divide(&n.neg()), None);
+        assert_eq!(Poly::too_large().divide(&n), None);
+        assert_eq!(n.divide(&Poly::too_large()), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 use chainrule_ir::{EqualSizes, Size, VarId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Maximum degree of a polynomial that is written out at sizes of one and more: of degree `k` that has `2^k` terms.
@@ -43,11 +44,11 @@ pub(crate) struct Ranges {
     assumed: Vec<(usize, Size)>,
 }
 
-/// A variable that is at least one.
+/// Variables that are at least one: a count, or the factors of a count.
 #[derive(Clone, Debug)]
 struct Positive {
-    var: VarId,
-    /// A size that equals it then: `n - 2`, for `max (n - 2) 0`.
+    vars: SmallVec<[VarId; 2]>,
+    /// A size that equals the only one then: `n - 2`, for `max (n - 2) 0`.
     equal: Option<Size>,
 }
 
@@ -60,20 +61,23 @@ impl Ranges {
     /// Enters a loop over `count`, which equals `equal`, if given, when it is at least one. Each call is undone by
     /// [`Self::leave`].
     pub(crate) fn enter(&mut self, count: &Size, equal: Option<Size>) {
-        // A count that is no variable adds no useful fact.
-        let var = count.as_var().map_or(chainrule_base::Id::new(u32::MAX as usize), |var| self.equal.same(var));
-        self.positive.push(Positive { var, equal });
+        // A sum is at least one without one of its terms, a product of natural numbers with none of them 0.
+        let vars = if let Some(var) = count.as_var() {
+            SmallVec::from_iter([self.equal.same(var)])
+        } else {
+            let count = self.canonical(count);
+            let mut terms = count.terms();
+            match (terms.next(), terms.next()) {
+                (Some((factors, 1..)), None) if self.are_natural(factors) => SmallVec::from_slice(factors),
+                _ => SmallVec::new(),
+            }
+        };
+        self.positive.push(Positive { vars, equal });
     }
 
     /// Leaves the loop entered last.
     pub(crate) fn leave(&mut self) {
         self.positive.pop();
-    }
-
-    /// Records that `var` is at least one everywhere.
-    pub(crate) fn positive(&mut self, var: VarId) {
-        self.positive.insert(0, Positive { var: self.equal.same(var), equal: None });
-        self.everywhere += 1;
     }
 
     /// Records that `replaced` is required to equal `kept`, which stands for both from here on.
@@ -98,6 +102,16 @@ impl Ranges {
     /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
         let (size, c) = self.canonical(size).split_constant();
+        // `n - 1 >= 0`, `n * m - 6 >= 0`: a product above 0 of natural numbers, or of one number.
+        let mut terms = size.terms();
+        if let (Some((factors, 1..)), None, ..=-1) = (terms.next(), terms.next(), c)
+            && (factors.len() == 1 || self.are_natural(factors))
+        {
+            let vars = SmallVec::from_slice(factors);
+            vars.iter().for_each(|v| _ = self.natural.entry(*v).or_default());
+            self.positive.insert(0, Positive { vars, equal: None });
+            self.everywhere += 1;
+        }
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
@@ -138,10 +152,9 @@ impl Ranges {
     /// distance below a size.
     pub(crate) fn can_be_subtracted(&self, size: &Size) -> bool {
         let is_bounded = |v: &VarId| matches!(self.natural.get(v), Some(Some(_)));
-        let is_natural = |v: &VarId| self.natural.contains_key(v);
         size.terms().all(|(monomial, c)| {
             let is_small = c.unsigned_abs() <= MAX_SHIFT;
-            is_small && if c > 0 { monomial.iter().all(is_natural) } else { monomial.iter().all(is_bounded) }
+            is_small && if c > 0 { self.are_natural(monomial) } else { monomial.iter().all(is_bounded) }
         })
     }
 
@@ -170,7 +183,9 @@ impl Ranges {
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if positive.iter().any(|known| known.var == v) || more.iter().any(|more| self.equal.same(*more) == v) {
+            if positive.iter().any(|known| known.vars.contains(&v))
+                || more.iter().any(|more| self.equal.same(*more) == v)
+            {
                 v_size.add(&Size::constant(1))
             } else {
                 v_size
@@ -204,7 +219,11 @@ impl Ranges {
     }
 
     fn is_natural(&self, size: &Size) -> bool {
-        size.terms().all(|(monomial, c)| c >= 0 && monomial.iter().all(|v| self.natural.contains_key(v)))
+        size.terms().all(|(monomial, c)| c >= 0 && self.are_natural(monomial))
+    }
+
+    fn are_natural(&self, vars: &[VarId]) -> bool {
+        vars.iter().all(|v| self.natural.contains_key(v))
     }
 
     // `size` with the innermost variable with a negative coefficient replaced by its maximum.
@@ -264,7 +283,7 @@ impl Ranges {
 
 /// Returns `size` with each variable replaced by what it equals.
 fn with_equals(size: Size, positive: &[Positive]) -> Size {
-    let known = positive.iter().filter_map(|known| Some((known.var, known.equal.as_ref()?)));
+    let known = positive.iter().filter_map(|known| Some((*known.vars.first()?, known.equal.as_ref()?)));
     known.fold(size, |size, (var, equal)| {
         if size.vars().contains(&var) {
             size.substitute(|v| if v == var { equal.clone() } else { Size::var(v) })
@@ -332,6 +351,18 @@ mod tests {
         assert!(ranges.in_range(&Size::zero(), &n));
         ranges.leave();
         assert!(!ranges.in_range(&Size::zero(), &n));
+        // A product that counts a loop has no factor of 0, nor has one that is required to be above 0.
+        ranges.enter(&n.mul(&m).scale(3), None);
+        assert!(ranges.in_range(&Size::zero(), &n) && ranges.in_range(&Size::zero(), &m));
+        ranges.leave();
+        ranges.enter(&n.add(&m), None);
+        assert!(!ranges.in_range(&Size::zero(), &m));
+        ranges.leave();
+        let any = Size::var(VarId::new(6));
+        ranges.require(&any.mul(&n).sub(&Size::constant(2)));
+        assert!(!ranges.in_range(&Size::zero(), &any), "both may be negative");
+        ranges.require(&n.mul(&m).sub(&Size::constant(2)));
+        assert!(ranges.in_range(&Size::zero(), &n) && ranges.in_range(&Size::zero(), &m));
         // An index before another one is not the last.
         let after = VarId::new(6);
         ranges.natural(after, Some(n.clone()));

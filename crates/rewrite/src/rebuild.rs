@@ -322,12 +322,6 @@ pub(crate) fn rebuild(
         .map(|requirement| {
             let mut requirement = requirement.clone();
             requirement.size = rb.rename_size(&requirement.size, &env);
-            // `n - 1 >= 0`.
-            let terms: Vec<(&[VarId], i64)> = requirement.size.terms().collect();
-            if let ([([], ..=-1), ([var], 1)], false) = (&terms[..], requirement.exactly_zero) {
-                rb.ranges.natural(*var, None);
-                rb.ranges.positive(*var);
-            }
             rb.ranges.require(&requirement.size);
             if requirement.exactly_zero {
                 rb.ranges.require(&requirement.size.neg());

@@ -8,6 +8,7 @@ mod fold;
 mod gather;
 mod general;
 mod get;
+mod integer;
 mod interchange;
 mod linear;
 mod logic;
@@ -112,6 +113,7 @@ pub const ENGINE: [(&str, &str); 11] = [
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     [
         op::RULES,
+        integer::RULES,
         logic::RULES,
         mask::RULES,
         get::RULES,

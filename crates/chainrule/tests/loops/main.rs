@@ -1,5 +1,6 @@
 //! Array programs whose loops are kept.
 
+mod flat;
 mod in_place;
 mod layouts;
 mod nests;

@@ -40,7 +40,8 @@ fn fold_by(kernel: &mut Kernel, aliases: Aliases, numbered: Numbered) {
     let mut is_index = vec![false; kernel.regs.len()];
     kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
     let (ranges, seen) = (Ranges::new(kernel), Seen::default());
-    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, numbered, less: BTreeMap::new() };
+    let mut pass =
+        Fold { kernel, ranges, aliases, is_index, seen, numbered, less: BTreeMap::new(), divided: BTreeMap::new() };
     let mut body = rebuild(body, &mut pass);
     prune(&mut body, kernel.regs.len(), &kernel.buffers);
     kernel.body = body;
@@ -56,7 +57,12 @@ struct Fold<'k> {
     numbered: Numbered,
     /// Operands of `<` comparisons of doubles, by result.
     less: BTreeMap<Reg, [Reg; 2]>,
+    /// Operators and operands of quotients and remainders, by result.
+    divided: BTreeMap<Reg, (Op, [Reg; 2])>,
 }
+
+/// Maximum number of dimensions of an address in which quotients and remainders cancel.
+const MAX_DIGITS: usize = 8;
 
 /// Value number key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +155,7 @@ impl Fold<'_> {
         if poly.as_constant().is_some() {
             return poly.clone();
         }
-        let poly = poly.substitute(|r| Poly::var(self.of(r)));
+        let poly = self.undivided(poly.substitute(|r| Poly::var(self.of(r))));
         let is_of_indices =
             |value: &Poly<Reg>| value.terms().flat_map(|(monomial, _)| monomial).all(|r| self.is_index[r.index()]);
         let value = self.ranges.value(&poly);
@@ -165,6 +171,27 @@ impl Fold<'_> {
         }
         let value = poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant));
         if value.is_too_large() { poly } else { value }
+    }
+
+    /// Returns `poly` with `d * div x d + mod x d` as `x`: an element of an array at a flat index into another shape.
+    fn undivided(&self, mut poly: Poly<Reg>) -> Poly<Reg> {
+        if self.divided.is_empty() {
+            return poly;
+        }
+        for _ in 0..MAX_DIGITS {
+            let Some(next) = poly.vars().into_iter().find_map(|r| self.without_remainder(&poly, r)) else { break };
+            poly = next;
+        }
+        poly
+    }
+
+    fn without_remainder(&self, poly: &Poly<Reg>, remainder: Reg) -> Option<Poly<Reg>> {
+        let Some((Op::Mod, [x, d])) = self.divided.get(&remainder) else { return None };
+        let (times, rest) = poly.split_linear(remainder)?;
+        let is_quotient = |r: &Reg| self.divided.get(r) == Some(&(Op::Quot, [*x, *d]));
+        let (quotients, rest) = rest.split_linear(rest.vars().into_iter().find(is_quotient)?)?;
+        let is_whole = self.ranges.value(&quotients) == self.ranges.value(&times.mul(&Poly::var(*d)));
+        is_whole.then(|| times.mul(&Poly::var(*x)).add(&rest))
     }
 
     /// Returns an address expanded like [`Self::poly`]. An address outside its buffer stays unchanged, after the check
@@ -196,6 +223,9 @@ impl Fold<'_> {
             && let Some(same) = self.seen.same(computed, dst)
         {
             return self.is(dst, same);
+        }
+        if let Instr::IntOp { dst, op: op @ (Op::Quot | Op::Mod), args: [x, d, _], .. } = instr {
+            self.divided.insert(dst, (op, [x, d]));
         }
         self.ranges.event(&Event::Instr(&instr));
         Some(instr)

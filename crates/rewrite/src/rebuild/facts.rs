@@ -82,13 +82,29 @@ impl Rebuild<'_> {
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
-    /// Returns whether the integer `index`, which may be a minimum or maximum of others, is proved to be in range of an
-    /// array of `size` elements.
-    pub(crate) fn in_range(&self, index: VarId, size: &Size) -> bool {
+    /// Returns whether the integer `index`, which may be a minimum, a maximum or quotients of others, is proved to be
+    /// in range of an array of `size` elements.
+    pub(crate) fn in_range(&self, mut index: VarId, size: &Size) -> bool {
+        // `div x d < n` where `x < n * d`.
+        let mut size = size.clone();
+        while let Some((dividend, divisor)) = self.quotient(index) {
+            index = dividend;
+            size = size.mul(&divisor);
+        }
         let is_natural = |size: &Size| self.ranges.not_negative(size);
         let is_below = |index: &Size| self.ranges.not_negative(&size.sub(index).sub(&Size::constant(1)));
         self.extremes(index, Op::Max, MAX_EXTREMES, &is_natural)
             && self.extremes(index, Op::Min, MAX_EXTREMES, &is_below)
+    }
+
+    // The operands of `index`, if it is a quotient by a positive number.
+    fn quotient(&self, index: VarId) -> Option<(VarId, Size)> {
+        let def = self.def(index)?;
+        let Expr::Op(Op::Quot, args) = &*def else { return None };
+        let &[dividend, divisor] = args.as_slice() else { return None };
+        let divisor = self.size_of(divisor);
+        (*self.ty(index) == Type::Int && self.ranges.not_negative(&divisor.sub(&Size::constant(1))))
+            .then_some((dividend, divisor))
     }
 
     /// Returns whether `holds` for the integer `var`: for one operand of an operator `one`, for both of its opposite.
@@ -253,7 +269,9 @@ impl Rebuild<'_> {
             (ops::Op::Mod, None) if args.get(1).is_some_and(is_positive) => {
                 self.ranges.natural(var, args.get(1).map(|divisor| self.size_of(*divisor)));
             }
-            (ops::Op::Quot, Some(_)) if args.first().is_some_and(is_natural) => self.ranges.natural(var, None),
+            (ops::Op::Quot, _) if args.first().is_some_and(is_natural) && args.get(1).is_some_and(is_positive) => {
+                self.ranges.natural(var, None);
+            }
             (ops::Op::Min, _) if args.iter().all(is_natural) => self.ranges.natural(var, None),
             (ops::Op::Max, _) if args.iter().any(is_natural) => self.ranges.natural(var, None),
             _ => {}

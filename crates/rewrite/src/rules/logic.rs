@@ -16,15 +16,6 @@ pub(super) const RULES: &[Rule] = &[
         apply: compare,
     },
     Rule {
-        name: "known-extreme",
-        law: "max a b = a; min a b = b; mod b a = b",
-        when: "a and b are integers; a >= b by their ranges; of a remainder, a > b >= 0",
-        holds_under: Semantics::Strict,
-        split: false,
-        on: On::Op(&[Op::Max, Op::Min, Op::Mod]),
-        apply: extreme,
-    },
-    Rule {
         name: "connectives",
         law: "true && x = x; false && x = false; x && x = x; true || x = true; x && y = x; x || y = y; not (not x) = x",
         when: "of two others, x and y are comparisons of integers or their opposites, and y follows from x",
@@ -101,22 +92,6 @@ fn follows(rb: &mut Rebuild<'_>, x: VarId, y: VarId) -> bool {
     let truth = decided(rb, wanted.comparison);
     rb.ranges.drop_assumptions(n_assumed);
     truth == Some(wanted.holds)
-}
-
-fn extreme(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let Expr::Op(op, args) = expr else { return None };
-    let &[x, y] = args.as_slice() else { return None };
-    if *ty != Type::Int {
-        return None;
-    }
-    let (a, b) = (rb.size_of(x), rb.size_of(y));
-    let is_least = match op {
-        Op::Mod => return rb.ranges.in_range(&a, &b).then_some(x),
-        _ if rb.ranges.not_negative(&b.sub(&a)) => true,
-        _ if rb.ranges.not_negative(&a.sub(&b)) => false,
-        _ => return None,
-    };
-    Some(if is_least == (*op == Op::Min) { x } else { y })
 }
 
 fn connectives(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {

@@ -308,20 +308,7 @@ fn stages(rows: &BTreeMap<usize, Rows>) -> Vec<Vec<usize>> {
     stages
 }
 
-/// Returns `p / by`, if `by` is a product that divides each term.
+/// Returns `p / by`, if nothing remains.
 fn quotient(p: &Poly<Reg>, by: &Poly<Reg>) -> Option<Poly<Reg>> {
-    let mut terms = by.terms();
-    let (Some((product, c)), None) = (terms.next(), terms.next()) else { return None };
-    let mut quotient = Poly::zero();
-    for (monomial, d) in p.terms() {
-        let mut left = monomial.to_vec();
-        for r in product {
-            left.remove(left.iter().position(|other| other == r)?);
-        }
-        if d % c != 0 {
-            return None;
-        }
-        quotient = quotient.add(&left.iter().fold(Poly::constant(d / c), |p, r| p.mul(&Poly::var(*r))));
-    }
-    Some(quotient)
+    p.divide(by).filter(|(_, rest)| rest.is_zero()).map(|(quotient, _)| quotient)
 }
