@@ -128,6 +128,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::transpose(kernel),
     },
     Pass {
+        name: "sweep",
+        does: "sums over the rows of large matrices go through them row by row",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::sweep(kernel),
+    },
+    Pass {
         name: "version-rows",
         does: "nests over rows of unknown length are written twice, for short rows and for long ones",
         stage: Stage::Lanes,

@@ -107,6 +107,17 @@ fn compare(before: &Kernel, after: &Kernel, exact: bool) -> Result<usize, String
     Ok(n_accepted)
 }
 
+/// Constants of passes for large arrays, with smaller ones: as if small arrays were large, and with caches for few rows
+/// and for many.
+const SMALL: &[(&str, &[(i64, i64)])] = &[
+    ("skew", &[(1_048_576, 0)]),
+    ("skew", &[(1_048_576, 0), (65_536, 300)]),
+    ("skew", &[(1_048_576, 0), (65_536, 1)]),
+    ("sweep", &[(65_535, 0), (63, 0), (7, 0)]),
+    ("sweep", &[(65_535, 0), (63, 0), (7, 0), (4_096, 70)]),
+    ("sweep", &[(65_535, 0), (63, 0), (7, 0), (4_096, 1)]),
+];
+
 /// Checks a case. Returns its text with the listing that was found.
 fn check(Case { comments, passes, semantics, before }: &Case) -> Result<String, String> {
     let valid = |kernel: &Kernel| verify(kernel).map_err(|errors| format!("{}\n{kernel}", errors[0]));
@@ -116,13 +127,11 @@ fn check(Case { comments, passes, semantics, before }: &Case) -> Result<String, 
         pass.apply(&mut after, *semantics);
         valid(&after)?;
     }
-    if passes.iter().any(|pass| pass.name == "skew") {
-        // As if small arrays were large, and with caches for few rows and for many.
-        for cache in ["int 65536", "int 300", "int 1"] {
-            let small = after.to_string().replace("int 1048576", "int 0").replace("int 65536", cache);
-            let small = parse(&small).map_err(|error| error.to_string())?;
-            compare(before, &small, true)?;
-        }
+    for (_, small) in SMALL.iter().filter(|(name, _)| passes.iter().any(|pass| pass.name == *name)) {
+        let small = small.iter().fold(after.to_string(), |text, (large, small)| {
+            text.replace(&format!("int {large}\n"), &format!("int {small}\n"))
+        });
+        compare(before, &parse(&small).map_err(|error| error.to_string())?, true)?;
     }
     let exact = *semantics == Semantics::Strict && passes.iter().all(|pass| pass.name != "contract");
     if compare(before, &after, exact)? == 0 {

@@ -225,3 +225,41 @@ fn a_nest_whose_inner_loop_does_not_run_reads_nothing() {
         }
     }
 }
+
+/// A matrix with its transpose, beyond the second cache and within: it is read by rows, or a few columns at a time.
+#[test]
+fn sums_over_the_rows_of_large_matrices_are_those_of_plain_loops() {
+    let text = "
+let both = fun (a : [n][m]Double) (x : [m]Double) (y : [n]Double) ->
+  let t = build n (fun i -> sum m (fun j -> a[i][j] * x[j]) - y[i])
+  (t, build m (fun j -> 0.5 * sum n (fun i -> t[i] * a[i][j]) + x[j]), build m (fun j -> sum n (fun i -> y[i] * a[i][j])))
+let loss = fun (a : [n][m]Double) (x : [m]Double) (y : [n]Double) ->
+  sum n (fun i -> tanh (sum m (fun j -> a[i][j] * x[j]) - y[i]))
+";
+    let module = Module::from_text("large.ft", text).unwrap();
+    let both = module.function("both").unwrap().compile().unwrap();
+    let loss = module.function("loss").unwrap().gradient().by(&["x"]).function().unwrap().compile().unwrap();
+    assert!(both.listing().contains("= int 65535\n"), "{}", both.listing());
+    for (n, m) in [(301, 243), (2, 70_000), (1100, 64), (1200, 61), (37, 90)] {
+        let mut seed = 0;
+        let args = [array(&[n, m], &mut seed), array(&[m], &mut seed), array(&[n], &mut seed)];
+        let [a, x, y] = [0, 1, 2].map(|k| numbers(&args[k]));
+        let row = |i: usize| &a[m * i..m * (i + 1)];
+        let products: Vec<f64> =
+            (0..n).map(|i| row(i).iter().zip(&x).map(|(a, x)| a * x).sum::<f64>() - y[i]).collect();
+        let by_rows =
+            |weights: &[f64]| -> Vec<f64> { (0..m).map(|j| (0..n).map(|i| weights[i] * row(i)[j]).sum()).collect() };
+        let mut expected = products.clone();
+        expected.extend(by_rows(&products).iter().zip(&x).map(|(s, x)| 0.5 * s + x));
+        expected.extend(by_rows(&y));
+        let slopes: Vec<f64> = products.iter().map(|t| 1.0 - t.tanh() * t.tanh()).collect();
+        for (expected, f) in [(expected, &both), (by_rows(&slopes), &loss)] {
+            let found: Vec<f64> = f.call(&args).unwrap().iter().flat_map(numbers).collect();
+            assert_eq!(expected.len(), found.len());
+            let largest = expected.iter().fold(1.0, |most: f64, x| most.max(x.abs()));
+            for (x, y) in expected.iter().zip(&found) {
+                assert!((x - y).abs() <= 1e-12 * largest, "{n}, {m}: {x} and {y}");
+            }
+        }
+    }
+}
