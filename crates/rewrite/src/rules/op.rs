@@ -1,8 +1,8 @@
 //! Rules for scalar operators on numbers (figure 7a, with exact rules of IEEE 754 separate).
 
 use super::{On, Rule};
-use crate::rebuild::Rebuild;
-use chainrule_ir::{Expr, Size, Type, VarId};
+use crate::rebuild::{Env, Rebuild};
+use chainrule_ir::{Block, Expr, Size, StateLoop, Type, VarId};
 use chainrule_ops::{Op, Semantics, Type as OpType};
 use smallvec::SmallVec;
 
@@ -34,6 +34,15 @@ pub(super) const RULES: &[Rule] = &[
         split: false,
         on: On::ToReal,
         apply: whole_number,
+    },
+    Rule {
+        name: "real-count",
+        law: "real (ifold (fun s i -> s + (if c i then 1 else 0)) 0 n) = sum n (fun i -> if c i then 1 else 0)",
+        when: "c does not depend on s; each of the two numbers is -1, 0 or 1: doubles add them exactly",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::ToReal,
+        apply: count,
     },
     Rule {
         name: "neutral",
@@ -161,6 +170,27 @@ fn whole_number(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::ToReal(int) = expr else { return None };
     let value = rb.size_of(*int).as_constant()?;
     Some(rb.real(value as f64))
+}
+
+/// Lanes add doubles, and no integers. No loop has 2^53 iterations.
+fn count(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::ToReal(int) = expr else { return None };
+    let def = rb.def(*int)?;
+    let Expr::Fold(StateLoop { count, index, state, init, body }) = &*def else { return None };
+    if *rb.ty(*int) != Type::Int || rb.size_of(*init).as_constant() != Some(0) {
+        return None;
+    }
+    let term = rb.size_of(body.result).sub(&Size::var(*state)).as_var()?;
+    let Expr::If { condition, then, otherwise } = rb.bound_in(body, term)? else { return None };
+    let number = |branch: &Block| rb.size_of(branch.result).as_constant().filter(|c| (-1..=1).contains(c));
+    let (then, otherwise) = (number(then)? as f64, number(otherwise)? as f64);
+    if rb.slice_mentions(body, &[*condition], *state) {
+        return None;
+    }
+    Some(rb.sum(count.clone(), |rb, i| {
+        let condition = rb.inline(body, *condition, &mut Env::copying(&[(*index, i)]));
+        rb.if_(condition, ty, |rb| rb.real(then), |rb| rb.real(otherwise))
+    }))
 }
 
 fn masked_constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
