@@ -53,10 +53,7 @@ pub fn account(kernel: &Kernel, semantics: Semantics, sizes: Option<&[i64]>) -> 
     let spans = Spans::of(&events);
     let branches = choosable(kernel, &events);
     let legal = super::independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &branches);
-    let assumed = match sizes {
-        Some(sizes) => cost::Trips::at(kernel, sizes),
-        None => cost::Trips::new(kernel, &events),
-    };
+    let assumed = cost::Trips::at_or_assumed(kernel, &events, sizes);
     let (_, times) = cost::estimate(&kernel.regs, &events, &spans, &legal, assumed);
     let mut names: BTreeMap<Reg, Poly<&str>> =
         kernel.sizes.iter().map(|size| (size.reg, Poly::var(size.name.as_str()))).collect();

@@ -107,9 +107,18 @@ pub(super) fn windows_of(count: &Poly<Reg>, is_extent: impl Fn(&Reg) -> bool) ->
 
 impl Trips {
     /// Returns the state before the kernel's events, at known sizes.
-    pub(super) fn at(kernel: &Kernel, sizes: &[i64]) -> Self {
+    fn at(kernel: &Kernel, sizes: &[i64]) -> Self {
         let known = kernel.sizes.iter().zip(sizes).map(|(size, value)| (size.reg, *value as f64));
         Self { known: known.collect(), is_at_sizes: true, ..Self::default() }
+    }
+
+    /// Returns the state before `events` of `kernel`, at these sizes, or at the assumed ones.
+    pub(super) fn at_or_assumed(kernel: &Kernel, events: &[Event<'_>], sizes: Option<&[i64]>) -> Self {
+        let assumed = |kernel: &Kernel| {
+            let trips = Self::new(kernel, events);
+            kernel.sizes.iter().map(|size| trips.of(&Poly::var(size.reg)) as i64).collect::<Vec<i64>>()
+        };
+        sizes.map_or_else(|| Self::at(kernel, &assumed(kernel)), |sizes| Self::at(kernel, sizes))
     }
 
     /// Returns whether a condition holds, if known.
@@ -152,6 +161,10 @@ impl Trips {
                     args[..op.arity()].iter().map(|r| Some(self.known.get(r)?.round() as i64)).collect();
                 let value = args.and_then(|args| (op.row().int?)(&args));
                 self.known.extend(value.map(|value| (*dst, value as f64)));
+            }
+            Event::Instr(Instr::Op { dst, op: Op::And, args: [a, b, _] }) if self.is_at_sizes => {
+                let both = self.holds(*a).zip(self.holds(*b)).map(|(a, b)| f64::from(u8::from(a && b)));
+                self.known.extend(both.map(|both| (*dst, both)));
             }
             Event::For { index, count, .. } => {
                 self.known.extend(self.value(count).map(|n| (*index, ((n - 1.0) / 2.0).max(0.0))));

@@ -59,12 +59,7 @@ const ON_THE_WAY: f64 = 64.0;
 pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
     let events = events(&kernel.body);
     let spans = Spans::of(&events);
-    let assumed = match sizes {
-        Some(sizes) => Trips::at(kernel, sizes),
-        None if kernel.sizes.is_empty() => Trips::at(kernel, &[]),
-        None => Trips::new(kernel, &events),
-    };
-    let mut walk = Walk::new(kernel, assumed);
+    let mut walk = Walk::new(kernel, Trips::at_or_assumed(kernel, &events, sizes));
     let mut at = 0;
     while let Some(event) = events.get(at) {
         walk.event(event, || spans.end(at).map_or(&[][..], |end| &events[at..end]));
