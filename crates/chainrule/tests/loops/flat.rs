@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+use crate::values::{array, numbers};
 use chainrule::{Function, Module, Value};
 
 /// Pairs of programs: with digits of a flat index, and with an index for each dimension.
@@ -35,22 +36,6 @@ let groupsPlain = fun (a : [n][2 * m]Double) (w : [n][m]Double) ->
 let turned = fun (a : [n][m]Double) (w : [n * m]Double) -> sum (n * m) (fun k -> w[k] * a[mod k n][div k n])
 let turnedPlain = fun (a : [n][m]Double) (w : [n * m]Double) -> sum m (fun j -> sum n (fun i -> w[n * j + i] * a[i][j]))
 ";
-
-fn array(extents: &[usize], seed: &mut usize) -> Value<f64> {
-    let Some((n, rest)) = extents.split_first() else {
-        *seed += 1;
-        return Value::Real((*seed * 7919 % 1013) as f64 / 1013.0 - 0.3);
-    };
-    Value::Array((0..*n).map(|_| array(rest, seed)).collect())
-}
-
-fn numbers(value: &Value<f64>) -> Vec<f64> {
-    match value {
-        Value::Array(parts) | Value::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
-        Value::Real(x) => vec![*x],
-        other => panic!("{other:?}"),
-    }
-}
 
 fn gradient(name: &str) -> Function {
     let function = Module::from_text("flat.ft", PROGRAMS).unwrap().function(name).unwrap();

@@ -9,4 +9,5 @@ mod parts;
 mod regions;
 mod skewed;
 mod steps;
+mod values;
 mod within;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+use crate::values::{array, numbers};
 use chainrule::{Backend, CompileOptions, Function, Module, Value};
 
 const PROGRAMS: &str = "
@@ -69,26 +70,6 @@ fn gradient(name: &str, by: &[&str]) -> Function {
     let function = Module::from_text("nests.ft", PROGRAMS).unwrap().function(name).unwrap();
     let gradient = function.gradient().with_value();
     if by.is_empty() { gradient.function().unwrap() } else { gradient.by(by).function().unwrap() }
-}
-
-/// Returns an array of these extents.
-fn array(extents: &[usize], seed: &mut usize) -> Value<f64> {
-    match extents {
-        [] => {
-            *seed += 1;
-            Value::Real((*seed * 7919 % 1013) as f64 / 1013.0 - 0.3)
-        }
-        [n, rest @ ..] => Value::Array((0..*n).map(|_| array(rest, seed)).collect()),
-    }
-}
-
-/// Returns all numbers of a value, in order.
-fn numbers(value: &Value<f64>) -> Vec<f64> {
-    match value {
-        Value::Array(parts) | Value::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
-        Value::Real(x) => vec![*x],
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]
