@@ -61,18 +61,20 @@ impl Ranges {
     /// Enters a loop over `count`, which equals `equal`, if given, when it is at least one. Each call is undone by
     /// [`Self::leave`].
     pub(crate) fn enter(&mut self, count: &Size, equal: Option<Size>) {
-        // A sum is at least one without one of its terms, a product of natural numbers with none of them 0.
-        let vars = if let Some(var) = count.as_var() {
-            SmallVec::from_iter([self.equal.same(var)])
-        } else {
-            let count = self.canonical(count);
-            let mut terms = count.terms();
-            match (terms.next(), terms.next()) {
-                (Some((factors, 1..)), None) if self.are_natural(factors) => SmallVec::from_slice(factors),
-                _ => SmallVec::new(),
-            }
-        };
+        let vars = self.positive_factors(&self.canonical(count));
         self.positive.push(Positive { vars, equal });
+    }
+
+    /// Returns the variables that are at least one if `size` is: factors of a product of natural numbers, or of one
+    /// number. A sum says nothing about its terms.
+    fn positive_factors(&self, size: &Size) -> SmallVec<[VarId; 2]> {
+        let mut terms = size.terms();
+        match (terms.next(), terms.next()) {
+            (Some((factors, 1..)), None) if factors.len() == 1 || self.are_natural(factors) => {
+                SmallVec::from_slice(factors)
+            }
+            _ => SmallVec::new(),
+        }
     }
 
     /// Leaves the loop entered last.
@@ -102,12 +104,9 @@ impl Ranges {
     /// Records that `size` is required to be nonnegative at entry.
     pub(crate) fn require(&mut self, size: &Size) {
         let (size, c) = self.canonical(size).split_constant();
-        // `n - 1 >= 0`, `n * m - 6 >= 0`: a product above 0 of natural numbers, or of one number.
-        let mut terms = size.terms();
-        if let (Some((factors, 1..)), None, ..=-1) = (terms.next(), terms.next(), c)
-            && (factors.len() == 1 || self.are_natural(factors))
-        {
-            let vars = SmallVec::from_slice(factors);
+        // `n - 1 >= 0`, `n * m - 6 >= 0`.
+        let vars = if c < 0 { self.positive_factors(&size) } else { SmallVec::new() };
+        if !vars.is_empty() {
             vars.iter().for_each(|v| _ = self.natural.entry(*v).or_default());
             self.positive.insert(0, Positive { vars, equal: None });
             self.everywhere += 1;

@@ -44,7 +44,6 @@ fn gradient(name: &str) -> Function {
 
 #[test]
 fn digits_of_flat_indices_are_elements() {
-    let n_divisions = |listing: &str| ["= int div r", "= int mod r"].map(|what| listing.matches(what).count());
     for (name, shapes) in [
         ("flat", ["nm", "N"]),
         ("deep", ["lnm", "L"]),
@@ -73,7 +72,7 @@ fn digits_of_flat_indices_are_elements() {
             }
         }
         if name != "turned" {
-            assert_eq!(n_divisions(&found.listing())[1], 0, "{name}\n{}", found.listing());
+            assert!(!found.listing().contains("= int mod r"), "{name}\n{}", found.listing());
         }
     }
 }

@@ -114,11 +114,12 @@ impl Trips {
 
     /// Returns the state before `events` of `kernel`, at these sizes, or at the assumed ones.
     pub(super) fn at_or_assumed(kernel: &Kernel, events: &[Event<'_>], sizes: Option<&[i64]>) -> Self {
-        let assumed = |kernel: &Kernel| {
-            let trips = Self::new(kernel, events);
-            kernel.sizes.iter().map(|size| trips.of(&Poly::var(size.reg)) as i64).collect::<Vec<i64>>()
-        };
-        sizes.map_or_else(|| Self::at(kernel, &assumed(kernel)), |sizes| Self::at(kernel, sizes))
+        if let Some(sizes) = sizes {
+            return Self::at(kernel, sizes);
+        }
+        let trips = Self::new(kernel, events);
+        let assumed: Vec<i64> = kernel.sizes.iter().map(|size| trips.of(&Poly::var(size.reg)) as i64).collect();
+        Self::at(kernel, &assumed)
     }
 
     /// Returns whether a condition holds, if known.

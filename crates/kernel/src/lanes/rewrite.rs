@@ -252,6 +252,23 @@ impl<'k> Cutter<'k> {
         (Stmt::For { index, count, carried, order, body }, few)
     }
 
+    /// Returns a copy of `count` iterations of a loop from `first` on, with new registers.
+    pub fn iterations(
+        &mut self,
+        (index, body): (Reg, &[Stmt]),
+        (first, count): (&Poly<Reg>, Poly<Reg>),
+        mut map: BTreeMap<Reg, Reg>,
+        buffers: &BTreeMap<BufferId, BufferId>,
+    ) -> Stmt {
+        let (number, own) = (self.int(), self.int());
+        let by = first.add(&Poly::var(own));
+        map.insert(index, number);
+        let mut copy = vec![Stmt::Straight(vec![Instr::Int { dst: number, value: by.clone() }])];
+        let regs = &mut self.kernel.regs;
+        copy.extend(Copier { regs, map, index, by, fresh: true, lane: None, buffers }.block(body));
+        Stmt::For { index: own, count, carried: Vec::new(), order: Order::InOrder, body: copy }
+    }
+
     pub fn quotient(&mut self, n: &Poly<Reg>, by: i64, before: &mut Vec<Instr>) -> Poly<Reg> {
         if let Some(n) = n.as_constant() {
             return Poly::constant(n / by);

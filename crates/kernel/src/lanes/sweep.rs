@@ -22,6 +22,7 @@
 //! Small matrices gain nothing, and short rows lose: the sizes at run time decide.
 
 use super::rewrite::{Copier, Copies, Cutter};
+use super::transpose::is_plain;
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Carried, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
@@ -118,8 +119,8 @@ fn straight(body: &[Stmt]) -> Option<Vec<&Instr>> {
     Some(code?.into_iter().flatten().collect())
 }
 
-/// Returns whether an instruction computes doubles without failing.
-fn is_plain(instr: &Instr) -> bool {
+/// Returns whether an instruction computes a number without a failure of its own.
+fn is_pure(instr: &Instr) -> bool {
     matches!(
         instr,
         Instr::Const { .. } | Instr::Int { .. } | Instr::Op { .. } | Instr::ToReal { .. } | Instr::Load { .. }
@@ -160,7 +161,7 @@ impl<'a> Columns<'a> {
             after,
             to,
         };
-        (carried.is_empty() && this.is_legal(kernel) && this.is_large()).then_some(this)
+        (carried.is_empty() && this.is_large() && this.is_legal(kernel)).then_some(this)
     }
 
     /// Returns whether the sums can be kept in the elements that they are written to.
@@ -168,22 +169,20 @@ impl<'a> Columns<'a> {
         let mut own = BTreeSet::from([self.column, self.row, self.sum.var]);
         let all = || self.before.iter().chain(&self.terms).chain(&self.after).copied();
         own.extend(all().filter_map(Instr::dst));
-        let is_fixed = |p: &Poly<Reg>, but: Reg| p.vars().iter().all(|r| *r == but || !own.contains(r));
+        let is_over = |p: &Poly<Reg>, indices: &[Reg]| p.vars().iter().all(|r| indices.contains(r) || !own.contains(r));
         let is_store = |instr: &Instr| matches!(instr, Instr::Store { .. });
-        let is_of_indices =
-            |at: &Poly<Reg>| at.vars().iter().all(|r| [self.row, self.column].contains(r) || !own.contains(r));
         // The sum is used by one addition.
         let n_uses = self.terms.iter().filter(|instr| super::reads_directly(instr, self.sum.var)).count();
         let adds = |instr: &&Instr| {
             matches!(instr, Instr::Op { dst, op: Op::Add, args: [a, b, _] }
                 if *dst == self.sum.next && (*a == self.sum.var) != (*b == self.sum.var))
         };
-        all().all(|instr| is_plain(instr) || is_store(instr))
+        all().all(|instr| is_pure(instr) || is_store(instr))
             && !self.before.iter().chain(&self.terms).any(|instr| is_store(instr))
             && (n_uses == 1 && self.terms.iter().any(adds))
-            && self.terms.iter().filter_map(|instr| load(instr)).all(|(_, at)| is_of_indices(at))
-            && !self.n_rows.vars().iter().any(|r| own.contains(r))
-            && is_fixed(self.to.1, self.column)
+            && loads(&self.terms).all(|(_, at)| is_over(at, &[self.row, self.column]))
+            && is_over(self.n_rows, &[])
+            && is_over(self.to.1, &[self.column])
             && slope(self.to.1, self.column).and_then(|slope| slope.as_constant()) == Some(1)
             && self.loads().all(|(buffer, _)| kernel.buffers[buffer].place != kernel.buffers[self.to.0].place)
     }
@@ -201,8 +200,7 @@ impl<'a> Columns<'a> {
 
     /// Returns the elements that are read.
     fn loads(&self) -> impl Iterator<Item = (BufferId, &'a Poly<Reg>)> {
-        let all = self.before.iter().chain(&self.terms).chain(&self.after);
-        all.filter_map(|instr| load(instr)).collect::<Vec<_>>().into_iter()
+        [&self.before, &self.terms, &self.after].into_iter().flat_map(|code| loads(code))
     }
 
     /// Returns whether a loop over rows can go along.
@@ -237,25 +235,25 @@ impl<'a> Columns<'a> {
                 && slope(at, self.row).and_then(|slope| slope.as_constant()).is_some_and(|slope| slope != 0)
                 && !other.vars().iter().any(|r| own.contains(r) || *r == self.column)
         };
-        let terms: Vec<_> = self.terms.iter().filter_map(|instr| load(instr)).collect();
         let is_apart = self.loads().all(|(buffer, at)| match written.get(&buffer) {
-            Some(stores) => terms.contains(&(buffer, at)) && is_own(at, stores),
+            Some(stores) => loads(&self.terms).any(|load| load == (buffer, at)) && is_own(at, stores),
             None => written.keys().all(|other| place(*other) != place(buffer)),
         });
         is_legal && is_shared && is_apart
     }
 }
 
-/// Returns the element that an instruction loads.
-fn load(instr: &Instr) -> Option<(BufferId, &Poly<Reg>)> {
-    if let Instr::Load { buffer, at, .. } = instr { Some((*buffer, at)) } else { None }
+/// Returns the elements that `code` loads.
+fn loads<'a>(code: &[&'a Instr]) -> impl Iterator<Item = (BufferId, &'a Poly<Reg>)> {
+    let load = |instr: &'a Instr| if let Instr::Load { buffer, at, .. } = instr { Some((*buffer, at)) } else { None };
+    code.iter().copied().filter_map(load)
 }
 
 /// Returns the matrices that `terms` read along a row of consecutive elements, with the distance of their rows; none if
 /// another one is read along its columns.
 fn matrices(terms: &[&Instr], column: Reg, row: Reg) -> BTreeMap<BufferId, Poly<Reg>> {
     let mut found = BTreeMap::new();
-    for (buffer, at) in terms.iter().filter_map(|instr| load(instr)) {
+    for (buffer, at) in loads(terms) {
         let across = slope(at, column).and_then(|slope| slope.as_constant());
         let down = slope(at, row);
         match (across, down) {
@@ -280,14 +278,9 @@ impl Cutter<'_> {
                 done.push(stmt);
                 continue;
             };
-            let is_constant = |stmt: &Stmt| {
-                straight(std::slice::from_ref(stmt)).is_some_and(|code| {
-                    code.iter().all(|instr| matches!(instr, Instr::Const { .. } | Instr::Int { .. }))
-                })
-            };
             let before = done
                 .iter()
-                .rposition(|stmt| !is_constant(stmt))
+                .rposition(|stmt| !is_plain(stmt))
                 .filter(|at| columns.takes(self.kernel, &done[*at], Side::Before));
             let is_after =
                 before.is_none() && rest.peek().is_some_and(|next| columns.takes(self.kernel, next, Side::After));
@@ -314,31 +307,9 @@ impl Cutter<'_> {
     /// Returns the sums row by row, with another loop over the rows.
     fn by_rows(&mut self, columns: &Columns<'_>, other: Option<&Stmt>) -> Vec<Stmt> {
         let mut out = vec![self.over_columns(columns, &Part::Start)];
-        let (n, first) = (columns.n_rows.clone(), Poly::zero());
         match other {
-            None => self.add_rows(columns, &first, &n, &mut out),
-            Some(other) => {
-                let mut code = Vec::new();
-                let (all, columns_of) =
-                    (self.int_of(&mut code, Poly::constant(BLOCK / AT_ONCE)), columns.n_columns.clone());
-                let (row, one) = (self.int_of(&mut code, columns_of), self.int_of(&mut code, Poly::constant(1)));
-                let row = self.int_op(&mut code, Op::Max, row, one);
-                let fours = self.int_op(&mut code, Op::Quot, all, row);
-                let fours = self.int_op(&mut code, Op::Max, fours, one);
-                let of = self.int_of(&mut code, Poly::var(fours).scale(AT_ONCE));
-                let up = self.int_of(&mut code, n.add(&Poly::var(of)).sub(&Poly::constant(1)));
-                let blocks = self.int_op(&mut code, Op::Quot, up, of);
-                out.push(Stmt::Straight(code));
-
-                let (block, mut code) = (self.int(), Vec::new());
-                let first = Poly::var(of).mul(&Poly::var(block));
-                let (left, of) = (self.int_of(&mut code, n.sub(&first)), of);
-                let count = Poly::var(self.int_op(&mut code, Op::Min, left, of));
-                let mut body = vec![Stmt::Straight(code), self.part(other, &first, &count)];
-                self.add_rows(columns, &first, &count, &mut body);
-                let count = Poly::var(blocks);
-                out.push(Stmt::For { index: block, count, carried: Vec::new(), order: Order::InOrder, body });
-            }
+            Some(Stmt::For { index, body, .. }) => self.blocks_of_rows(columns, (*index, body), &mut out),
+            _ => self.add_rows(columns, &Poly::zero(), columns.n_rows, &mut out),
         }
         let is_only_store = columns.after.iter().all(|instr| match instr {
             Instr::Store { value, .. } => *value == columns.sum.var,
@@ -348,6 +319,31 @@ impl Cutter<'_> {
             out.push(self.over_columns(columns, &Part::End));
         }
         out
+    }
+
+    /// Emits blocks of rows, each with the iterations of another loop over them and then the terms, to `out`.
+    fn blocks_of_rows(&mut self, columns: &Columns<'_>, other: (Reg, &[Stmt]), out: &mut Vec<Stmt>) {
+        let mut code = Vec::new();
+        let room = self.int_of(&mut code, Poly::constant(BLOCK / AT_ONCE));
+        let row = self.int_of(&mut code, columns.n_columns.clone());
+        let one = self.int_of(&mut code, Poly::constant(1));
+        let row = self.int_op(&mut code, Op::Max, row, one);
+        let fours = self.int_op(&mut code, Op::Quot, room, row);
+        let fours = self.int_op(&mut code, Op::Max, fours, one);
+        let of = self.int_of(&mut code, Poly::var(fours).scale(AT_ONCE));
+        let up = columns.n_rows.add(&Poly::var(of)).sub(&Poly::constant(1));
+        let up = self.int_of(&mut code, up);
+        let count = Poly::var(self.int_op(&mut code, Op::Quot, up, of));
+        out.push(Stmt::Straight(code));
+
+        let (index, mut code) = (self.int(), Vec::new());
+        let first = Poly::var(of).mul(&Poly::var(index));
+        let left = self.int_of(&mut code, columns.n_rows.sub(&first));
+        let rows = Poly::var(self.int_op(&mut code, Op::Min, left, of));
+        let copy = self.iterations(other, (&first, rows.clone()), BTreeMap::new(), &BTreeMap::new());
+        let mut body = vec![Stmt::Straight(code), copy];
+        self.add_rows(columns, &first, &rows, &mut body);
+        out.push(Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body });
     }
 
     /// Emits the terms of `count` rows from `first` on, in fours, to `out`.
@@ -409,17 +405,5 @@ impl Cutter<'_> {
         let mut copier = Copier { regs, map: old, index, by, fresh: true, lane: None, buffers: &buffers };
         code.extend(instrs.iter().map(|instr| copier.instr(instr)));
         *map = copier.map;
-    }
-
-    /// Returns a copy of `count` iterations of a loop from `first` on.
-    fn part(&mut self, the: &Stmt, first: &Poly<Reg>, count: &Poly<Reg>) -> Stmt {
-        let Stmt::For { index, body, .. } = the else { return Stmt::Straight(Vec::new()) };
-        let (own, number) = (self.int(), self.int());
-        let by = first.add(&Poly::var(own));
-        let mut inside = vec![Stmt::Straight(vec![Instr::Int { dst: number, value: by.clone() }])];
-        let (regs, buffers, map) = (&mut self.kernel.regs, BTreeMap::new(), BTreeMap::from([(*index, number)]));
-        let mut copier = Copier { regs, map, index: *index, by, fresh: true, lane: None, buffers: &buffers };
-        inside.extend(copier.block(body));
-        Stmt::For { index: own, count: count.clone(), carried: Vec::new(), order: Order::InOrder, body: inside }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn transpose(kernel: &mut Kernel) {
 }
 
 /// Returns whether a statement computes nothing but integers and constants.
-fn is_plain(stmt: &Stmt) -> bool {
+pub(super) fn is_plain(stmt: &Stmt) -> bool {
     let is_plain = |instr: &Instr| matches!(instr, Instr::Const { .. } | Instr::Int { .. });
     matches!(stmt, Stmt::Straight(instrs) if instrs.iter().all(is_plain))
 }

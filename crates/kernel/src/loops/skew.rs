@@ -220,12 +220,11 @@ impl Cutter<'_> {
         let mut map = BTreeMap::from([(the.index, number)]);
         out.push(Stmt::Straight(vec![Instr::Int { dst: number, value: step.clone() }]));
         for (at, stmt) in the.body.iter().enumerate() {
-            let copier =
-                |regs, map, index, by| Copier { regs, map, index, by, fresh: true, lane: None, buffers: &buffers };
             match stmt {
                 Stmt::Straight(_) => {
-                    let by = Poly::var(number);
-                    let mut copier = copier(&mut self.kernel.regs, map, the.index, by);
+                    let (regs, by) = (&mut self.kernel.regs, Poly::var(number));
+                    let mut copier =
+                        Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
                     out.extend(copier.block(std::slice::from_ref(stmt)));
                     map = copier.map;
                 }
@@ -240,15 +239,9 @@ impl Cutter<'_> {
                     let from = self.int_op(&mut before, Op::Max, from, zero);
                     let to = self.int_of(&mut before, begin.add(&rows.1));
                     let to = self.int_op(&mut before, Op::Min, to, count);
-                    let (row, own) = (self.int(), self.int());
-                    let by = Poly::var(from).add(&Poly::var(own));
-                    let mut map = map.clone();
-                    map.insert(*index, row);
-                    let mut inside = vec![Stmt::Straight(vec![Instr::Int { dst: row, value: by.clone() }])];
-                    inside.extend(copier(&mut self.kernel.regs, map, *index, by).block(body));
                     let count = Poly::var(to).sub(&Poly::var(from));
                     out.push(Stmt::Straight(before));
-                    out.push(Stmt::For { index: own, count, carried: Vec::new(), order: Order::InOrder, body: inside });
+                    out.push(self.iterations((*index, body), (&Poly::var(from), count), map.clone(), &buffers));
                 }
                 _ => {}
             }
