@@ -215,7 +215,12 @@ def int_array(x):
     return k
 
 
+def ragged(x):
+    return sum(x[i:3] for i in range(3))
+
+
 WRONG = [
+    (ragged, 1, "the shapes of a loop's arrays are not known to be equal"),
     (unknown_name, 1, "name 'unheard_of' is not defined"),
     (a_set, 1, "a set cannot be compiled"),
     (printing, 1, "`print` cannot be compiled"),

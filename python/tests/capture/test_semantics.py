@@ -146,6 +146,13 @@ def comprehensions(m):
     return np.array(rows), np.array(table), squares, nested, pairs[2][0] * pairs[3][1], max(x for x in m[1]), sum(a * b for a, b in pairs)
 
 
+def sums_of_parts(m):
+    # The bounds of a part are known to lie inside by the ends of both loops.
+    moved = sum(m[i, j] * m[i:i + 2, j:j + 2] for i in range(2) for j in range(2))
+    added = sum(sum(m[i + j:i + j + 1] for i in range(2)) for j in range(2))
+    return moved, added, sum(np.sum(m[:i + 1]) for i in range(3))
+
+
 def conditions(v):
     s = 0.0
     for x in v:
@@ -216,7 +223,7 @@ def singles(m, v):
 
 PROGRAMS = [
     (windows, V), (windows, V[:2]), (edges, M), (unequal_zip, V, U), (unequal_zip, U, V), (integers, K), (whole_numbers, 7, 1.1),
-    (whole_numbers, -9, -0.7), (dicts, V), (records, V), (records, -V), (simulate, V, 3), (writing_items, V, 3), (closures, V), (comprehensions, M), (conditions, V), (swaps, V),
+    (whole_numbers, -9, -0.7), (dicts, V), (records, V), (records, -V), (simulate, V, 3), (writing_items, V, 3), (closures, V), (comprehensions, M), (sums_of_parts, M), (conditions, V), (swaps, V),
     (reductions, M), (scatters, V, np.array([1, 3, 1, 7, 3])), (masks, V, M), (fills, V, M), (singles, M, V),
 ]
 

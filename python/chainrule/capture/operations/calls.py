@@ -123,8 +123,8 @@ def _sum(w, iterable, start=Known(0)):
         return total
     # One element is written to see what it is; what is not used of it goes.
     required = set(w.required)
-    w.index()
-    probe = w.num(inner.element(w.index()))
+    w.index(inner.count)
+    probe = w.num(inner.element(w.index(inner.count)))
     for _ in range(2):
         w.program.close(w.program.integer(0))
     w.required = required
