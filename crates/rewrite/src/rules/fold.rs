@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-fold",
         law: "ifold f z 2 = f (f z 0) 1",
-        when: "the count is a small literal, and f is short",
+        when: "the count is a small literal, and f is short; a larger literal where i is an exponent in f",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Fold,
@@ -139,7 +139,7 @@ fn once(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
     let count = fold.count.as_constant()?;
-    if !is_short(count, fold.body) {
+    if !is_short(count, fold.index, fold.body) {
         return None;
     }
     let mut state = fold.init;

@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
-        when: "the count is a small literal, and f is short",
+        when: "the count is a small literal, and f is short; a larger literal where i is an exponent in f",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -89,6 +89,9 @@ pub(super) const RULES: &[Rule] = &[
 const UNROLL_STEPS: i64 = 4;
 /// ... and of statements of all iterations.
 const UNROLL_STATEMENTS: i64 = 64;
+/// The same for loops whose index is an exponent: powers become products.
+const UNROLL_POWERS: i64 = 16;
+const UNROLL_STATEMENTS_OF_POWERS: i64 = 256;
 /// Maximum number of visited factors of a term.
 const MAX_FACTORS: usize = 16;
 
@@ -178,7 +181,7 @@ fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let count = sum.count.as_constant()?;
-    if !is_short(count, sum.body) {
+    if !is_short(count, sum.index, sum.body) {
         return None;
     }
     let mut total = rb.zero(ty);
@@ -280,7 +283,27 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.op(op, &[x, y]))
 }
 
-/// Returns whether `count` iterations of `block` are few and short enough to be unrolled.
-pub(super) fn is_short(count: i64, block: &Block) -> bool {
-    count <= 1 || (count <= UNROLL_STEPS && count * walk::statements(block) <= UNROLL_STATEMENTS)
+/// Returns whether `count` iterations of `block`, the body of a loop with this index, are few and short enough to be
+/// unrolled.
+pub(super) fn is_short(count: i64, index: VarId, block: &Block) -> bool {
+    let statements = || count * walk::statements(block);
+    count <= 1
+        || (count <= UNROLL_STEPS && statements() <= UNROLL_STATEMENTS)
+        || (count <= UNROLL_POWERS
+            && statements() <= UNROLL_STATEMENTS_OF_POWERS
+            && is_exponent(block, index, &mut Vec::new()))
+}
+
+/// Returns whether a power in `block` has `index` as its exponent, or a sum with it. `exponents` collects those
+/// of the statements so far.
+fn is_exponent(block: &Block, index: VarId, exponents: &mut Vec<VarId>) -> bool {
+    block.stmts.iter().any(|stmt| {
+        match &stmt.expr {
+            Expr::ToReal(x) if *x == index => exponents.push(stmt.var),
+            Expr::Op(Op::Pow, args) if exponents.contains(&args[1]) => return true,
+            Expr::Op(Op::Add | Op::Sub, args) if args.iter().any(|x| exponents.contains(x)) => exponents.push(stmt.var),
+            _ => {}
+        }
+        stmt.expr.blocks().into_iter().any(|block| is_exponent(block, index, exponents))
+    })
 }
