@@ -3,6 +3,10 @@
 from os import PathLike
 from typing import Any
 
+#: The largest extent that is known in code for the sizes of a call, and what keys have for larger ones.
+SHORT: int
+LONG: int
+
 Leaves = list[tuple[str, str, int]]
 
 class Caller:

@@ -1,6 +1,6 @@
 """Arguments of calls: from Python objects to arrays that running code takes, and the key of the compiled function.
 
-The key has ranks, dtypes and extents of 0 and 1, never other sizes.
+The key has ranks, dtypes and short extents, never other sizes: see :mod:`chainrule.fit`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 
+from ._core import LONG, SHORT
 from .errors import TypeError_
 from .trees import name_of_part, parts_of, put_together
 
@@ -106,14 +107,27 @@ def spec_of(value, name, leaves, depth=0):
         found = kind_of_array(value, name)
         array = np.asarray(value)
         leaves.append(ready(array, found, name))
-        # Arrays of extent 1 are broadcast, and those without elements have no first one: programs of their own.
-        return ("num", found, tuple([n if n < 2 else None for n in array.shape]))
+        return ("num", found, extents_of(array))
     if is_object(value):
         return ("known", Static(value))
     array = like_array(value, name)
     if array is not None:
         return spec_of(array if array.size or array.dtype.kind != "O" else array.astype(float), name, leaves, depth)
     raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples, lists, dicts and dataclasses of them")
+
+
+def extents_of(array):
+    """The extents in a key."""
+    return tuple([n if n <= SHORT else LONG for n in array.shape])
+
+
+def with_extents(spec, most):
+    """The key of code for the extents up to `most`, in which others are `None`: any of at least 2."""
+    if spec[0] == "num":
+        return ("num", spec[1], tuple([n if n is not None and LONG < n <= most else None for n in spec[2]]))
+    if spec[0] == "row":
+        return ("row", tuple([with_extents(part, most) for part in spec[1]]), *spec[2:])
+    return spec
 
 
 def like_array(value, name):

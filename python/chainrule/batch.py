@@ -12,6 +12,7 @@ from .arguments import like_array, kind_of_array, spec_of, to_floats
 from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
+from .fit import Fit
 from .function import Evaluator, Function
 from .trees import name_of_part, parts_of, put_together
 
@@ -51,7 +52,7 @@ class Batch:
             said = ", ".join(f"{name} has {n}" for name, n in lengths.items())
             raise ShapeError(f"arguments of a batch have different numbers of points: {said}")
         n = next(iter(lengths.values()))
-        call = f._prepare(tuple(points), {})
+        call = f._prepare(tuple(points), {}, Fit.SHORT)
         # Arrays that the function reads of its surroundings come between its arguments and the directions.
         n_constants = len(call.entry.constants.arrays)
         at = sum(1 for _, k in marks if k < n_own)

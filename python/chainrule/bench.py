@@ -125,7 +125,7 @@ def shapes():
     """A hundred shapes in turn."""
     f = function(chain)
     slope = gradient(f)
-    spent = timed(lambda: [slope(np.linspace(0.0, 1.0, n)) for n in range(3, 103)])
+    spent = timed(lambda: [slope(np.linspace(0.0, 1.0, n)) for n in range(9, 109)])
     return [(f"100 shapes, {f.compilations} compilation{'s' if f.compilations != 1 else ''}", spent)]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-from .arguments import count_leaves, spec_of, to_floats
+from .arguments import count_leaves, spec_of, to_floats, with_extents
 from .code import assemble, count_parts, structure_of
 from .errors import Error, ShapeError, TypeError_
+from .fit import Fit
 from .function import Call, Evaluator, Function
 from .trees import template
 
@@ -81,12 +82,12 @@ class Derivative(Evaluator):
         return entry.code((self.what, self.argnums, self.with_value, self.options),
                           lambda: entry.function.derive(self.what, by, self.with_value, **dict(self.options)))
 
-    def _prepare(self, args, kwargs, is_call=False):
+    def _prepare(self, args, kwargs, fit=Fit.ALL):
         args, directions = self._split(args)
         values = self._values(args, kwargs)
-        entry, leaves, specs = self.function._entry(values, is_call)
+        entry, leaves, keys = self.function._entry(values, fit)
         by = self.leaf_names(entry, values)
-        keys = [(spec, k in self.argnums) for k, spec in enumerate(specs)]
+        keys = [(key, k in self.argnums) for k, key in enumerate(keys)]
         leaves = entry.taken(leaves)
         for k, direction in enumerate(directions):
             like = values[self.argnums[k]] if self.what in WITH_DIRECTIONS else None
@@ -118,7 +119,7 @@ class Derivative(Evaluator):
                 one = lambda list_: list_[0] if len(list_) == 1 else tuple(list_)
                 raise ShapeError(f"a direction has the shape {one(shapes)}, its argument has {one(expected)}")
         leaves.extend(made)
-        return key
+        return with_extents(key, 1)
 
     def _template(self, entry, values, n):
         """How the derivative is put together: numbers of leaves in tuples and lists."""

@@ -11,12 +11,13 @@ import numpy as np
 
 from . import _core, annotations
 from . import sizes as known_sizes
-from .alike import compared, same
-from .arguments import Static, count_leaves, spec_of, to_floats
+from ._core import SHORT
+from .arguments import Static, count_leaves, spec_of, to_floats, with_extents
 from .capture import capture
 from .capture.derivatives import RULE
 from .code import DTYPES, Code, assemble, fill, smooth
 from .errors import Error, ShapeError, TypeError_
+from .fit import Fit, compared, same
 from .trees import parts_of
 
 
@@ -33,9 +34,18 @@ class Entry:
         self.lock = threading.Lock()
         self.derived = {}
         self.check = None  # of the shapes of arguments, where these are annotated
-        self.deciding = constants.deciding  # see :mod:`chainrule.alike`
-        self.general = self  # the entry for all sizes
+        self.deciding = constants.deciding  # see :mod:`chainrule.fit`
+        self.base = self  # the entry whose deciding sizes this one is for
+        self.widen = None  # makes the entry for all sizes, where this one is for short extents
         self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
+
+    @property
+    def general(self):
+        """The entry for all sizes; that for the short extents where a function cannot be captured so."""
+        try:
+            return self.base if self.base.widen is None else self.base.widen()
+        except Error:
+            return self.base
 
     def taken(self, leaves):
         """The leaves that code takes."""
@@ -73,8 +83,8 @@ class Call:
 class Evaluator(_core.Caller):
     """What functions and derivatives share: calls.
 
-    `_prepare(args, kwargs)` makes a :class:`Call` of the code for all sizes, with `is_call` that for the sizes of the
-    arguments; `_code(entry, by)` makes the code of an entry.
+    `_prepare(args, kwargs, fit)` makes a :class:`Call`, of code for all sizes or that fits those of the arguments;
+    `_code(entry, by)` makes the code of an entry.
     """
 
     _last = None  # the call that was prepared last
@@ -94,7 +104,7 @@ class Evaluator(_core.Caller):
         return known_sizes.attempt(self, lambda: self._run(args, kwargs, out))
 
     def _run(self, args, kwargs, out):
-        call = self._prepare(args, kwargs, is_call=True)
+        call = self._prepare(args, kwargs, Fit.CALL)
         self._last = last(call)
         if call.entry.constants.effects is not None and isinstance(self, Function):
             return self._run_with_effects(call, args, kwargs, out)
@@ -110,7 +120,7 @@ class Evaluator(_core.Caller):
     def bound(self, *args, **kwargs):
         """The function with arrays of its own, at first these arguments: see :class:`chainrule.bound.Bound`."""
         from .bound import Bound
-        return Bound(self._prepare(args, kwargs))
+        return Bound(self._prepare(args, kwargs, Fit.SHORT))
 
     def _told(self, args, kwargs):
         """The program for these arguments, or those of the last call, with its sizes."""
@@ -169,7 +179,7 @@ class Evaluator(_core.Caller):
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
         # As they are now: an equal number may be another object.
         places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
-        pairs = compared(call.entry.general.deciding, call.leaves)
+        pairs = compared(call.entry.base.deciding, call.leaves)
         self._plan((call.keys, pairs), arrays, places, code.compiled, results, call.entry.check)
 
 
@@ -225,7 +235,7 @@ class Function(Evaluator):
 
     @property
     def compilations(self):
-        """How many times the function was captured: once for each key of ranks, dtypes and extents that are 1, and for equal sizes."""
+        """How many times the function was captured: once for each key of ranks, dtypes and extents of at most 8, and for equal sizes."""
         return self._n_captures
 
     def _bind(self, args, kwargs):
@@ -235,24 +245,27 @@ class Function(Evaluator):
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _entry(self, values, is_call=False):
-        """The entry for these arguments, in a call for their sizes; their leaves, and their keys."""
+    def _entry(self, values, fit=Fit.ALL):
+        """The entry for these arguments; their leaves, and their keys."""
         if self._annotations is not None:
             self._annotations(values)
         leaves = []
-        specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
-                       for name, value in zip(self._names, values)])
+        keys = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
+                      for name, value in zip(self._names, values)])
+        fit = fit if self.sizes is None else Fit.ALL
         if known_sizes.is_known() and self.sizes is None:
             rest = iter(list(leaves))
-            specs = tuple([known_sizes.with_sizes(spec, rest) for spec in specs])
+            specs = tuple([known_sizes.with_sizes(key, rest) for key in keys])
+        else:
+            specs = tuple([with_extents(key, 1 if fit is Fit.ALL else SHORT) for key in keys])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
         entry = self._known(key, lambda: self._capture(specs, leaves, values))
-        alike = same(compared(entry.deciding, leaves)) if is_call else ()
+        alike = same(compared(entry.deciding, leaves)) if fit is Fit.CALL else ()
         if alike:
             entry = self._known((specs, alike), lambda: self._captured_alike(entry, specs, alike))
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)
-        return entry, leaves, specs
+        return entry, leaves, keys
 
     def _known(self, key, make):
         """The entry of a key, made once as long as it holds."""
@@ -266,14 +279,14 @@ class Function(Evaluator):
                     self._entries[key] = entry
         return entry
 
-    def _captured_alike(self, general, specs, alike):
-        """The entry in which these positions are one size; the one for all sizes where it cannot be captured so."""
+    def _captured_alike(self, base, specs, alike):
+        """The entry in which these positions are one size; the one without where it cannot be captured so."""
         try:
             program = self._program(specs, alike)
         except Error:
-            return general
+            return base
         entry = Entry(*program)
-        entry.deciding, entry.general = [], general
+        entry.deciding, entry.base = [], base
         return entry
 
     def _program(self, specs, alike=()):
@@ -283,9 +296,18 @@ class Function(Evaluator):
         return (function.strict() if self.strict else function, *rest)
 
     def _capture(self, specs, leaves, values):
-        function, names, structure, constants = self._program(specs)
+        wide = tuple([with_extents(spec, 1) for spec in specs])
+        widen = None if wide == specs else lambda: self._known(wide, lambda: self._capture(wide, (), ()))
+        try:
+            function, names, structure, constants = self._program(specs)
+        except Error:
+            if widen is None:
+                raise
+            return widen()
         if self.sizes is None:
-            return Entry(function, names, structure, constants)
+            entry = Entry(function, names, structure, constants)
+            entry.widen = widen
+            return entry
         self._check_sizes(specs, values)
         all_leaves = list(leaves)
         for k, array in enumerate(constants.arrays):
@@ -311,11 +333,11 @@ class Function(Evaluator):
     def _code(self, entry, by=()):
         return entry.code(None, lambda: entry.function)
 
-    def _prepare(self, args, kwargs, is_call=False):
-        entry, leaves, specs = self._entry(self._bind(args, kwargs), is_call)
+    def _prepare(self, args, kwargs, fit=Fit.ALL):
+        entry, leaves, keys = self._entry(self._bind(args, kwargs), fit)
         code = self._code(entry)
         template = assemble(entry.structure, iter(range(len(code.outputs))))
-        return Call(entry, code, entry.taken(leaves), template, [(spec, False) for spec in specs])
+        return Call(entry, code, entry.taken(leaves), template, [(key, False) for key in keys])
 
     def unroll(self, **sizes):
         """The function as straight-line code, for extents (`x=6`, `x=(2, 3)`) and integers (`n=3`) of its arguments.
@@ -473,16 +495,16 @@ class ModuleFunction(Function):
         n = len(core.outputs)
         self._single.structure = None if n == 1 else (tuple([None] * n), False)
 
-    def _entry(self, values, is_call=False):
-        leaves, specs = [], []
+    def _entry(self, values, fit=Fit.ALL):
+        leaves, keys = [], []
         for (name, kind, rank), value in zip(self._core.inputs, values):
             value = to_floats(value) if kind == "f" else value
             before = len(leaves)
-            spec = spec_of(value, name, leaves)
-            if spec[0] != "num" or spec[1] != kind or len(spec[2]) != rank or len(leaves) != before + 1:
+            key = with_extents(spec_of(value, name, leaves), 1)
+            if key[0] != "num" or key[1] != kind or len(key[2]) != rank or len(leaves) != before + 1:
                 raise TypeError_(f"`{name}` is to be an array of {rank} dimensions of {DTYPES[kind].__name__}")
-            specs.append(spec)
-        return self._single, leaves, tuple(specs)
+            keys.append(key)
+        return self._single, leaves, tuple(keys)
 
 
     def __reduce__(self):

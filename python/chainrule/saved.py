@@ -17,7 +17,7 @@ import threading
 import numpy as np
 
 from . import _core, trees
-from .arguments import Static
+from .arguments import Static, with_extents
 from .code import Code
 from .errors import Error
 from .function import Entry, Function, Nothing
@@ -53,12 +53,14 @@ class SavedEntry(Entry):
             self.derived[key_of(key)] = Code(_core.Compiled.from_bytes(base64.b64decode(data)))
         self._function = None
         self.kept, self.check = parts["kept"], None
-        self.deciding, self.general = parts.get("deciding", ()), self
+        self.deciding, self.base, self.widen = parts.get("deciding", ()), self, None
 
     @property
     def function(self):
         with self.lock:
             if self._function is None:
+                if self.text is None and self.general is not self:
+                    return self.general.function
                 if self.text is None:
                     raise Error("the program of this function was not saved", remedy="save the derivative after calling it once")
                 function = _core.Function.from_text(self.name, self.text)
@@ -92,12 +94,21 @@ class SavedFunction(Function):
         for key, entry in parts["entries"]:
             self._entries[specs(key)] = SavedEntry(entry)
         for key, entry in self._entries.items():
-            entry.general = self._entries.get(key[0], entry)
+            is_of_sizes = len(key) == 2 and isinstance(key[0][0], tuple)
+            entry.base = self._entries.get(key[0], entry) if is_of_sizes else entry
+            wide = self._wide(key[0] if is_of_sizes else key)
+            entry.widen = (lambda wide=wide: self._entries[wide]) if wide in self._entries else None
 
-    def _captured_alike(self, general, specs, alike):
-        return general
+    def _wide(self, specs):
+        return tuple([with_extents(spec, 1) for spec in specs])
 
-    def _capture(self, key, leaves, values):
+    def _captured_alike(self, base, specs, alike):
+        return base
+
+    def _capture(self, specs, leaves, values):
+        wide = self._wide(specs)
+        if wide in self._entries:
+            return self._entries[wide]
         raise Error(f"`{self.__name__}` was saved for other kinds of arguments",
                     remedy="call it with such arguments before it is saved: ranks, dtypes and extents of 0 and 1 count")
 
@@ -105,13 +116,16 @@ class SavedFunction(Function):
 def dumps(function):
     """A function with what it was called with, as bytes."""
     entries = []
+    for entry in list(function._entries.values()):
+        entry.general  # is saved, too
     for key, entry in list(function._entries.items()):
         if not isinstance(entry, SavedEntry) and not entry.holds():
             continue
         entry.code(None, lambda entry=entry: entry.function)
         codes = [(k, base64.b64encode(code.compiled.to_bytes()).decode())
                  for k, code in entry.derived.items() if isinstance(code, Code)]
-        text = entry.text if isinstance(entry, SavedEntry) else entry.function.text() if entry.kept is None else None
+        is_told = entry.kept is None and entry.general is entry  # Others are derived from the program for all sizes.
+        text = entry.text if isinstance(entry, SavedEntry) else entry.function.text() if is_told else None
         name = entry.name if isinstance(entry, SavedEntry) else entry.function.name
         strict = entry.strict if isinstance(entry, SavedEntry) else function.strict
         entries.append((specs_json(function, key), {

@@ -26,6 +26,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    const SHORT: isize = crate::pattern::SHORT;
+    #[pymodule_export]
+    const LONG: isize = crate::pattern::LONG;
+
+    #[pymodule_export]
     use crate::bound::Bound;
     #[pymodule_export]
     use crate::call::Caller;

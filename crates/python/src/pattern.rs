@@ -6,6 +6,13 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
+/// Maximum extent that is known in code for the sizes of a call: loops of so many iterations are unrolled, and vectors
+/// have so many lanes.
+pub(crate) const SHORT: isize = 8;
+
+/// What a key has for an extent above [`SHORT`].
+pub(crate) const LONG: isize = -1;
+
 /// Integers in place of doubles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ints {
@@ -17,7 +24,7 @@ pub(crate) enum Ints {
 pub(crate) enum Pattern {
     /// A number, also as an array without dimensions.
     Number(Class, Ints),
-    /// An array, with the extent of each axis that has at most one element.
+    /// An array, with the extent of each axis: [`LONG`], or `None` for any of at least 2.
     Array(Class, Vec<Option<isize>>),
     Tuple(Vec<Self>),
     /// This object.
@@ -35,9 +42,9 @@ impl Pattern {
                     'i' => Class::Int,
                     _ => return Ok(None),
                 };
-                let small: Vec<Option<isize>> = key.get_item(2)?.extract()?;
+                let extents: Vec<Option<isize>> = key.get_item(2)?.extract()?;
                 let number = Self::Number(class, ints);
-                Some(if small.is_empty() { number } else { Self::Array(class, small) })
+                Some(if extents.is_empty() { number } else { Self::Array(class, extents) })
             }
             "row" if key.len() == 3 && !key.get_item(2)?.is_truthy()? => {
                 let parts = key.get_item(1)?.cast_into::<PyTuple>()?;
@@ -73,11 +80,15 @@ impl Pattern {
                 leaves.push(leaf);
             }
             Self::Number(Class::Int, _) => leaves.push(Leaf::Int(Numpy::int(value)?)),
-            Self::Array(class, small) => {
+            Self::Array(class, extents) => {
                 let array = numpy.view(value)?;
-                let fits = array.class == *class && array.extents.len() == small.len();
-                let agrees = |(extent, small): (&isize, &Option<isize>)| (*extent < 2).then_some(*extent) == *small;
-                if !fits || !array.extents.iter().zip(small).all(agrees) {
+                let fits = array.class == *class && array.extents.len() == extents.len();
+                let agrees = |(extent, known): (&isize, &Option<isize>)| match *known {
+                    None => *extent >= 2,
+                    Some(LONG) => *extent > SHORT,
+                    Some(known) => *extent == known,
+                };
+                if !fits || !array.extents.iter().zip(extents).all(agrees) {
                     return None;
                 }
                 leaves.push(Leaf::Array(array));

@@ -8,6 +8,7 @@ import numpy as np
 from ..code import fill
 from ..derivative import hessian, jacobian
 from ..errors import Limitation, TypeError_
+from ..fit import Fit
 from ..function import Function
 from ..function import function as as_function
 
@@ -63,7 +64,7 @@ def to_casadi(f, *args, name=None):
         raise TypeError_("no argument is a float or an array of floats", remedy="pass floats for what CasADi varies")
     shapes = [np.shape(values[k]) for k in free]
     matrices = [matrix_shape(np.empty(shape)) for shape in shapes]
-    call = f._prepare(tuple(values), {})
+    call = f._prepare(tuple(values), {}, Fit.SHORT)
     sample = call.code.leaves(call.code.run(call.leaves))
     outputs = [matrix_shape(np.asarray(r)) for r in sample]
 
@@ -74,7 +75,7 @@ def to_casadi(f, *args, name=None):
         return made
 
     def leaves(evaluator, given):
-        made = evaluator._prepare(tuple(arguments(given)), {})
+        made = evaluator._prepare(tuple(arguments(given)), {}, Fit.SHORT)
         return made, made.code.leaves(made.code.run(made.leaves))
 
     def evaluate(given):

@@ -16,6 +16,7 @@ from .. import sizes
 from ..arguments import is_object
 from ..code import DTYPES
 from ..errors import Error, Limitation, TypeError_
+from ..fit import Fit
 from ..trees import parts_of, put_together
 
 
@@ -133,7 +134,7 @@ class Entrance:
     """How a call of a function becomes one of a program: what the program takes, and how its results are put together."""
 
     def __init__(self, function, values, unknown):
-        entry, leaves, _ = function._entry(values)
+        entry, leaves, _ = function._entry(values, Fit.SHORT)
         n_arguments = len(unknown)
         program = entry.derived.get("leaves")
         if program is None:

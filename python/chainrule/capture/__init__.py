@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 
+from .._core import SHORT
 from ..errors import CaptureError
 from ..trees import Record
 from .derivatives import RULE, by_rule
@@ -37,7 +38,7 @@ class ArrayWriter(Writer):
     """A writer that makes arguments.
 
     Their extents, and those of them that are integers or truth values, have positions in this order, those of
-    :mod:`chainrule.alike`; `alike` has the position of an equal extent for some of them.
+    :mod:`chainrule.fit`; `alike` has the position of an equal extent for some of them.
     """
 
     def __init__(self, name, alike=()):
@@ -84,7 +85,7 @@ class ArrayWriter(Writer):
 
     def array_argument(self, name, array):
         from ..arguments import kind_of_array
-        return self.argument(name, kind_of_array(array, name), tuple(n if n < 2 else None for n in array.shape), name)
+        return self.argument(name, kind_of_array(array, name), tuple(n if n <= SHORT else None for n in array.shape), name)
 
 
 class Capture(Expressions, Statements):
@@ -194,7 +195,7 @@ class Capture(Expressions, Statements):
 
 def capture(function, specs, has_rows=True, alike=()):
     """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`, and
-    :mod:`chainrule.alike` for `alike`."""
+    :mod:`chainrule.fit` for `alike`."""
     return Capture(function, specs, has_rows, alike).run()
 
 

@@ -102,7 +102,7 @@ class Constants:
         self.dependencies = []
         self.lifted = {}
         self.effects = None
-        self.deciding = []  # positions of extents and integers: see :mod:`chainrule.alike`
+        self.deciding = []  # positions of extents and integers: see :mod:`chainrule.fit`
 
     def read(self, read, value, place=None):
         """A value of the surroundings, which is remembered."""

@@ -19,7 +19,9 @@ def test_tables():
     assert "not called yet" in f._repr_html_()
     f(np.ones((3, 1)))
     page = f._repr_html_()
-    assert "float64[:, 1]" in page and "k: float64" in page
+    assert "float64[3, 1]" in page and "k: float64" in page
+    f(np.ones((9, 1)))
+    assert "float64[:, 1]" in f._repr_html_()
     assert "A chain of springs" in energy._repr_html_()
     assert "gradient" in cr.gradient(f)._repr_html_()
 

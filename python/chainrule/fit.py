@@ -1,14 +1,28 @@
-"""Extents and integers that are equal in a call: code in which they are one size.
+"""Code that fits the sizes of a call: short extents are known in it, and equal ones are one size.
 
-A function is captured for all sizes. Where it is not known then whether a condition or an index is right, it is checked
-while the code runs, and what is checked neither leaves its loop nor is fused with another one. Mostly the sizes are equal
-that it depends on, as those of a square matrix, or the `n` that is passed with an array of n elements. Such calls run
-code that is captured once more, with one size for them: it depends on the sizes of a call alone which code it runs.
+A function can be captured for all sizes. Loops over three or eight elements are slow so: they cannot be unrolled, and their
+rows do not fit lanes. Extents of at most `SHORT` are known in the code that a call runs, as those of 0 and 1 are, which
+are broadcast or have no first element.
+
+Where it is not known whether a condition or an index is right, it is checked while the code runs, and what is checked
+neither leaves its loop nor is fused with another one. Mostly the sizes are equal that it depends on, as those of a square
+matrix, or the `n` that is passed with an array of n elements. Such calls run code that is captured once more, with one
+size for them: it depends on the sizes of a call alone which code it runs.
 
 Extents of arrays, and integers and truth values that are not in arrays, have positions: in the order of the arguments.
 """
 
 from __future__ import annotations
+
+import enum
+
+
+class Fit(enum.Enum):
+    """The sizes that code is for."""
+
+    ALL = "all sizes"
+    SHORT = "the short extents"
+    CALL = "the short extents, and what is equal"
 
 
 def numbers(leaves):
