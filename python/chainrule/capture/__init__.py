@@ -23,6 +23,7 @@ import ast
 
 from .._core import SHORT
 from ..errors import CaptureError
+from ..sizes import is_known
 from ..trees import Record
 from .derivatives import RULE, by_rule
 from .expressions import Expressions
@@ -85,7 +86,8 @@ class ArrayWriter(Writer):
 
     def array_argument(self, name, array):
         from ..arguments import kind_of_array
-        return self.argument(name, kind_of_array(array, name), tuple(n if n <= SHORT else None for n in array.shape), name)
+        extents = tuple(n if n <= SHORT or is_known() else None for n in array.shape)
+        return self.argument(name, kind_of_array(array, name), extents, name)
 
 
 class Capture(Expressions, Statements):

@@ -251,6 +251,31 @@ WRONG = [
 ]
 
 
+#: Calls with arguments that NumPy or this package refuses.
+REFUSED = [
+    (lambda x: np.pad(x, 1, "mean"), "`np.pad` with the mode 'mean'"),
+    (lambda x: np.pad(x, -1), "index can't contain negative values"),
+    (lambda x: np.pad(x, (1, 2, 3)), "`pad_width` has 3 numbers"),
+    (lambda x: np.pad(x[:, None], ((1, 2), (1, 2), (3, 3))), "`pad_width` has 3 pairs for 2 axes"),
+    (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), "unexpected keyword argument 'reflect_type'"),
+    (lambda x: np.pad(x[:0], 1, "wrap"), "an axis without elements is extended by its elements"),
+    (lambda x: np.convolve(x, x, "circular"), "a convolution of the mode 'circular'"),
+    (lambda x: np.convolve(x[:, None], x), "`np.convolve` of an array of 2 dimensions"),
+    (lambda x: np.correlate(x, x[:0]), "`np.correlate` of an array that has no elements"),
+    (lambda x: np.gradient(x, 1.0, 2.0), "2 spacings for 1 axes"),
+    (lambda x: np.gradient(x, edge_order=3), "'edge_order' greater than 2"),
+    (lambda x: np.gradient(x[:1]), "too small to calculate a numerical gradient"),
+    (lambda x: np.bincount(x.astype(int)), "the size of `np.bincount` depends on data"),
+    (lambda x: np.bincount(x, minlength=4), "`np.bincount` of an array of 1 dimension of float64"),
+]
+
+
+@pytest.mark.parametrize("f, words", REFUSED, ids=range(len(REFUSED)))
+def test_calls_with_arguments_that_are_refused(f, words):
+    e = error(f, V, kind=cr.Error)
+    assert words in str(e) and e.filename == __file__, str(e)
+
+
 @pytest.mark.parametrize("f, line, words", WRONG, ids=[f.__name__ for f, *_ in WRONG])
 def test_mistakes_are_told_at_their_line(f, line, words):
     e = error(f, V)

@@ -6,6 +6,7 @@
 | `arrays`, `shaping` | arrays that are made, and arrays in other shapes |
 | `reductions`, `products` | sums, extremes and other reductions; products, matrices |
 | `indexing`, `slices` | elements, slices, indices that are arrays |
+| `padding` | borders, convolutions, differences over neighbours, counts by index |
 | `sorting` | sorting, looking up, taking |
 | `whole` | floats made integers, bits of integers |
 | `folding` | calls with known arguments, `functools.reduce` |

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import Error
 from .. import loops
-from . import arrays, products, reductions, shaping, sorting, whole
+from . import arrays, padding, products, reductions, shaping, sorting, whole
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from ..values import Known, Masked, Num, Row, describe, is_number
@@ -288,6 +288,8 @@ TABLE = {
     np.atleast_2d: shaping.atleast(2), np.repeat: shaping.repeat, np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to,
     np.meshgrid: shaping.meshgrid,
     np.sort: sorting.sort, np.argsort: sorting.argsort, np.searchsorted: sorting.searchsorted, np.take: sorting.take,
+    np.pad: padding.pad, np.convolve: padding.convolve, np.correlate: padding.correlate, np.gradient: padding.gradient,
+    np.ediff1d: padding.ediff1d, np.bincount: padding.bincount,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
 TABLE.pop(None, None)
