@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import scipy.linalg
 import scipy.special
 
 rng = np.random.default_rng(7)
@@ -108,6 +109,55 @@ CASES = [
     ("np.gradient", lambda a, c, v: (*np.gradient(a), *np.gradient(a, 2.0, v[:4] + 5 * np.arange(4)), np.gradient(a, axis=0), np.gradient(a, 0.1, axis=-1, edge_order=2), *np.gradient(c, axis=(2, 0)), np.gradient(a, axis=(1,))), (A, C, V)),
     ("np.ediff1d", lambda v, a, k: (np.ediff1d(v), np.ediff1d(a), np.ediff1d(v, to_end=9.0), np.ediff1d(v, v[:2], to_begin=[1, 2]), np.ediff1d(k, to_begin=k[0]), np.ediff1d(v[:1]), np.ediff1d(v[:0])), (V, A, K)),
     ("np.bincount", lambda v, k: (np.bincount(k, minlength=5), np.bincount(k, weights=v[:4], minlength=6), np.bincount([0, 2, 2, 1], v[:4]), np.bincount((1, 1), v[:2], 4)), (V, K)),
+    ("np.rot90 np.rollaxis np.moveaxis", lambda a, c: ([np.rot90(a, k) for k in (0, 1, 2, 3)], np.rot90(a, -1), np.rot90(a), np.rot90(c, axes=(2, 0)), np.rollaxis(c, 2), np.rollaxis(c, 0, 3), np.rollaxis(c, 1, -1),
+                                                       np.moveaxis(c, (0, 1), (-1, 0)), np.moveaxis(c, [0, 2], [2, 0])), (A, C)),
+    ("np.append np.dstack np.atleast_3d", lambda v, a, c: (np.append(v, 3.0), np.append(a, v), np.append(a, a[:1], axis=0), np.append(a, a, 1), np.append(v, [1, 2]), np.dstack([v, v * 2]), np.dstack([a, a]), np.dstack((c, c)),
+                                                           np.dstack([v[0], 1.0]), np.atleast_3d(v[0]), np.atleast_3d(v), np.atleast_3d(a), np.atleast_3d(c), np.atleast_1d(v[0], a), np.atleast_2d(v, v[0])), (V, A, C)),
+    ("np.split np.array_split", lambda v, a: (np.split(a, 2, axis=1), np.split(a, 3), np.split(v, [1, 3]), np.split(v, (2, 9)), np.split(v, [-1]), np.array_split(v, 3), np.array_split(a, 3, axis=-1),
+                                                 np.array_split(v, 7)[:5], np.array_split(v, [2])), (V, A)),
+    ("np.hsplit np.vsplit np.dsplit", lambda v, a, c: (np.hsplit(v, 5), np.hsplit(a, 2), np.vsplit(a, 3), np.dsplit(c, 2), np.vsplit(a, [1]), np.hsplit(a, [1, 2])), (V, A, C)),
+    ("np.diagonal .diagonal", lambda a, c: (np.diagonal(a), a.diagonal(1), np.diagonal(a, -1), np.diagonal(a, offset=2), np.diagonal(c, 0, 1, 2), np.diagonal(c, axis1=2, axis2=0), np.diagonal(a, -3), np.diagonal(a, 5)), (A, C)),
+    ("np.diag", lambda v, s, a: (np.diag(v, 1), np.diag(v, -2), np.diag(v[:1]), np.diag(s, 1), np.diag(s, k=-1), np.diag(a), np.diag(v[:0], 1)), (V, S, A)),
+    ("np.take_along_axis", lambda a, k: (np.take_along_axis(a, np.argsort(a, axis=1), axis=1), np.take_along_axis(a, np.argsort(a, axis=0), 0), np.take_along_axis(a, np.argmax(a, axis=1)[:, None], 1),
+                                         np.take_along_axis(a, k[None] % 3, 0), np.take_along_axis(a, k, None), np.take_along_axis(a[:1], k[:3, None] % 4, 1)), (A, K)),
+    ("np.nan_to_num", lambda v, k: (np.nan_to_num(v), np.nan_to_num(np.where(v > 0, v * np.inf, v * v), posinf=-1.0), np.nan_to_num(np.where(v > 0, np.nan, v * v), True, v[0]), np.nan_to_num(-np.inf * (v > 0), neginf=v[1]),
+                                    np.nan_to_num(k), np.nan_to_num(v[0])), (V, K)),
+    ("np.nansum np.nanprod np.nanmean np.nanvar np.nanstd np.nanmax np.nanmin", lambda a, k: (
+        np.nansum(np.where(a > 0, a * a, np.nan)), np.nansum(a, axis=1, keepdims=True), np.nanmean(np.where(a > 0, a * a, np.nan)), np.nanmean(a, axis=0), np.nanmax(np.where(a < 0, a * a, np.nan)), np.nanmax(a, axis=1),
+        np.nanmin(np.where(a < 0, a * a, np.nan)), np.nanmin(a, 0, keepdims=True), np.nanvar(np.where(a > 0, a * a, np.nan)), np.nanstd(a, axis=1, ddof=1), np.nanprod(a, axis=0), np.nansum(k), np.nanmax(k), np.nanmean(k)), (A, K)),
+    ("np.digitize", lambda v: (np.digitize(v, [-1.0, 0.0, 1.0]), np.digitize(v, [1.0, 0.0, -1.0]), np.digitize(v, np.sort(v)), np.digitize(v, np.sort(v), right=True), np.digitize(v, -np.sort(-v), right=True),
+                               np.digitize(0.5, [0, 1]), np.digitize(v, [0.5]), np.digitize(v, v[:0])), (V,)),
+    ("np.median", lambda v, a, c, k: (np.median(v), np.median(v[:4]), np.median(a), np.median(a, axis=0), np.median(a, -1, keepdims=True), np.median(k), np.median(c, axis=(0, 2)), np.median(c, axis=(0, 1), keepdims=True),
+                                      np.median(v[:1]), np.median(v[0])), (V, A, C, K)),
+    ("np.quantile np.percentile", lambda v, a, c, k: (np.quantile(v, 0.3), np.quantile(v, [0, 0.25, 1]), np.percentile(v, 50), np.percentile(a, [10, 90], axis=0), np.quantile(a, 0.7, axis=1, keepdims=True), np.quantile(k, 0.5),
+                                                      np.percentile(c, 30, axis=(0, 2)), np.quantile(v, k / 8), np.quantile(v, [[0.1, 0.2], [0.3, 0.4]]), np.quantile(v[:1], 0.4, method="linear")), (V, A, C, K)),
+    ("np.quantile np.percentile", lambda v, q: (np.quantile(v, q), np.percentile(v, 100 * q, axis=0)), (V, 0.37)),
+    ("np.indices np.broadcast_arrays np.ix_", lambda v, a, k: (np.indices((2, 3)), np.indices((len(v),)), np.indices((2, 3), dtype=float), *np.indices((2, 3), sparse=True), *np.broadcast_arrays(a, v[:4]),
+                                                               *np.broadcast_arrays(v[0], a), a[np.ix_([0, 2], [1, 3])], a[np.ix_(k[:2] % 3, k % 4)]), (V, A, K)),
+    ("np.triu_indices np.tril_indices np.diag_indices", lambda s: (s[np.triu_indices(3)], s[np.tril_indices(3, -1)], s[np.diag_indices(3)], s[np.triu_indices(len(s), k=1)], s[np.tril_indices(s.shape[0])]), (S,)),
+    ("np.vander np.logspace np.geomspace", lambda v, k: (np.vander(v), np.vander(v, 3), np.vander(v, 4, increasing=True), np.vander(k), np.vander(v, len(k)), np.vander(v * 0 + 1), np.vander(v[:0], 2), np.logspace(v[0], v[1], 5),
+                                                         np.logspace(0, 2, 4, base=2.0), np.logspace(0, 1, 4, endpoint=False), np.geomspace(1, 1000, 4), np.geomspace(v[1] ** 2 + 1, 9.0, 5),
+                                                         np.geomspace(-1.0, -4.0, 3, endpoint=False)), (V, K)),
+    ("np.linalg.multi_dot", lambda a, b, v: (np.linalg.multi_dot([a, b]), np.linalg.multi_dot([a, b, b.T]), np.linalg.multi_dot([a, b, v[:2]]), np.linalg.multi_dot((v[:3], a, b)), np.linalg.multi_dot([v[:3], a, v[:4]])), (A, B, V)),
+    ("np.isclose np.allclose np.array_equal", lambda v, u: (
+        np.isclose(v, u), np.isclose(v, v + 1e-9), np.isclose(v[0], v[0]), np.allclose(v, v + 1e-9), np.allclose(v, u), np.isclose(v, v * np.inf), np.isclose(v * np.inf, v * np.inf), np.isclose(v * np.nan, v),
+        np.isclose(v * np.nan, v * np.nan, equal_nan=True), np.isclose(v, u, rtol=10.0), np.isclose(v, u, atol=0.5), np.array_equal(v, v), np.array_equal(v, u), np.array_equal(v, v[0]), np.array_equal(v, v[:3])), (V, U)),
+    ("np.around np.round .round", lambda v, k: (np.around(3 * v), np.round(v, 2), np.around(100 * v, decimals=-1), np.round(k), np.round(k, 2), (7 * v).round(), v.round(1), np.round(v[0])), (V, K)),
+    ("np.real np.imag .real .imag .conj", lambda v, k: (np.real(v), np.imag(v), np.conj(v), v.real, v.imag, v.conj(), np.real(k), np.imag(k)), (V, K)),
+    ("np.cumulative_sum np.cumulative_prod", lambda v, a: (np.cumulative_sum(v), np.cumulative_sum(a, axis=1), np.cumulative_sum(v, include_initial=True), np.cumulative_sum(a, axis=0, include_initial=True),
+                                                           np.cumulative_prod(v), np.cumulative_prod(v, include_initial=True)), (V, A)),
+    ("np.block", lambda v, a, s, u: (np.block([v, u]), np.block([[s, a], [a.T, np.eye(4)]]), np.block([[v], [u]]), np.block(v), np.block([1.0, v]), np.block([[s, np.zeros((3, 1))], [v[:3], 1.0]])), (V, A, S, U)),
+    ("scipy.linalg.solve_triangular", lambda s, v, a: (
+        scipy.linalg.solve_triangular(s, v[:3]), scipy.linalg.solve_triangular(s, v[:3], lower=True), scipy.linalg.solve_triangular(s, v[:3], trans=1), scipy.linalg.solve_triangular(s, v[:3], trans="T", lower=True, unit_diagonal=True),
+        scipy.linalg.solve_triangular(s, a, unit_diagonal=True), scipy.linalg.solve_triangular(s, a, lower=True)), (S, V, A)),
+    ("scipy.linalg.cholesky scipy.linalg.cho_factor scipy.linalg.cho_solve", lambda s, v, a: (
+        scipy.linalg.cholesky(s @ s.T), scipy.linalg.cholesky(s @ s.T, lower=True), scipy.linalg.cho_factor(s @ s.T)[0], scipy.linalg.cho_factor(s @ s.T, lower=True)[0],
+        scipy.linalg.cho_solve(scipy.linalg.cho_factor(s @ s.T), v[:3]), scipy.linalg.cho_solve((np.linalg.cholesky(s @ s.T), True), a)), (S, V, A)),
+    ("np.sort .argsort .searchsorted .take", lambda a, c: (np.sort(a, axis=0), np.sort(a, axis=None), np.argsort(a, axis=0), np.sort(c, axis=1), a.argsort(), np.arange(4.0).searchsorted(a), a.take([1, 2])), (A, C)),
+    ("max min any all tuple list", lambda a: (
+        np.array([a[i, j] for i in range(3) for j in range(4)]), max(a[i, j] ** 2 for i in range(3) for j in range(4)), min(a[i, j] for i in range(3) for j in range(i + 1)), np.array([a[i, j] * k for i in range(3) for j in range(i) for k in (1, 2)]),
+        np.array([x for row in a for x in row]), np.array([x * y for y in (1, 2.0) for x in a[0]]), np.array([x * y for x in a[0] for y in (1, 2.0)]), any(a[i, j] > 1 for i in range(3) for j in range(4) if i != j),
+        all(a[i, j] < 9 for i in range(3) for j in range(i)), tuple(a[i, j] for i in range(2) for j in range(i + 1)), np.array([a[i] * a[j] for i in range(3) for j in range(3)])), (A,)),
     (".item", lambda v: v[0].item(), (V,)),
     (".clip", lambda v: v.clip(-0.5, 0.5), (V,)),
     ("scipy.special.logsumexp", lambda v, a: (scipy.special.logsumexp(v), scipy.special.logsumexp(a, axis=1), scipy.special.logsumexp(a), scipy.special.logsumexp(a, axis=0, keepdims=True)), (V, A)),

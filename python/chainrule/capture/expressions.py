@@ -259,8 +259,9 @@ class Expressions:
         args = []
         for part in node.args:
             if isinstance(part, ast.GeneratorExp):
-                if isinstance(function, Known) and function.value is sum:
-                    part = nested_sum(node, part)
+                neutral = next((value for one, value in NEUTRAL if isinstance(function, Known) and function.value is one), None)
+                if neutral is not None:
+                    part = nested_fold(node, part, neutral)
                 args.append(self.generator(part))
             else:
                 args += self.items([part])
@@ -405,13 +406,14 @@ class Expressions:
         if first.ifs or any(part.ifs for part in others):
             self.w.fail("a comprehension with a condition cannot be compiled",
                         "its length would depend on data: sum `x if c else 0.0` instead", node=first.ifs[0] if first.ifs else node)
-        inner = loops.loop_of(self.w, self.value(first.iter))
+        inner, outer = loops.loop_of(self.w, self.value(first.iter)), self.frame
 
         def element(item):
-            frame = Frame(self.capture, self.frame.source, self.frame.module, self.frame.closure, parent=self.frame)
+            frame = Frame(self.capture, outer.source, outer.module, outer.closure, parent=outer)
             before, self.frame = self.frame, frame
             place, start, known = (self.w.source, self.w.node), len(self.writes), self.snapshot()
-            self.assign(first.target, item)
+            is_constant = isinstance(item, Num) and item.dim is not None and item.dim.known is not None
+            self.assign(first.target, Known(item.dim.known) if is_constant else item)
             if others:
                 value = self.generator(type(node)(elt=node.elt, generators=others, **positions(node)))
             else:
@@ -421,31 +423,30 @@ class Expressions:
             self.w.at(*place)
             return value
 
+        if not others:
+            return Row([element(item) for item in inner]) if isinstance(inner, list) else Loop(inner.count, lambda i: element(inner.element(i)))
         if isinstance(inner, list):
-            items = [element(item) for item in inner]
-            if others:
-                if not all(isinstance(item, Row) for item in items):
-                    self.w.fail("a comprehension over two loops cannot be compiled", "nest two comprehensions, or two sums")
-                items = [part for item in items for part in item.items]
-            return Row(items)
-        if others:
-            self.w.fail("a comprehension over two loops cannot be compiled", "nest two comprehensions, or two sums")
-        return Loop(inner.count, lambda i: element(inner.element(i)))
+            return loops.chained(self.w, [element(item) for item in inner])
+        return loops.nested(self.w, Loop(inner.count, lambda i: element(inner.element(i))))
 
     def expr_JoinedStr(self, node):
         return Known("")
 
 
-def nested_sum(call, node):
-    """A sum over several loops as a sum of sums, and of what holds under conditions as a choice."""
+#: Functions whose value for several loops is that for their values for the inner loops, with the value for none.
+NEUTRAL = ((sum, 0), (any, False), (all, True))
+
+
+def nested_fold(call, node, neutral):
+    """A fold over several loops as a fold of folds, and of what holds under conditions as a choice."""
     first, *others = node.generators
     element = node.elt
     if others:
-        inner = nested_sum(call, ast.GeneratorExp(elt=element, generators=others, **positions(node)))
+        inner = nested_fold(call, ast.GeneratorExp(elt=element, generators=others, **positions(node)), neutral)
         element = ast.Call(func=call.func, args=[inner], keywords=[], **positions(node))
     for condition in first.ifs:
-        zero = ast.Constant(value=0, **positions(node))
-        element = ast.IfExp(test=condition, body=element, orelse=zero, **positions(node))
+        otherwise = ast.Constant(value=neutral, **positions(node))
+        element = ast.IfExp(test=condition, body=element, orelse=otherwise, **positions(node))
     loop = ast.comprehension(target=first.target, iter=first.iter, ifs=[], is_async=0)
     return ast.GeneratorExp(elt=element, generators=[loop], **positions(node))
 

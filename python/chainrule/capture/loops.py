@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import Limitation
 from .operations.operators import scalar
 from .values import Dim, Form, Known, Loop, Num, Row, describe
 
@@ -73,6 +74,53 @@ def zip_(w, *iterables):
         if one.count != count:
             count = w.shorter(count, one.count)
     return Loop(count, lambda i: Row([one.element(i) for one in loops]), [s for one in loops for s in one.storages])
+
+
+#: Maximum number of items of a comprehension whose loops run once for each item while code is captured.
+MAX_ITEMS = 256
+
+
+def nested(w, loop):
+    """The loop over the elements of loops, which are the elements of a loop: one loop, where the inner ones have one length.
+
+    The index is a quotient and a remainder, as that of a matrix that is reshaped to a vector.
+    """
+    from .operations.shaping import product
+    # One inner loop is written to see its length; what is not used of it goes.
+    required = set(w.required)
+    inner = loop.element(w.index(loop.count))
+    w.program.close(w.program.integer(0))
+    w.required = required
+    count = Dim(len(inner.items)) if isinstance(inner, Row) else inner.count
+    if loop.count.known == 0 or count.known == 0:
+        return inner if isinstance(inner, Row) and not inner.items else Loop(Dim(0), lambda index: loop_of(w, loop.element(index)).element(index))
+    if not all(w.names[name].is_visible for name in count.coef):
+        if loop.count.known is None:
+            w.fail("the inner loop of a comprehension has another length in each step of the outer one", "fill an array of known size in a loop",
+                   error=Limitation)
+        return chained(w, [loop.element(w.constant(k)) for k in range(loop.count.known)])
+
+    def element(index):
+        n = w.size(count)
+        items = loop_of(w, loop.element(scalar(w, "//", index, n)))
+        at = scalar(w, "%", index, n)
+        return of_items(w, items)(at) if isinstance(items, list) else items.element(at)
+
+    return Loop(product(w, [loop.count, count]), element)
+
+
+def chained(w, parts):
+    """The items of several rows and loops, one after the other."""
+    counts = [len(part.items) if isinstance(part, Row) else part.count.known for part in parts]
+    if None not in counts and sum(counts) == 0:
+        return next((Loop(Dim(0), part.element) for part in parts if isinstance(part, Loop)), Row([]))
+    if None not in counts and sum(counts) <= MAX_ITEMS:
+        items = lambda part: part.items if isinstance(part, Row) else [part.element(w.constant(k)) for k in range(part.count.known)]
+        return Row([item for part in parts for item in items(part)])
+    from .operations.shaping import joined, of_one_kind
+    array = lambda part: w.build((part.count,), lambda i: w.num(part.element(i[0])))
+    arrays = [w.num(part) if isinstance(part, Row) else array(part) for part in parts if not isinstance(part, Row) or part.items]
+    return loop_of(w, joined(w, of_one_kind(w, arrays), Known(0)))
 
 
 def of_items(w, items):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import chainrule as cr
 
@@ -267,6 +268,38 @@ REFUSED = [
     (lambda x: np.gradient(x[:1]), "too small to calculate a numerical gradient"),
     (lambda x: np.bincount(x.astype(int)), "the size of `np.bincount` depends on data"),
     (lambda x: np.bincount(x, minlength=4), "`np.bincount` of an array of 1 dimension of float64"),
+    (lambda x: np.rot90(x[:, None], axes=(1, 1)), "an array is turned between two different axes"),
+    (lambda x: np.moveaxis(x[:, None], (0, 1), (0,)), "must have the same number of elements"),
+    (lambda x: np.moveaxis(x[:, None], (0, 0), (0, 1)), "an axis is named twice"),
+    (lambda x: np.rollaxis(x[:, None], 0, 3), "axis 3 is out of bounds"),
+    (lambda x: np.split(x[:3], 2), "array split does not result in an equal division"),
+    (lambda x: np.vsplit(x, 2), "`np.vsplit` of an array of 1 dimension"),
+    (lambda x: np.array_split(x, 0), "number sections must be larger than 0"),
+    (lambda x: np.diagonal(x), "a diagonal of an array of 1 dimension"),
+    (lambda x: np.take_along_axis(x, x, 0), "`np.take_along_axis` of an array of 1 dimension of float64 by an array of 1 dimension of float64"),
+    (lambda x: np.nan_to_num(x, copy=False), "`np.nan_to_num` with `copy=False`"),
+    (lambda x: np.nanmax(x[:0]), "`max` of an array that has no elements"),
+    (lambda x: np.digitize(x, 1.0), "the bins of `np.digitize` are a float"),
+    (lambda x: np.median(x > 1), "`np.median` of truth values"),
+    (lambda x: np.quantile(x, 0.5, method="lower"), "by another method than 'linear'"),
+    (lambda x: np.quantile(x, 1.5), "`np.quantile` of a part that is not between 0 and 1"),
+    (lambda x: np.percentile(x, [-1, 50]), "`np.percentile` of a part that is not between 0 and 100"),
+    (lambda x: np.quantile(x, x[3] / 2), "lies outside of the array"),
+    (lambda x: np.quantile(x, x[0] - 0.5), "lies outside of the array"),
+    (lambda x: np.rot90(x[:, None], 1.5), "the number of turns is 1.5"),
+    (lambda x: np.split(x, 2.0), "the number of parts of `np.split` is 2.0"),
+    (lambda x: np.array_split(x, x), "the number of parts of `np.array_split` is not known"),
+    (lambda x: np.percentile(x[:0], 50), "`np.percentile` of an array that has no elements"),
+    (lambda x: np.ix_(x), "`np.ix_` of an array of 1 dimension of float64"),
+    (lambda x: np.vander(x[:, None]), "`np.vander` of an array of 2 dimensions"),
+    (lambda x: x[np.triu_indices(x.astype(int)[0])], "an argument of `np.triu_indices` is not known"),
+    (lambda x: np.linalg.multi_dot([x]), "Expecting at least two arrays"),
+    (lambda x: np.around(x.astype(int), -1), "an array of 1 dimension of int64 is rounded to -1 decimals"),
+    (lambda x: np.block([[x], x]), "the lists of `np.block` have different depths"),
+    (lambda x: np.cumulative_sum(x[:, None]), "``axis`` argument is required"),
+    (lambda x: scipy.linalg.solve_triangular(x[:, None] * x, x, trans=3), "a system is solved with `trans=3`"),
+    (lambda x: scipy.linalg.cho_solve(x, x), "takes a factor and whether it is lower"),
+    (lambda x, k=0: np.array([x[i + j] for i in range(2) for j in range(x.astype(int)[i])]), "the size of"),
 ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .operators import binary, scalar
-from .shaping import axis_of
-from ..values import Dim, Known, Num, Row
+from .shaping import axis_of, diagonal, known_int, moved
+from ..values import Dim, Known, Num, Row, describe
 from .whole import to_int
 
 FLOATS = (float, np.float64, "float64", "float", "d")
@@ -144,14 +144,19 @@ def kind_name(kind):
     return {"f": "float64", "i": "int64", "b": "bool"}[kind]
 
 
-def diag(w, v):
-    v = w.num(v)
+def diag(w, v, k=Known(0)):
+    v, by = w.num(v), known_int(w, k, "the offset of a diagonal")
     if v.rank == 2:
-        w.require_equal(v.dims[0], v.dims[1], "`np.diag` is for square matrices")
-        return w.build((v.dims[0],), lambda i: w.element(v, [i[0], i[0]]))
+        made = diagonal(w, v, Known(by))
+        return Num(made.term, made.kind, made.dims)
+    if v.rank != 1:
+        w.fail(f"`np.diag` of {describe(v)}", "it is for vectors and matrices")
     zero = w.cast(w.constant(0), v.kind)
-    n = v.dims[0]
-    return w.build((n, n), lambda i: w.choose(scalar(w, "==", *i), lambda: w.element(v, i[:1]), lambda: zero))
+    n = v.dims[0] + abs(by)
+    row, column = (lambda i: i[0]), (lambda i: moved(w, i[1], w.constant(-by)))
+    own = column if by > 0 else row
+    at = lambda i: i if by >= 0 else scalar(w, "-", i, w.constant(-by))
+    return w.build((n, n), lambda i: w.choose(scalar(w, "==", row(i), column(i)), lambda: w.element(v, [at(own(i))]), lambda: zero))
 
 
 def where(w, condition, x, y):
@@ -180,6 +185,55 @@ def diff(w, a, n=Known(1), axis=Known(-1)):
         a = w.build(dims, lambda i, a=a: binary(
             w, "-", w.element(a, [scalar(w, "+", j, one) if m == k else j for m, j in enumerate(i)]), w.element(a, i)))
     return a
+
+
+def indices(w, dimensions, dtype=None, sparse=Known(False)):
+    dims, kind = extents_of(w, dimensions), kind_of(w, dtype, "i")
+    number = lambda i: w.cast(i, kind)
+    if sparse.value:
+        one = lambda k: tuple(dim if k == j else Dim(1) for j, dim in enumerate(dims))
+        return Row([w.build(one(k), lambda i, k=k: number(i[k])) for k in range(len(dims))])
+    return w.stack([w.build(dims, lambda i, k=k: number(i[k])) for k in range(len(dims))])
+
+
+def ix_(w, *args):
+    """`np.ix_`: each vector of indices along an axis of its own."""
+    vectors = [w.num(arg) for arg in args]
+    for one in vectors:
+        if one.rank != 1 or one.kind != "i":
+            w.fail(f"`np.ix_` of {describe(one)}", "it is for vectors of ints")
+    shape = lambda k: tuple(vectors[k].dims[0] if j == k else Dim(1) for j in range(len(vectors)))
+    return Row([w.build(shape(k), lambda i, k=k, one=one: w.element(one, [i[k]])) for k, one in enumerate(vectors)])
+
+
+def vander(w, x, N=None, increasing=Known(False)):
+    x = w.num(x)
+    if x.rank != 1:
+        w.fail(f"`np.vander` of {describe(x)}", "it is for vectors")
+    x = w.cast(x, "i") if x.kind == "b" else x
+    n = x.dims[0] if N is None or getattr(N, "value", 0) is None else w.dim(N)
+    last, one = w.size(n - 1), w.cast(w.constant(1), x.kind)
+
+    def element(i):
+        base, exponent = w.element(x, i[:1]), i[1] if increasing.value else scalar(w, "-", last, i[1])
+        if x.kind == "f":
+            return scalar(w, "**", base, exponent)
+        return w.reduce(exponent.dim, one, lambda s, _: scalar(w, "*", s, base))
+
+    return w.build((x.dims[0], n), element)
+
+
+def logspace(w, start, stop, num=None, endpoint=Known(True), base=Known(10.0), dtype=None):
+    base = w.cast(w.scalar(base), "f")
+    return w.map(lambda y: scalar(w, "**", base, y), linspace(w, start, stop, num, endpoint, dtype))
+
+
+def geomspace(w, start, stop, num=None, endpoint=Known(True), dtype=None):
+    """`np.geomspace` of two numbers of one sign."""
+    first, last = (w.cast(w.scalar(x), "f") for x in (start, stop))
+    ratio = scalar(w, "/", last, first)
+    part = linspace(w, Known(0.0), Known(1.0), num, endpoint, dtype)
+    return w.map(lambda t: scalar(w, "*", first, scalar(w, "**", ratio, t)), part)
 
 
 def select(w, condlist, choicelist, default=Known(0)):

@@ -10,9 +10,15 @@ import math
 
 import numpy as np
 
-from ...errors import Error
+try:
+    import scipy.linalg as linalg
+except ImportError:  # SciPy is optional.
+    linalg = None
+
+from ...errors import Error, Limitation
 from .. import loops
-from . import arrays, padding, products, reductions, shaping, sorting, whole
+from . import arrays, assembly, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
+from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from ..values import Known, Masked, Num, Row, describe, is_number
@@ -253,6 +259,14 @@ def _interp(w, x, xp, fp):
     return w.map(one, w.num(x))
 
 
+def _when_known(name):
+    """A function that is called while code is captured, once its arguments are known: `None` leaves the call to `folding`."""
+    def call_later(w, *args, **kwargs):
+        if any(python_value(value) is MISSING for value in (*args, *kwargs.values())):
+            w.fail(f"an argument of `{name}` is not known", "pass numbers, or sizes of arrays", error=Limitation)
+    return call_later
+
+
 TABLE = {
     len: _len, float: _float, int: _int,
     math.floor: _rounded("floor"), math.ceil: _rounded("ceil"), math.trunc: _rounded("trunc"), bool: _bool, abs: _abs, sum: _sum, tuple: _tuple, list: _list, divmod: _divmod,
@@ -284,14 +298,32 @@ TABLE = {
     np.ravel: shaping.ravel, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze, np.flip: shaping.flip,
     np.fliplr: shaping.flipped(1), np.flipud: shaping.flipped(0), np.roll: shaping.roll, np.tril: shaping.triangle("<="),
     np.triu: shaping.triangle(">="), np.concatenate: shaping.concatenate, np.stack: shaping.stack, np.hstack: shaping.hstack,
-    np.vstack: shaping.vstack, np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast(1),
-    np.atleast_2d: shaping.atleast(2), np.repeat: shaping.repeat, np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to,
-    np.meshgrid: shaping.meshgrid,
+    np.vstack: shaping.vstack, np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast(shaping.atleast_1d),
+    np.atleast_2d: shaping.atleast(shaping.atleast_2d), np.atleast_3d: shaping.atleast(shaping.atleast_3d), np.repeat: shaping.repeat,
+    np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to, np.meshgrid: shaping.meshgrid,
     np.sort: sorting.sort, np.argsort: sorting.argsort, np.searchsorted: sorting.searchsorted, np.take: sorting.take,
     np.pad: padding.pad, np.convolve: padding.convolve, np.correlate: padding.correlate, np.gradient: padding.gradient,
     np.ediff1d: padding.ediff1d, np.bincount: padding.bincount,
+    np.rot90: shaping.rot90, np.rollaxis: shaping.rollaxis, np.diagonal: shaping.diagonal, np.broadcast_arrays: shaping.broadcast_arrays,
+    np.append: assembly.append, np.dstack: assembly.dstack, np.block: assembly.block, np.split: assembly.cut("np.split"),
+    np.array_split: assembly.cut("np.array_split", is_even=False), np.hsplit: assembly.cut("np.hsplit", default=1),
+    np.vsplit: assembly.cut("np.vsplit", least=2), np.dsplit: assembly.cut("np.dsplit", default=2, least=3),
+    np.indices: arrays.indices, np.ix_: arrays.ix_, np.vander: arrays.vander, np.logspace: arrays.logspace, np.geomspace: arrays.geomspace,
+    np.triu_indices: _when_known("np.triu_indices"), np.tril_indices: _when_known("np.tril_indices"), np.diag_indices: _when_known("np.diag_indices"),
+    np.digitize: sorting.digitize, np.take_along_axis: sorting.take_along_axis,
+    np.median: quantiles.median, np.quantile: quantiles.quantile, np.percentile: quantiles.percentile,
+    np.nansum: reductions.without_nan(reductions.sum_, 0.0), np.nanprod: reductions.without_nan(reductions.prod, 1.0),
+    np.nanmean: reductions.nanmean, np.nanvar: reductions.nanvar, np.nanstd: reductions.nanstd,
+    np.nanmax: reductions.nan_extreme("max"), np.nanmin: reductions.nan_extreme("min"),
+    getattr(np, "cumulative_sum", None): reductions.cumulative_along("+"), getattr(np, "cumulative_prod", None): reductions.cumulative_along("*"),
+    np.isclose: tolerant.isclose, np.allclose: tolerant.allclose, np.array_equal: tolerant.array_equal, np.round: tolerant.around,
+    np.around: tolerant.around, np.nan_to_num: tolerant.nan_to_num, np.real: tolerant.real, np.imag: tolerant.imag,
+    np.linalg.multi_dot: products.multi_dot,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
+if linalg is not None:
+    TABLE |= {linalg.solve_triangular: triangular.solve_triangular, linalg.cho_factor: triangular.cho_factor,
+              linalg.cho_solve: triangular.cho_solve, linalg.cholesky: triangular.upper_or_lower}
 TABLE.pop(None, None)
 if special is not None:
     TABLE |= {special.logsumexp: reductions.logsumexp, special.softmax: _softmax, special.log_softmax: _log_softmax}
@@ -304,10 +336,12 @@ METHODS = {
     "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,
     "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "repeat": shaping.repeat,
     "cumsum": reductions.cumulative("+"), "cumprod": reductions.cumulative("*"), "trace": products.trace,
+    "diagonal": shaping.diagonal, "take": sorting.take, "argsort": sorting.argsort, "searchsorted": sorting.searchsorted,
+    "round": tolerant.around, "conj": lambda w, a: arrays.array(w, a),
     "item": lambda w, a: w.scalar(a), "clip": lambda w, a, min, max: elementwise(w, BY_OBJECT[np.clip], [a, min, max]),
 }
 
-ATTRIBUTES = {"T": shaping.transpose, "shape": shape, "size": size, "ndim": ndim, "dtype": _dtype}
+ATTRIBUTES = {"T": shaping.transpose, "shape": shape, "size": size, "ndim": ndim, "dtype": _dtype, "real": tolerant.real, "imag": tolerant.imag}
 #: What is there of the elements under a mask.
 OF_MASKED = {"sum", "prod", "mean", "var", "std", "any", "all", "max", "min"}
 
@@ -384,6 +418,7 @@ def _find(table, function):
 def name_of(function):
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", repr(function))
+    module = ".".join(part for part in module.split(".") if not part.startswith("_"))  # Where it is defined, in SciPy.
     short = {"numpy": "np", "numpy.linalg": "np.linalg", "builtins": "", "math": "math"}.get(module, module)
     return f"{short}.{name}" if short else name
 

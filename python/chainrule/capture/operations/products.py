@@ -256,6 +256,23 @@ def matrix_power(w, a, n):
     return Num(result.term, result.kind, result.dims)
 
 
+def multi_dot(w, arrays):
+    """The product of several matrices: from the right, where the last one is a vector."""
+    from .shaping import rows
+    parts = rows(w, arrays)
+    if len(parts) < 2:
+        w.fail("Expecting at least two arrays.")
+    if parts[-1].rank == 1:
+        result = parts[-1]
+        for part in reversed(parts[:-1]):
+            result = matmul(w, part, result)
+        return result
+    result = parts[0]
+    for part in parts[1:]:
+        result = matmul(w, result, part)
+    return result
+
+
 def norm(w, x, ord=None, axis=None, keepdims=None):
     array, order = w.cast(w.num(x), "f"), known(w, ord, "the order of a norm")
     n_axes = array.rank if axis is None or getattr(axis, "value", 0) is None else 1

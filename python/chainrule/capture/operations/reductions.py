@@ -209,6 +209,55 @@ def average(w, a, axis=None, weights=None):
     return binary(w, "/", sum_(w, binary(w, "*", a, weights), axis), sum_(w, weights, axis))
 
 
+def instead_of_nan(w, a, value):
+    """The array with a number in place of NaN."""
+    return w.map(lambda x: w.choose(is_nan(w, x), lambda: w.constant(value), lambda: x), a)
+
+
+def without_nan(reduction, neutral):
+    """A reduction of the elements that are no NaN: the others are neutral."""
+    def reduce(w, a, axis=None, keepdims=None):
+        a = w.num(a)
+        return reduction(w, instead_of_nan(w, a, neutral) if a.kind == "f" else a, axis, keepdims)
+    return reduce
+
+
+def present(w, a, axis, keepdims):
+    """The number of elements that are no NaN."""
+    return sum_(w, w.map(lambda x: w.choose(is_nan(w, x), lambda: w.constant(0.0), lambda: w.constant(1.0)), a), axis, keepdims)
+
+
+def nan_extreme(name):
+    """`np.nanmax`, `np.nanmin`: NaN where there are no other elements."""
+    lowest = -math.inf if name == "max" else math.inf
+
+    def reduction(w, a, axis=None, keepdims=None):
+        a = w.num(a)
+        found = without_nan(extreme(name), lowest)(w, a, axis, keepdims)
+        if a.kind != "f":
+            return found
+        zero = w.constant(0.0)
+        return w.map(lambda x, n: w.choose(scalar(w, "==", n, zero), lambda: w.constant(math.nan), lambda: x), found, present(w, a, axis, keepdims))
+
+    return reduction
+
+
+def nanmean(w, a, axis=None, keepdims=None):
+    a = w.cast(w.num(a), "f")
+    return binary(w, "/", without_nan(sum_, 0.0)(w, a, axis, keepdims), present(w, a, axis, keepdims))
+
+
+def nanvar(w, a, axis=None, ddof=None, keepdims=None):
+    a = w.cast(w.num(a), "f")
+    centred = instead_of_nan(w, binary(w, "-", a, nanmean(w, a, axis, Known(True))), 0.0)
+    n = present(w, a, axis, keepdims)
+    return binary(w, "/", sum_(w, binary(w, "*", centred, centred), axis, keepdims), n if ddof is None else binary(w, "-", n, ddof))
+
+
+def nanstd(w, a, axis=None, ddof=None, keepdims=None):
+    return w.map(lambda x: call(w, "sqrt", x), nanvar(w, a, axis, ddof, keepdims))
+
+
 def count_nonzero(w, a, axis=None, keepdims=None):
     return sum_(w, w.cast(whole(w, a, 0), "b"), axis_under(w, a, axis, keepdims), keepdims)
 
@@ -312,4 +361,21 @@ def cumulative(sign):
         step = w.program.close(w.program.tuple([after.term, after.term]))
         both = w.program.apply("scan", [step, start.term, size])
         return Num(w.program.component(both, 1), kind, array.dims)
+    return scan
+
+
+def cumulative_along(sign):
+    """`np.cumulative_sum`, `np.cumulative_prod`: along an axis that is named, also from the neutral element on."""
+    def scan(w, x, axis=None, include_initial=Known(False)):
+        from .shaping import axis_of, joined
+        a = w.num(x)
+        if a.rank != 1 and (axis is None or getattr(axis, "value", 0) is None):
+            w.fail("For arrays which have more than one dimension ``axis`` argument is required.")
+        k = axis_of(w, a, axis, 0)
+        made = cumulative(sign)(w, a, Known(k))
+        if not include_initial.value:
+            return made
+        neutral = w.cast(w.constant({"+": 0, "*": 1}[sign]), made.kind)
+        start = w.build((*a.dims[:k], Dim(1), *a.dims[k + 1:]), lambda _: neutral)
+        return joined(w, [start, made], Known(k))
     return scan

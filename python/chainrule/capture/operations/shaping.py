@@ -17,6 +17,14 @@ def known(w, value, what, default=None):
     return w.fail(f"{what} is not known", "write a number")
 
 
+def known_int(w, value, what):
+    """An integer that has to be written or known."""
+    number = known(w, value, what)
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        w.fail(f"{what} is {number!r}", "write an int")
+    return number.__index__()
+
+
 def axis_of(w, array, axis, default=None, extra=0):
     """An axis as a number that is not negative."""
     k = known(w, axis, "an axis", default)
@@ -72,10 +80,73 @@ def swapaxes(w, a, axis1, axis2):
 
 def moveaxis(w, a, source, destination):
     a = w.num(a)
-    i, j = axis_of(w, a, source), axis_of(w, a, destination)
-    order = [k for k in range(a.rank) if k != i]
-    order.insert(j, i)
+    sources, destinations = ([axis_of(w, a, Known(k)) for k in numbers(w, given)] for given in (source, destination))
+    if len(sources) != len(destinations):
+        w.fail("`source` and `destination` arguments must have the same number of elements")
+    if len(set(sources)) < len(sources) or len(set(destinations)) < len(destinations):
+        w.fail("an axis is named twice")
+    order = [k for k in range(a.rank) if k not in sources]
+    for j, i in sorted(zip(destinations, sources)):
+        order.insert(j, i)
     return permuted(w, a, order)
+
+
+def numbers(w, axes):
+    """An axis, or several of them, as a tuple."""
+    chosen = known(w, axes, "an axis")
+    return tuple(chosen) if isinstance(chosen, (tuple, list)) else (chosen,)
+
+
+def rollaxis(w, a, axis, start=Known(0)):
+    a = w.num(a)
+    k, j = axis_of(w, a, axis), known_int(w, start, "an axis")
+    if not -a.rank <= j <= a.rank:
+        w.fail(f"axis {j} is out of bounds for {describe(a)}")
+    j = j + a.rank if j < 0 else j
+    order = [axis for axis in range(a.rank) if axis != k]
+    order.insert(j - 1 if k < j else j, k)
+    return permuted(w, a, order)
+
+
+def rot90(w, m, k=Known(1), axes=Known((0, 1))):
+    a, turns = w.num(m), known_int(w, k, "the number of turns") % 4
+    chosen = [axis_of(w, a, Known(axis)) for axis in numbers(w, axes)]
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        w.fail("an array is turned between two different axes", "write `axes=(0, 1)`")
+    if turns == 0:
+        return view(a, a)
+    if turns == 2:
+        return flip(w, a, Known(tuple(chosen)))
+    swapped = lambda array: swapaxes(w, array, *map(Known, chosen))
+    return swapped(flip(w, a, Known(chosen[1]))) if turns == 1 else flip(w, swapped(a), Known(chosen[1]))
+
+
+def diagonal(w, a, offset=Known(0), axis1=Known(0), axis2=Known(1)):
+    """`np.diagonal`: the elements of a diagonal as the last axis."""
+    a, by = w.num(a), known_int(w, offset, "the offset of a diagonal")
+    if a.rank < 2:
+        w.fail(f"a diagonal of {describe(a)} is taken", "it is for matrices")
+    i, j = axis_of(w, a, axis1), axis_of(w, a, axis2)
+    if i == j:
+        w.fail("axis1 and axis2 cannot be the same")
+    down, right = w.constant(max(-by, 0)), w.constant(max(by, 0))
+    n, m = (w.at_least(dim - less, Dim(0)) for dim, less in ((a.dims[i], max(-by, 0)), (a.dims[j], max(by, 0))))
+    kept = [k for k in range(a.rank) if k not in (i, j)]
+    outer = tuple(a.dims[k] for k in kept)
+    if 0 in (n.known, m.known):
+        zero = w.cast(w.constant(0), a.kind)
+        return view(w.build((*outer, Dim(0)), lambda _: zero), a)
+
+    def element(indices):
+        own = dict(zip(kept, indices)) | {i: moved(w, indices[-1], down), j: moved(w, indices[-1], right)}
+        return w.element(a, [own[k] for k in range(a.rank)])
+
+    return view(w.build((*outer, n if n == m else w.at_most(n, m)), element), a)
+
+
+def moved(w, i, by):
+    """The index after as many elements."""
+    return i if by.dim.known == 0 else scalar(w, "+", i, by)
 
 
 def expand_dims(w, a, axis):
@@ -337,10 +408,26 @@ def column_stack(w, tup):
     return joined(w, of_one_kind(w, [at_least_rank(w, part, 2, front=False) for part in rows(w, tup)]), Known(1))
 
 
-def atleast(rank):
-    def make(w, a):
-        return at_least_rank(w, w.num(a), rank)
-    return make
+def atleast(make):
+    """`np.atleast_1d` and its relatives, of one array or several."""
+    def made(w, *arys):
+        found = [make(w, a) for a in arys]
+        return found[0] if len(found) == 1 else Row(found)
+    return made
+
+
+def atleast_1d(w, a):
+    return at_least_rank(w, w.num(a), 1)
+
+
+def atleast_2d(w, a):
+    return at_least_rank(w, w.num(a), 2)
+
+
+def atleast_3d(w, a):
+    """A vector becomes the middle axis."""
+    a = at_least_rank(w, w.num(a), 1)
+    return at_least_rank(w, at_least_rank(w, a, 2), 3, front=False)
 
 
 def repeat(w, a, repeats, axis=None):
@@ -371,6 +458,12 @@ def broadcast_to(w, array, shape):
     from .arrays import extents_of
     made = w.broadcast_to(w.num(array), extents_of(w, shape))
     return Num(made.term, made.kind, made.dims)
+
+
+def broadcast_arrays(w, *args):
+    parts = [w.num(arg) for arg in args]
+    dims = w.broadcast(*parts)
+    return Row([w.broadcast_to(part, dims) if dims else part for part in parts])
 
 
 def meshgrid(w, *xi, indexing=Known("xy")):

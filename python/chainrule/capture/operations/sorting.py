@@ -46,12 +46,17 @@ def negated(w, x):
 
 
 def by_rows(w, a, axis, function):
+    """A function of vectors along an axis; `None` is all elements in one row."""
+    from .shaping import axis_of, moveaxis, ravel
     a = w.num(a)
     if not a.rank or a.kind == "b":
         w.fail(f"{describe(a)} is sorted", "sort arrays of numbers")
-    if getattr(axis, "value", 0) not in (-1, a.rank - 1):
-        w.fail("an array is sorted along another axis than the last", "transpose it before and after")
-    made = function(a) if a.rank == 1 else w.build(a.dims[:-1], lambda i: function(w.element(a, i)))
+    if getattr(axis, "value", 0) is None:
+        a, axis = ravel(w, a), Known(0)
+    k = axis_of(w, a, axis)
+    rows = moveaxis(w, a, Known(k), Known(-1))
+    made = function(rows) if a.rank == 1 else w.build(rows.dims[:-1], lambda i: function(w.element(rows, i)))
+    made = moveaxis(w, Num(made.term, made.kind, rows.dims), Known(-1), Known(k))
     return Num(made.term, made.kind, a.dims)
 
 
@@ -72,6 +77,41 @@ def searchsorted(w, a, v, side=Known("left")):
     a, sign = w.cast(a, kind), "<" if side.value == "left" else "<="
     step = lambda x: lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i"))
     return w.map(lambda x: w.reduce(a.dims[0], w.constant(0), step(w.cast(x, kind))), v)
+
+
+def digitize(w, x, bins, right=Known(False)):
+    """The number of bounds that are not above, or below where `right` is true; bounds are in rising or falling order."""
+    x, bins = w.num(x), w.num(bins)
+    if bins.rank != 1:
+        w.fail(f"the bins of `np.digitize` are {describe(bins)}", "write a vector")
+    kind, n = w.common(x, bins), bins.dims[0]
+    bins, zero = w.cast(bins, kind), w.constant(0)
+    rising, falling = ("<", ">=") if right.value else ("<=", ">")
+
+    def count(v, sign):
+        return w.reduce(n, zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(bins, [i]), v), "i")))
+
+    if n.known in (0, 1):
+        return w.map(lambda v: count(w.cast(v, kind), rising), x)
+    falls = scalar(w, ">", w.element(bins, [zero]), w.element(bins, [w.size(n - 1)]))
+    return w.map(lambda v: w.choose(falls, lambda: count(w.cast(v, kind), falling), lambda: count(w.cast(v, kind), rising)), x)
+
+
+def take_along_axis(w, arr, indices, axis=Known(-1)):
+    from .shaping import axis_of, ravel
+    a, given = w.num(arr), w.num(indices)
+    if getattr(axis, "value", 0) is None:
+        a, axis = ravel(w, a), Known(0)
+    if given.kind != "i" or given.rank != a.rank:
+        w.fail(f"`np.take_along_axis` of {describe(a)} by {describe(given)}", "index by ints, an array with as many axes")
+    k = axis_of(w, a, axis)
+    shape = Num(a.term, a.kind, (*a.dims[:k], given.dims[k], *a.dims[k + 1:]))
+
+    def element(i):
+        own = [w.spread(given, i) if j == k else index for j, index in enumerate(i)]
+        return w.element(a, [w.constant(0) if j != k and dim.known == 1 else index for j, (dim, index) in enumerate(zip(a.dims, own))])
+
+    return w.build(w.broadcast(shape, given), element)
 
 
 def take(w, a, indices, axis=None):

@@ -280,6 +280,7 @@ ROWS = [
     Row("np.heaviside", _heaviside, [R, POSITIVE], smooth=False),
     Row("np.negative", negative_scalar, [R]),
     Row("np.positive", lambda w, x: x, [R]),
+    Row("np.conjugate np.conj", lambda w, x: x, [R]),
     Row("np.add", _infix("+"), PAIRS),
     Row("np.subtract", _infix("-"), PAIRS),
     Row("np.multiply", _infix("*"), PAIRS),

@@ -1,0 +1,83 @@
+"""Arrays put together from parts, and cut into parts."""
+
+from __future__ import annotations
+
+from ...errors import Limitation
+from . import indexing
+from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, joined, known_int, of_one_kind, product, quotient, ravel, rows
+from .slices import Slice
+from ..values import Dim, Known, Num, Row, describe
+
+
+def append(w, arr, values, axis=None):
+    return concatenate(w, Row([arr, values]), Known(None) if axis is None else axis)
+
+
+def dstack(w, tup):
+    return joined(w, of_one_kind(w, [atleast_3d(w, part) for part in rows(w, tup)]), Known(2))
+
+
+def block(w, arrays):
+    """`np.block`: the lists in the lists are put together along the last axis, those around them along the axis before."""
+    def depth_of(value):
+        if not isinstance(value, Row) or value.is_list is not True:
+            return 0
+        depths = {depth_of(item) for item in value.items}
+        if len(depths) != 1:
+            w.fail("the lists of `np.block` have different depths or are empty", "write lists of arrays, or lists of such lists")
+        return depths.pop() + 1
+
+    def leaves(value, depth):
+        return [leaf for item in value.items for leaf in leaves(item, depth - 1)] if depth else [w.num(value)]
+
+    depth = depth_of(arrays)
+    parts = leaves(arrays, depth)
+    rank = max(depth, *(part.rank for part in parts))
+    parts = iter(of_one_kind(w, [at_least_rank(w, part, rank) for part in parts]))
+
+    def assembled(value, level):
+        return joined(w, [assembled(item, level - 1) for item in value.items], Known(-level)) if level else next(parts)
+
+    made = assembled(arrays, depth)
+    return Num(made.term, made.kind, made.dims)
+
+
+def between(w, a, axis, bounds):
+    """The parts between indices along an axis: views, as those that slices make."""
+    whole = Slice(None, None, None)
+    ends = [None, *bounds, None]
+    return Row([indexing.get(w, a, Row([*[whole] * axis, Slice(first, last, None)])) for first, last in zip(ends, ends[1:])], is_list=True)
+
+
+def cut(name, default=0, least=1, is_even=True):
+    """`np.split` and its relatives, along an axis; `is_even` says that equal parts are wanted of a number of parts."""
+    def split(w, ary, indices_or_sections, axis=None):
+        a = w.num(ary)
+        if a.rank < least:
+            w.fail(f"`{name}` of {describe(a)}", f"it is for arrays of {least} dimension{'s' if least > 1 else ''} or more")
+        along = Known(0 if a.rank == 1 else default) if axis is None else axis
+        k = axis_of(w, a, along)
+        if isinstance(indices_or_sections, Row):
+            return between(w, a, k, indices_or_sections.items)
+        n = known_int(w, indices_or_sections, f"the number of parts of `{name}`")
+        if n <= 0:
+            w.fail("number sections must be larger than 0")
+        return between(w, a, k, (evenly if is_even else nearly_evenly)(w, name, a.dims[k], n))
+    return split
+
+
+def evenly(w, name, extent, n):
+    """The bounds of equal parts."""
+    if extent.known is not None and extent.known % n:
+        w.fail("array split does not result in an equal division", f"the axis has {extent.known} elements: use `np.array_split`")
+    part = quotient(w, [extent], [Dim(n)])
+    w.require_equal(product(w, [part, Dim(n)]), extent, f"`{name}` makes equal parts")
+    return [w.size(part * k) for k in range(1, n)]
+
+
+def nearly_evenly(w, name, extent, n):
+    """The bounds of parts of which the first ones have one more element."""
+    if extent.known is None:
+        w.fail(f"the sizes of the parts of `{name}` are not known", "use `np.split`, or slices", error=Limitation)
+    part, rest = divmod(extent.known, n)
+    return [Known(k * part + min(k, rest)) for k in range(1, n)]
