@@ -120,7 +120,7 @@ CASES = [
     ("np.diag", lambda v, s, a: (np.diag(v, 1), np.diag(v, -2), np.diag(v[:1]), np.diag(s, 1), np.diag(s, k=-1), np.diag(a), np.diag(v[:0], 1)), (V, S, A)),
     ("np.take_along_axis", lambda a, k: (np.take_along_axis(a, np.argsort(a, axis=1), axis=1), np.take_along_axis(a, np.argsort(a, axis=0), 0), np.take_along_axis(a, np.argmax(a, axis=1)[:, None], 1),
                                          np.take_along_axis(a, k[None] % 3, 0), np.take_along_axis(a, k, None), np.take_along_axis(a[:1], k[:3, None] % 4, 1)), (A, K)),
-    ("np.nan_to_num", lambda v, k: (np.nan_to_num(v), np.nan_to_num(np.where(v > 0, v * np.inf, v * v), posinf=-1.0), np.nan_to_num(np.where(v > 0, np.nan, v * v), True, v[0]), np.nan_to_num(-np.inf * (v > 0), neginf=v[1]),
+    ("np.nan_to_num", lambda v, k: (np.nan_to_num(v), np.nan_to_num(np.where(v > 0, np.inf, v * v), posinf=-1.0), np.nan_to_num(np.where(v > 0, np.nan, v * v), True, v[0]), np.nan_to_num(np.where(v > 0, -np.inf, v), neginf=v[1]),
                                     np.nan_to_num(k), np.nan_to_num(v[0])), (V, K)),
     ("np.nansum np.nanprod np.nanmean np.nanvar np.nanstd np.nanmax np.nanmin", lambda a, k: (
         np.nansum(np.where(a > 0, a * a, np.nan)), np.nansum(a, axis=1, keepdims=True), np.nanmean(np.where(a > 0, a * a, np.nan)), np.nanmean(a, axis=0), np.nanmax(np.where(a < 0, a * a, np.nan)), np.nanmax(a, axis=1),
@@ -146,6 +146,10 @@ CASES = [
     ("np.real np.imag .real .imag .conj", lambda v, k: (np.real(v), np.imag(v), np.conj(v), v.real, v.imag, v.conj(), np.real(k), np.imag(k)), (V, K)),
     ("np.cumulative_sum np.cumulative_prod", lambda v, a: (np.cumulative_sum(v), np.cumulative_sum(a, axis=1), np.cumulative_sum(v, include_initial=True), np.cumulative_sum(a, axis=0, include_initial=True),
                                                            np.cumulative_prod(v), np.cumulative_prod(v, include_initial=True)), (V, A)),
+    ("np.unstack np.lib.stride_tricks.sliding_window_view", lambda a, c, v: (
+        *np.unstack(a), *np.unstack(c, axis=-1), np.lib.stride_tricks.sliding_window_view(v, 3), np.lib.stride_tricks.sliding_window_view(a, 2, axis=1), np.lib.stride_tricks.sliding_window_view(a, (2, 3)),
+        np.lib.stride_tricks.sliding_window_view(v, 5), np.lib.stride_tricks.sliding_window_view(c, (2, 2), axis=(0, -1))), (A, C, V)),
+    ("scipy.linalg.solve scipy.linalg.inv scipy.linalg.det", lambda s, v, a: (scipy.linalg.solve(s, v[:3]), scipy.linalg.solve(s, a), scipy.linalg.inv(s), scipy.linalg.det(s)), (S, V, A)),
     ("np.block", lambda v, a, s, u: (np.block([v, u]), np.block([[s, a], [a.T, np.eye(4)]]), np.block([[v], [u]]), np.block(v), np.block([1.0, v]), np.block([[s, np.zeros((3, 1))], [v[:3], 1.0]])), (V, A, S, U)),
     ("scipy.linalg.solve_triangular", lambda s, v, a: (
         scipy.linalg.solve_triangular(s, v[:3]), scipy.linalg.solve_triangular(s, v[:3], lower=True), scipy.linalg.solve_triangular(s, v[:3], trans=1), scipy.linalg.solve_triangular(s, v[:3], trans="T", lower=True, unit_diagonal=True),

@@ -44,6 +44,8 @@ FUNCTIONS = {
     "array_equal": lambda x: (np.array_equal(x, W), np.array_equal(x, x[:1]), np.allclose(x, x)),
     "triu_indices": lambda x: (x[:, None] * x)[np.triu_indices(len(x))],
     "cumulative_sum": lambda x: np.cumulative_sum(x, include_initial=True),
+    "unstack": lambda x: np.unstack(np.append(x, 1.0)),
+    "sliding_window_view": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3),
     "block": lambda x: (np.block([x, x]), np.block([[x[:, None] * x, x[:, None]], [x, 1.0]])),
     "solve_triangular": lambda x: scipy.linalg.solve_triangular(x[:, None] * x + np.eye(len(x)), x),
     "sort": lambda x: np.sort(x[:, None] * x, axis=0),

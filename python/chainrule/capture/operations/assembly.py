@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import Limitation
 from . import indexing
-from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, joined, known_int, of_one_kind, product, quotient, ravel, rows
+from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, is_list, joined, known_int, moveaxis, of_one_kind, product, quotient, rows
 from .slices import Slice
 from ..values import Dim, Known, Num, Row, describe
 
@@ -20,6 +20,8 @@ def dstack(w, tup):
 def block(w, arrays):
     """`np.block`: the lists in the lists are put together along the last axis, those around them along the axis before."""
     def depth_of(value):
+        if is_list(value):
+            w.fail("a list whose length is not known is given to `np.block`", "use `np.concatenate`")
         if not isinstance(value, Row) or value.is_list is not True:
             return 0
         depths = {depth_of(item) for item in value.items}
@@ -40,6 +42,15 @@ def block(w, arrays):
 
     made = assembled(arrays, depth)
     return Num(made.term, made.kind, made.dims)
+
+
+def unstack(w, x, axis=Known(0)):
+    """`np.unstack`: the parts of one index along an axis, as a tuple."""
+    a = w.num(x)
+    parts = moveaxis(w, a, Known(axis_of(w, a, axis)), Known(0))
+    if parts.dims[0].known is None:
+        w.fail("the number of arrays that `np.unstack` makes is not known", "index the array", error=Limitation)
+    return Row([w.element(parts, [w.constant(k)]) for k in range(parts.dims[0].known)])
 
 
 def between(w, a, axis, bounds):

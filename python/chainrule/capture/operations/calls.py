@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 
 import numpy as np
-
-try:
-    import scipy.linalg as linalg
-except ImportError:  # SciPy is optional.
-    linalg = None
 
 from ...errors import Error, Limitation
 from .. import loops
@@ -22,6 +18,11 @@ from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from ..values import Known, Masked, Num, Row, describe, is_number
+
+try:
+    import scipy.linalg as linalg
+except ImportError:  # SciPy is optional.
+    linalg = None
 
 
 def _len(w, obj):
@@ -308,6 +309,7 @@ TABLE = {
     np.append: assembly.append, np.dstack: assembly.dstack, np.block: assembly.block, np.split: assembly.cut("np.split"),
     np.array_split: assembly.cut("np.array_split", is_even=False), np.hsplit: assembly.cut("np.hsplit", default=1),
     np.vsplit: assembly.cut("np.vsplit", least=2), np.dsplit: assembly.cut("np.dsplit", default=2, least=3),
+    getattr(np, "unstack", None): assembly.unstack, np.lib.stride_tricks.sliding_window_view: padding.sliding_window_view,
     np.indices: arrays.indices, np.ix_: arrays.ix_, np.vander: arrays.vander, np.logspace: arrays.logspace, np.geomspace: arrays.geomspace,
     np.triu_indices: _when_known("np.triu_indices"), np.tril_indices: _when_known("np.tril_indices"), np.diag_indices: _when_known("np.diag_indices"),
     np.digitize: sorting.digitize, np.take_along_axis: sorting.take_along_axis,
@@ -323,7 +325,9 @@ TABLE = {
 }
 if linalg is not None:
     TABLE |= {linalg.solve_triangular: triangular.solve_triangular, linalg.cho_factor: triangular.cho_factor,
-              linalg.cho_solve: triangular.cho_solve, linalg.cholesky: triangular.upper_or_lower}
+              linalg.cho_solve: triangular.cho_solve, linalg.cholesky: triangular.upper_or_lower,
+              linalg.solve: products.solve, linalg.inv: products.of_matrix("scipy.linalg.inv", "inverse", False),
+              linalg.det: products.of_matrix("scipy.linalg.det", "det", True)}
 TABLE.pop(None, None)
 if special is not None:
     TABLE |= {special.logsumexp: reductions.logsumexp, special.softmax: _softmax, special.log_softmax: _log_softmax}
@@ -419,7 +423,7 @@ def name_of(function):
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", repr(function))
     module = ".".join(part for part in module.split(".") if not part.startswith("_"))  # Where it is defined, in SciPy.
-    short = {"numpy": "np", "numpy.linalg": "np.linalg", "builtins": "", "math": "math"}.get(module, module)
+    short = "" if module == "builtins" else re.sub(r"^numpy\b", "np", module)
     return f"{short}.{name}" if short else name
 
 

@@ -9,7 +9,7 @@ from . import indexing
 from .folding import MISSING, python_value
 from .operators import binary, scalar
 from .products import summed
-from .shaping import at_least_rank, axis_of, flip, joined, known, ravel
+from .shaping import at_least_rank, axis_of, flip, joined, known, numbers, ravel, view
 from .ufuncs import BY_OBJECT
 from ..values import Dim, Form, Known, Num, Row, describe
 
@@ -83,6 +83,30 @@ def extended(w, a, widths, outside):
     return w.build(padded_dims(a, widths), lambda indices: w.element(a, [own(k, i) for k, i in enumerate(indices)]))
 
 
+def sliding_window_view(w, x, window_shape, axis=None):
+    """The parts of one length along axes, at all places: the places first, the axes of a part last."""
+    a = w.num(x)
+    lengths = window_shape.items if isinstance(window_shape, Row) else [window_shape]
+    axes = list(range(a.rank)) if getattr(axis, "value", axis) is None else [axis_of(w, a, Known(k)) for k in numbers(w, axis)]
+    if len(axes) != len(lengths):
+        w.fail("Must provide matching length window_shape and axis", "write a length for each axis")
+    sizes = [w.dim(length, "the length of a window") for length in lengths]
+    dims = list(a.dims)
+    for k, size in zip(axes, sizes):
+        dims[k] = dims[k] - size + 1
+        if dims[k].known is not None and dims[k].known < 0:
+            w.fail("window shape cannot be larger than input array shape", error=ShapeError)
+        w.require_not_negative(dims[k] - 1)
+
+    def element(indices):
+        own = indices[:a.rank]
+        for k, i in zip(axes, indices[a.rank:]):
+            own[k] = scalar(w, "+", own[k], i)
+        return w.element(a, own)
+
+    return view(w.build((*dims, *sizes), element), a)
+
+
 def smaller(w, i, j):
     return Num(w.program.apply("min", [i.term, j.term]), "i")
 
@@ -97,7 +121,7 @@ def wrapped(w, i, n):
 
 
 def reflected(w, i, n):
-    """Mirrored at the first and the last element, again and again."""
+    """The index mirrored at the first and the last element, any number of times."""
     if n.known == 1:
         return w.constant(0)
     k = scalar(w, "%", i, w.size(n * 2 - 2))
@@ -105,7 +129,7 @@ def reflected(w, i, n):
 
 
 def symmetric(w, i, n):
-    """Mirrored before the first and after the last element, again and again."""
+    """The index mirrored before the first and after the last element, any number of times."""
     k = scalar(w, "%", i, w.size(n * 2))
     return smaller(w, k, scalar(w, "-", w.size(n * 2 - 1), k))
 

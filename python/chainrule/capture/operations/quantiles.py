@@ -8,11 +8,11 @@ import numpy as np
 
 from .folding import MISSING, python_value
 from .operators import call, is_nan, scalar
-from .reductions import axes_of, is_nothing
+from .reductions import axes_of, is_nothing, mean
 from .shaping import known, permuted, product, reshape
 from .sorting import sort
 from .whole import to_int
-from ..values import Dim, Known, Num, Row
+from ..values import Dim, Known, Row
 
 
 def of_sorted(w, a, axis, keepdims, dims, number):
@@ -50,9 +50,9 @@ def unless_nan(w, v, value):
 
 
 def median(w, a, axis=None, keepdims=None):
-    a, half, zero = prepared(w, "np.median", a), w.constant(0.5), w.constant(0)
+    a, half = prepared(w, "np.median", a), w.constant(0.5)
     if is_nothing(w, a, axis):
-        return of_nothing(w, a, axis, keepdims)
+        return mean(w, a, axis, keepdims)
 
     def middle(v, _):
         n = w.size(v.dims[0])
@@ -61,11 +61,6 @@ def median(w, a, axis=None, keepdims=None):
         return unless_nan(w, v, lambda: scalar(w, "*", half, scalar(w, "+", before, after)))
 
     return of_sorted(w, a, axis, keepdims, (), middle)
-
-
-def of_nothing(w, a, axis, keepdims):
-    from .reductions import mean
-    return mean(w, a, axis, keepdims)
 
 
 def quantile(w, a, q, axis=None, method=Known("linear"), keepdims=None):

@@ -425,7 +425,7 @@ def atleast_2d(w, a):
 
 
 def atleast_3d(w, a):
-    """A vector becomes the middle axis."""
+    """`np.atleast_3d`: a vector becomes the middle axis."""
     a = at_least_rank(w, w.num(a), 1)
     return at_least_rank(w, at_least_rank(w, a, 2), 3, front=False)
 
