@@ -77,10 +77,14 @@ def extended(w, a, widths, outside):
         w.fail("an axis without elements is extended by its elements", "pad it by a constant", error=ShapeError)
 
     def own(k, i):
-        before = widths[k][0]
-        return outside(w, i if before == Dim(0) else scalar(w, "-", i, w.size(before)), a.dims[k]) if k in padded else i
+        """The index inside of the array: affine but for the borders."""
+        before, after = widths[k]
+        inner = i if before == Dim(0) else scalar(w, "-", i, w.size(before))
+        far = lambda: outside(w, inner, a.dims[k])
+        below = (lambda: inner) if after == Dim(0) else lambda: w.choose(scalar(w, "<", i, w.size(before + a.dims[k])), lambda: inner, far)
+        return below() if before == Dim(0) else w.choose(scalar(w, "<", i, w.size(before)), far, below)
 
-    return w.build(padded_dims(a, widths), lambda indices: w.element(a, [own(k, i) for k, i in enumerate(indices)]))
+    return w.build(padded_dims(a, widths), lambda indices: w.element(a, [own(k, i) if k in padded else i for k, i in enumerate(indices)]))
 
 
 def sliding_window_view(w, x, window_shape, axis=None):
