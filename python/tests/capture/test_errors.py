@@ -291,7 +291,7 @@ REFUSED = [
     (lambda x: np.array_split(x, x), "the number of parts of `np.array_split` is not known"),
     (lambda x: np.percentile(x[:0], 50), "`np.percentile` of an array that has no elements"),
     (lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 2)), "Must provide matching length window_shape and axis"),
-    (lambda x: np.lib.stride_tricks.sliding_window_view(x[:2], 4), "window shape cannot be larger than input array shape"),
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x[:2], 3), "window shape cannot be larger than input array shape"),
     (lambda x: scipy.linalg.solve(x[:, None] * x, x, assume_a="pos"), "unexpected keyword argument 'assume_a'"),
     (lambda x: np.ix_(x), "`np.ix_` of an array of 1 dimension of float64"),
     (lambda x: np.vander(x[:, None]), "`np.vander` of an array of 2 dimensions"),

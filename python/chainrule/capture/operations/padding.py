@@ -98,7 +98,7 @@ def sliding_window_view(w, x, window_shape, axis=None):
     dims = list(a.dims)
     for k, size in zip(axes, sizes):
         dims[k] = dims[k] - size + 1
-        if dims[k].known is not None and dims[k].known < 0:
+        if dims[k].known is not None and dims[k].known < 1:
             w.fail("window shape cannot be larger than input array shape", error=ShapeError)
         w.require_not_negative(dims[k] - 1)
 
