@@ -10,6 +10,7 @@ rng = np.random.default_rng(7)
 V, U = rng.normal(size=5), rng.normal(size=5)
 A, B, S = rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(3, 3)) + 3 * np.eye(3)
 SPD = S @ S.T
+Q = rng.normal(size=(2, 3, 3)) + 3 * np.eye(3)
 C = rng.normal(size=(2, 3, 4))
 K = np.array([2, 0, 4, 2])
 
@@ -65,6 +66,10 @@ CASES = [
     ("np.cumsum .cumsum np.cumprod .cumprod", lambda v: (np.cumsum(v), v.cumsum(), np.cumprod(v), v.cumprod()), (V,)),
     ("np.cumsum", lambda k: np.cumsum(k), (K,)),
     ("np.linalg.norm", lambda v, a: (np.linalg.norm(v), np.linalg.norm(a)), (V, A)),
+    ("np.linalg.solve np.linalg.inv np.linalg.det", lambda q, s, v, a: (
+        np.linalg.solve(q, v[:3]), np.linalg.solve(q, q), np.linalg.solve(s, q), np.linalg.solve(q, a), np.linalg.solve(q[None], q[:, None, :, :1]),
+        np.linalg.inv(q), np.linalg.det(q), np.linalg.det(q[None])), (Q, S, V, A)),
+    ("np.linalg.slogdet np.linalg.cholesky", lambda q: (*np.linalg.slogdet(q), np.linalg.cholesky(q @ q.swapaxes(1, 2)), np.linalg.slogdet(q[:, None])[1]), (Q,)),
     ("np.linalg.solve np.linalg.inv np.linalg.det", lambda s, v: (np.linalg.solve(s, v[:3]), np.linalg.solve(s, s.T), np.linalg.inv(s), np.linalg.det(s)), (S, V)),
     ("np.linalg.cholesky", lambda s: np.linalg.cholesky(s @ s.T), (S,)),
     ("np.zeros np.ones np.empty np.full", lambda v: (np.zeros(3) + v[0], np.ones((2, 3)) * v[1], np.full(4, v[2]), np.full((2, 2), 3), np.empty(0), np.zeros(2, dtype=int)), (V,)),

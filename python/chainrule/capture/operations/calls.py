@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 
 import numpy as np
 
@@ -18,11 +19,6 @@ from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
 from ..values import Known, Masked, Num, Row, describe, is_number
-
-try:
-    import scipy.linalg as linalg
-except ImportError:  # SciPy is optional.
-    linalg = None
 
 
 def _len(w, obj):
@@ -323,11 +319,12 @@ TABLE = {
     np.linalg.multi_dot: products.multi_dot,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
-if linalg is not None:
-    TABLE |= {linalg.solve_triangular: triangular.solve_triangular, linalg.cho_factor: triangular.cho_factor,
-              linalg.cho_solve: triangular.cho_solve, linalg.cholesky: triangular.upper_or_lower,
-              linalg.solve: products.solve, linalg.inv: products.of_matrix("scipy.linalg.inv", "inverse", False),
-              linalg.det: products.of_matrix("scipy.linalg.det", "det", True)}
+#: Functions of modules that are not imported here, because that takes time: who calls them has imported them.
+LATER = {"scipy.linalg": {
+    "solve_triangular": triangular.solve_triangular, "cho_factor": triangular.cho_factor, "cho_solve": triangular.cho_solve,
+    "cholesky": triangular.upper_or_lower, "solve": products.solve, "inv": products.of_matrix("scipy.linalg.inv", "inverse", False),
+    "det": products.of_matrix("scipy.linalg.det", "det", True),
+}}
 TABLE.pop(None, None)
 if special is not None:
     TABLE |= {special.logsumexp: reductions.logsumexp, special.softmax: _softmax, special.log_softmax: _log_softmax}
@@ -393,7 +390,7 @@ def known_call(w, function, args, kwargs):
         return elementwise(w, row, args)
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return of_ufunc(w, function.__self__, function.__name__, args, kwargs)
-    handler = _find(TABLE, function)
+    handler = _find(TABLE, function) or _later(function)
     if handler is None:
         return None
     return apply(w, handler, name_of(function), args, kwargs)
@@ -419,6 +416,15 @@ def _find(table, function):
         return None
 
 
+def _later(function):
+    """The handler of a function of a module that is not imported here."""
+    for module, handlers in LATER.items():
+        handler = handlers.get(getattr(function, "__name__", None))
+        if handler is not None and function is getattr(sys.modules.get(module), function.__name__, None):
+            return handler
+    return None
+
+
 def name_of(function):
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", repr(function))
@@ -430,6 +436,7 @@ def name_of(function):
 def supported():
     """Names of everything that captured code may call, sorted."""
     names = {name_of(function) for function in TABLE} | {f".{name}" for name in METHODS | ATTRIBUTES}
+    names |= {f"{module}.{name}" for module, handlers in LATER.items() for name in handlers}
     for row in ROWS:
         names |= {name.replace("special.", "scipy.special.") for name in row.names}
     return sorted(names)

@@ -24,19 +24,24 @@ def matmul(w, a, b):
         flat = reshape(w, a, Row([Known(-1), w.size(a.dims[-1])]))
         made = reshape(w, product(w, flat, b), Row([w.size(dim) for dim in (*a.dims[:-1], *b.dims[1:])]))
         return Num(made.term, made.kind, made.dims)
-    rows, columns = min(a.rank, 2), min(b.rank, 2)
-    first = Num(a.term, kind, a.dims[:a.rank - rows])
-    second = Num(b.term, kind, b.dims[:b.rank - columns])
-    dims = w.broadcast(*[part for part in (first, second) if part.rank])
+    return stacked(w, [(a, min(a.rank, 2)), (b, min(b.rank, 2))], lambda x, y: product(w, x, y))
+
+
+def stacked(w, arrays, function):
+    """A function of matrices and vectors at each place of the outer axes: each array is given with how many axes it takes."""
+    outer = [Num(array.term, array.kind, array.dims[:array.rank - n]) for array, n in arrays]
+    if not any(one.rank for one in outer):
+        return function(*[array for array, _ in arrays])
+    dims = w.broadcast(*[one for one in outer if one.rank])
 
     def part(array, n, indices):
-        """The matrix or vector of one place of the outer axes."""
-        outer = array.rank - n
-        own = indices[len(indices) - outer:] if outer else []
+        """The matrix or vector of one place."""
+        n_outer = array.rank - n
+        own = indices[len(indices) - n_outer:] if n_outer else []
         zero = w.constant(0)
         return w.element(array, [zero if dim.known == 1 else i for dim, i in zip(array.dims, own)])
 
-    made = w.build(dims, lambda i: product(w, part(a, rows, i), part(b, columns, i)))
+    made = w.build(dims, lambda i: function(*[part(array, n, i) for array, n in arrays]))
     return Num(made.term, made.kind, made.dims)
 
 
@@ -204,40 +209,56 @@ def diagonal_extent(w, array):
 
 
 def square(w, array, name):
-    array = w.cast(w.num(array), "f")
+    """A square matrix."""
+    array = squares(w, array, name)
     if array.rank != 2:
         w.fail(f"`{name}` is for a square matrix, not {describe(array)}", "loop over the first axes")
-    w.require_equal(array.dims[0], array.dims[1], "the matrix is to be square")
+    return array
+
+
+def squares(w, array, name):
+    """A square matrix, or one at each place of the first axes."""
+    array = w.cast(w.num(array), "f")
+    if array.rank < 2:
+        w.fail(f"`{name}` is for a square matrix, not {describe(array)}", "give it two axes")
+    w.require_equal(array.dims[-2], array.dims[-1], "the matrix is to be square")
     return array
 
 
 def solve(w, a, b):
-    a, b = square(w, a, "np.linalg.solve"), w.cast(w.num(b), "f")
-    if b.rank not in (1, 2):
-        w.fail(f"the right side of a system is {describe(b)}")
-    w.require_equal(a.dims[0], b.dims[0], "a system and its right side")
-    name = "solve" if b.rank == 1 else "solveMatrix"
-    return Num(w.program.apply(name, [a.term, b.term]), "f", b.dims)
+    """The solution of a system, or of one at each place of the first axes; only a vector is one right side for all."""
+    a, b = squares(w, a, "np.linalg.solve"), w.cast(w.num(b), "f")
+    if not b.rank:
+        w.fail(f"the right side of a system is {describe(b)}", "write a vector or a matrix")
+    n_axes = min(b.rank, 2)
+    w.require_equal(a.dims[-1], b.dims[-n_axes], "a system and its right side")
+    name = "solve" if n_axes == 1 else "solveMatrix"
+    return stacked(w, [(a, 2), (b, n_axes)], lambda x, y: Num(w.program.apply(name, [x.term, y.term]), "f", y.dims))
 
 
 def of_matrix(name, function, is_number):
     def compute(w, a):
-        a = square(w, a, name)
-        return Num(w.program.apply(function, [a.term]), "f", () if is_number else a.dims)
+        a = squares(w, a, name)
+        return stacked(w, [(a, 2)], lambda x: Num(w.program.apply(function, [x.term]), "f", () if is_number else x.dims))
     return compute
 
 
 def cholesky(w, a):
     """The factor of the matrix whose lower triangle is given: NumPy does not read the upper one."""
-    a = square(w, a, "np.linalg.cholesky")
-    lower = lambda i: w.choose(scalar(w, ">=", i[0], i[1]), lambda: w.element(a, i), lambda: w.element(a, i[::-1]))
-    return Num(w.program.apply("cholesky", [w.build(a.dims, lower).term]), "f", a.dims)
+    a = squares(w, a, "np.linalg.cholesky")
+
+    def factor(x):
+        lower = lambda i: w.choose(scalar(w, ">=", i[0], i[1]), lambda: w.element(x, i), lambda: w.element(x, i[::-1]))
+        return Num(w.program.apply("cholesky", [w.build(x.dims, lower).term]), "f", x.dims)
+
+    return stacked(w, [(a, 2)], factor)
 
 
 def slogdet(w, a):
-    a = square(w, a, "np.linalg.slogdet")
-    det = Num(w.program.apply("det", [a.term]), "f")
-    return Row([call(w, "sign", det), Num(w.program.apply("logdet", [a.term]), "f")])
+    a = squares(w, a, "np.linalg.slogdet")
+    part = lambda of_one: stacked(w, [(a, 2)], of_one)
+    sign = lambda x: call(w, "sign", Num(w.program.apply("det", [x.term]), "f"))
+    return Row([part(sign), part(lambda x: Num(w.program.apply("logdet", [x.term]), "f"))])
 
 
 def matrix_power(w, a, n):
