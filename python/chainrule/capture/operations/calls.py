@@ -235,25 +235,30 @@ def _trapezoid(w, y, x=None, dx=Known(1.0)):
 def _interp(w, x, xp, fp):
     """Between the last point that is not above, and the next one."""
     xp, fp = w.cast(w.num(xp), "f"), w.cast(w.num(fp), "f")
-    last = w.size(xp.dims[0] - 1)
+    if xp.rank != 1 or fp.rank != 1:
+        w.fail(f"`np.interp` between {describe(xp)} and {describe(fp)}", "write vectors of points and of values")
+    w.require_equal(xp.dims[0], fp.dims[0], "points and their values")
+    if xp.dims[0].known == 0:
+        w.fail("`np.interp` of an array that has no elements")
+    zero, one, last = w.constant(0), w.constant(1), w.size(xp.dims[0] - 1)
+    bounded = lambda i: Num(w.program.apply("max", [zero.term, w.program.apply("min", [i.term, last.term])]), "i")
+    count = sorting.counting(w, xp, "<=")
 
-    def one(v):
+    def of_number(v):
         v = w.cast(v, "f")
-        below = reductions.sum_(w, w.map(lambda p: scalar(w, "<=", p, v), xp))
-        lowest = lambda: w.element(fp, [w.constant(0)])
-        highest = lambda: w.element(fp, [last])
+        below = count(v)
+        # Both are in range also where they are not used.
+        places = bounded(scalar(w, "-", below, one)), bounded(below)
 
         def between():
-            k = scalar(w, "-", below, w.constant(1))
-            at = lambda a, i: w.element(a, [i])
-            left, right = at(xp, k), at(xp, below)
-            slope = scalar(w, "/", scalar(w, "-", at(fp, below), at(fp, k)), scalar(w, "-", right, left))
-            return scalar(w, "+", at(fp, k), scalar(w, "*", slope, scalar(w, "-", v, left)))
+            (left, first), (right, second) = ((w.element(xp, [k]), w.element(fp, [k])) for k in places)
+            slope = scalar(w, "/", scalar(w, "-", second, first), scalar(w, "-", right, left))
+            return scalar(w, "+", first, scalar(w, "*", slope, scalar(w, "-", v, left)))
 
-        return w.choose(scalar(w, "==", below, w.constant(0)), lowest,
-                        lambda: w.choose(scalar(w, ">", below, last), highest, between))
+        return w.choose(scalar(w, "==", below, zero), lambda: w.element(fp, [zero]),
+                        lambda: w.choose(scalar(w, ">", below, last), lambda: w.element(fp, [last]), between))
 
-    return w.map(one, w.num(x))
+    return w.map(of_number, w.num(x))
 
 
 def _when_known(name):

@@ -1,4 +1,4 @@
-"""Orders: sorting and looking up. Each element counts those that stand before it, so that the time grows with the square of the length."""
+"""Orders: sorting, where each element counts those that stand before it, so that the time grows with the square of the length; looking up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .. import loops
 from . import indexing
 from .operators import scalar
 from .slices import Axis, Slice
+from .whole import powers
 from ..values import Dim, Known, Num, Row, describe
 
 
@@ -75,8 +76,43 @@ def searchsorted(w, a, v, side=Known("left")):
     a, v = w.num(a), w.num(v)
     kind = w.common(a, v)
     a, sign = w.cast(a, kind), "<" if side.value == "left" else "<="
-    step = lambda x: lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i"))
-    return w.map(lambda x: w.reduce(a.dims[0], w.constant(0), step(w.cast(x, kind))), v)
+    count = counting(w, a, sign)
+    return w.map(lambda x: count(w.cast(x, kind)), v)
+
+
+#: The longest vector whose elements are all compared. Of a longer one, half is left after each comparison.
+ALL_COMPARED = 16
+#: Bits of a length.
+LENGTH_BITS = 40
+
+
+def counting(w, a, sign):
+    """A function of a number: how many first elements of a sorted vector are below it, by this sign."""
+    n, one, zero = a.dims[0], w.constant(1), w.constant(0)
+    if n.known is not None and n.known <= ALL_COMPARED:
+        return lambda x: w.reduce(n, zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i")))
+    smaller = lambda i, j: Num(w.program.apply("min", [i.term, j.term]), "i")
+    larger = lambda i, j: Num(w.program.apply("max", [i.term, j.term]), "i")
+    length, last = w.size(n), w.size(n - 1)
+    if n.known is not None:
+        steps = Dim(n.known.bit_length())
+        widths = powers(w, steps.known)
+    else:
+        table = powers(w, LENGTH_BITS)
+        above = w.reduce(Dim(LENGTH_BITS), zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, ">", w.element(table, [i]), length), "i")))
+        steps = w.dim(scalar(w, "-", w.constant(LENGTH_BITS), above))
+        widths = w.build((steps,), lambda k: w.element(table, [scalar(w, "+", above, k[0])]))
+
+    def count(x):
+        def step(found, k):
+            # Beyond the end, the last element decides: all before it are below, too.
+            end = smaller(scalar(w, "+", found, w.element(widths, [k])), length)
+            at = larger(zero, smaller(scalar(w, "-", end, one), last))
+            return w.choose(scalar(w, sign, w.element(a, [at]), x), lambda: end, lambda: found)
+
+        return w.reduce(steps, zero, step)
+
+    return count
 
 
 def digitize(w, x, bins, right=Known(False)):
@@ -86,15 +122,11 @@ def digitize(w, x, bins, right=Known(False)):
         w.fail(f"the bins of `np.digitize` are {describe(bins)}", "write a vector")
     kind, n = w.common(x, bins), bins.dims[0]
     bins, zero = w.cast(bins, kind), w.constant(0)
-    rising, falling = ("<", ">=") if right.value else ("<=", ">")
-
-    def count(v, sign):
-        return w.reduce(n, zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(bins, [i]), v), "i")))
-
+    rising, falling = (counting(w, bins, sign) for sign in (("<", ">=") if right.value else ("<=", ">")))
     if n.known in (0, 1):
-        return w.map(lambda v: count(w.cast(v, kind), rising), x)
+        return w.map(lambda v: rising(w.cast(v, kind)), x)
     falls = scalar(w, ">", w.element(bins, [zero]), w.element(bins, [w.size(n - 1)]))
-    return w.map(lambda v: w.choose(falls, lambda: count(w.cast(v, kind), falling), lambda: count(w.cast(v, kind), rising)), x)
+    return w.map(lambda v: w.choose(falls, lambda: falling(w.cast(v, kind)), lambda: rising(w.cast(v, kind))), x)
 
 
 def take_along_axis(w, arr, indices, axis=Known(-1)):

@@ -10,6 +10,8 @@ from ..values import Dim, Num
 
 #: Bits of a float's magnitude: beyond them, not every int is a float.
 FLOAT_BITS = 53
+#: Bits of the numbers that take less time.
+SHORT_BITS = 10
 #: Bits of an int, but for its sign.
 INT_BITS = 63
 
@@ -24,11 +26,17 @@ def to_int(w, x):
     table = powers(w, FLOAT_BITS)
     size = call(w, "abs", x)
 
-    def step(found, i):
-        larger = scalar(w, "+", found, w.element(table, [i]))
-        return w.choose(scalar(w, "<=", w.cast(larger, "f"), size), lambda: larger, lambda: found)
+    def of_bits(n):
+        """The int of the last `n` bits."""
+        def step(found, i):
+            larger = scalar(w, "+", found, w.element(table, [scalar(w, "+", i, w.constant(FLOAT_BITS - n))]))
+            return w.choose(scalar(w, "<=", w.cast(larger, "f"), size), lambda: larger, lambda: found)
 
-    found = w.reduce(Dim(FLOAT_BITS), w.constant(0), step)
+        return w.reduce(Dim(n), w.constant(0), step)
+
+    # Mostly it is an index.
+    is_short = scalar(w, "<", size, w.constant(float(1 << SHORT_BITS)))
+    found = w.choose(is_short, lambda: of_bits(SHORT_BITS), lambda: of_bits(FLOAT_BITS))
     # The last entry is 1; there is none after it.
     fits = scalar(w, "<", size, w.constant(float(1 << FLOAT_BITS)))
     place = w.choose(fits, lambda: w.constant(FLOAT_BITS - 1), lambda: w.constant(FLOAT_BITS))
