@@ -1,10 +1,10 @@
 //! Duplication of one-hot arrays and of zeros: a copy for each sum that uses it, right before that sum.
 //!
 //! In: a function. Out: the function with a one-hot array duplicated for each sum that uses it, also for sums in
-//! inner loops, and for each branch whose result it is. Zeros are written where they are used instead of copied there.
-//! A one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead of
-//! making an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a row
-//! of zeros and one number.
+//! inner loops, and for each branch or loop whose result it is, or a field of it. Zeros are written where they are
+//! used instead of copied there. A one-hot array with a single use is offered its destination (`offers`), and then
+//! adds to one element instead of making an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both
+//! rows; without duplication as a row of zeros and one number.
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Stmt, Var, VarId};
@@ -43,7 +43,7 @@ fn find(block: &Block, hot: &mut BTreeMap<VarId, Stmt>) {
     }
 }
 
-/// Counts the uses of each variable by sums, one-hot arrays of arrays and results of blocks.
+/// Counts the uses of each variable by sums, one-hot arrays of arrays, results of blocks and their fields.
 fn count(block: &Block, sums: &mut BTreeMap<VarId, usize>) {
     for stmt in &block.stmts {
         match stmt.expr {
@@ -54,6 +54,15 @@ fn count(block: &Block, sums: &mut BTreeMap<VarId, usize>) {
         stmt.expr.blocks().into_iter().for_each(|block| count(block, sums));
     }
     *sums.entry(block.result).or_default() += 1;
+    let mut tuples = vec![block.result];
+    for stmt in block.stmts.iter().rev() {
+        if let Expr::Tuple(fields) = &stmt.expr
+            && tuples.contains(&stmt.var)
+        {
+            fields.iter().for_each(|field| *sums.entry(*field).or_default() += 1);
+            tuples.extend(fields);
+        }
+    }
 }
 
 fn write(block: &mut Block, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>) {
@@ -82,6 +91,7 @@ fn put(mut stmt: Stmt, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>
     match &mut stmt.expr {
         Expr::Plus(a, b) => [a, b].into_iter().for_each(own),
         Expr::OneHot { value, .. } => own(value),
+        Expr::Tuple(fields) => fields.iter_mut().for_each(own),
         _ => {}
     }
     done.push(stmt);

@@ -53,6 +53,18 @@ pub(super) const RULES: &[Rule] = &[
 /// not.
 const MAX_NUMBERS: f64 = 64.0;
 
+/// Maximum number of numbers of a row that is written as a literal.
+const MAX_LITERAL: i64 = 16;
+
+/// Returns the number of numbers of an array of numbers, if it is known.
+fn length(ty: &Type) -> Option<i64> {
+    match ty {
+        Type::Double => Some(1),
+        Type::Array(size, element) => size.as_constant()?.checked_mul(length(element)?),
+        _ => None,
+    }
+}
+
 /// Returns whether an element of type `ty` is a long row.
 pub(super) fn is_long(ty: &Type) -> bool {
     cost::words_of(ty) > MAX_NUMBERS
@@ -102,12 +114,14 @@ fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
     }
 }
 
-/// Returns whether the result of a block is zero, one-hot, or nested builds of one-hot arrays.
+/// Returns whether the result of a block is zero, one-hot, or nested builds of one-hot arrays. A one-hot array of few
+/// numbers is as good as a literal, which takes the others of a sum as well.
 // Recursive on nesting.
 fn ends_sparse(rb: &Rebuild<'_>, block: &Block) -> bool {
     let made = rb.bound_in(block, block.result);
     match made {
-        Some(Expr::OneHot { .. } | Expr::Zero) => true,
+        Some(Expr::OneHot { .. }) => length(rb.ty(block.result)).is_none_or(|n| n > MAX_LITERAL),
+        Some(Expr::Zero) => true,
         Some(Expr::Build { body, .. }) => ends_sparse(rb, body),
         _ => is_zero(rb, block.result),
     }

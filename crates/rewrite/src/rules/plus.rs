@@ -5,6 +5,7 @@ use super::mask::{as_mask, is_zero, mask};
 use super::one_hot::{are_sparse, is_added_to_state};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
+use crate::walk;
 use chainrule_ir::{Expr, Type, VarId};
 use chainrule_ops::Semantics;
 
@@ -37,6 +38,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: one_hots,
     },
     Rule {
+        name: "plus-literal",
+        law: "oneHot 0 x + oneHot 1 y = [x, y]; [x, y] + oneHot 1 z = [x, y + z]; [x, y] + [u, v] = [x + u, y + v]",
+        when: "literals: an array of at most 8 elements, and indices; of numbers, at least half are given, of rows, all are",
+        holds_under: Semantics::Algebraic,
+        split: false,
+        on: On::Plus,
+        apply: literals,
+    },
+    Rule {
         name: "plus-mask",
         law: "[c] a + [c] b = [c] (a + b)",
         when: "",
@@ -56,6 +66,9 @@ pub(super) const RULES: &[Rule] = &[
         apply: build,
     },
 ];
+
+/// Maximum number of elements of an array that is written as a literal.
+const MAX_LITERAL: usize = 8;
 
 fn operands(expr: &Expr) -> Option<(VarId, VarId)> {
     match expr {
@@ -92,6 +105,38 @@ fn one_hots(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     let value = rb.plus(*x, *y);
     Some(rb.emit(Expr::OneHot { index: *index, value, proved: *proved || *also }, ty.clone()))
+}
+
+fn literals(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let ((a, b), Type::Array(size, element)) = (operands(expr)?, ty) else { return None };
+    let length = usize::try_from(size.as_constant()?).ok().filter(|n| *n <= MAX_LITERAL)?;
+    // Of each element, its terms.
+    let mut terms = vec![Vec::new(); length];
+    let mut open = vec![b, a];
+    let mut n_terms = 0;
+    while let Some(array) = open.pop() {
+        n_terms += 1;
+        if n_terms > walk::MAX_VERSIONS {
+            return None;
+        }
+        match &*rb.def(array)? {
+            Expr::Plus(a, b) => open.extend([*b, *a]),
+            Expr::Array(elements) => elements.iter().zip(&mut terms).for_each(|(x, terms)| terms.push(*x)),
+            Expr::OneHot { index, value, .. } => {
+                let index = usize::try_from(rb.size_of(*index).as_constant()?).ok()?;
+                terms.get_mut(index)?.push(*value);
+            }
+            _ => return None,
+        }
+    }
+    let n_given = terms.iter().filter(|terms| !terms.is_empty()).count();
+    let is_given = if **element == Type::Double { 2 * n_given >= length } else { n_given == length };
+    if !is_given {
+        return None;
+    }
+    let sum = |terms: Vec<VarId>| terms.into_iter().reduce(|x, y| rb.plus(x, y)).unwrap_or_else(|| rb.zero(element));
+    let elements = terms.into_iter().map(sum).collect();
+    Some(rb.emit(Expr::Array(elements), ty.clone()))
 }
 
 fn masks(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

@@ -19,6 +19,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: split,
     },
     Rule {
+        name: "sum-of-literal",
+        law: "sum n (fun i -> [f i, g i]) = [sum n f, sum n g]",
+        when: "",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Sum,
+        apply: of_literal,
+    },
+    Rule {
         name: "sum-of-plus",
         law: "sum n (fun i -> f i + g i) = sum n f + sum n g",
         when: "f or g is sparse, or an array that is made for it",
@@ -85,6 +94,13 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     };
     let sums = terms.iter().map(|term| sum.sum(rb, *term)).collect();
     Some(rb.tuple(sums, ty))
+}
+
+fn of_literal(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr)?;
+    let Some(Expr::Array(terms)) = rb.bound_in(sum.body, sum.body.result) else { return None };
+    let sums = terms.iter().map(|term| sum.sum(rb, *term)).collect();
+    Some(rb.emit(Expr::Array(sums), ty.clone()))
 }
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
