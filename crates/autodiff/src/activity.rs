@@ -170,6 +170,7 @@ impl Activities {
             | Expr::Bool(_)
             | Expr::Size(_)
             | Expr::ToReal(_)
+            | Expr::ToInt(_)
             | Expr::Zero
             | Expr::Jvp { .. }
             | Expr::Vjp { .. }

@@ -42,6 +42,7 @@ enum Head {
     Zero(Vec<Size>),
     Op(Op),
     ToReal,
+    ToInt,
     Get(bool),
     Plus,
     OneHot(bool),
@@ -259,9 +260,10 @@ impl Values {
                 }
                 Value::Leaf(self.computed(Head::Op(*op), &args))
             }
-            Expr::ToReal(arg) => {
+            Expr::ToReal(arg) | Expr::ToInt(arg) => {
                 let arg = self.operand(vars, *arg).leaf();
-                Value::Leaf(self.computed(Head::ToReal, &[arg]))
+                let head = if matches!(expr, Expr::ToReal(_)) { Head::ToReal } else { Head::ToInt };
+                Value::Leaf(self.computed(head, &[arg]))
             }
             Expr::Build { size, index, body } => {
                 let body = self.inner(vars, *index, body);

@@ -394,6 +394,7 @@ impl Forward {
             Expr::Size(size) => Expr::Size(self.size(&size)),
             Expr::Op(op, args) => Expr::Op(op, args.iter().map(|v| self.plain(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(self.plain(arg)),
+            Expr::ToInt(arg) => Expr::ToInt(self.plain(arg)),
             Expr::Build { size, index, body } => Expr::Build { size: self.size(&size), index, body: self.block(body) },
             Expr::Fold(StateLoop { count, index, state, init, body }) => {
                 let (count, init) = (self.size(&count), self.plain(init));

@@ -60,6 +60,7 @@ enum Key {
     Size(Size),
     Op(Op, Vec<VarId>),
     ToReal(VarId),
+    ToInt(VarId),
     Get(VarId, VarId),
     Component(VarId, usize),
 }
@@ -194,6 +195,7 @@ impl<'a> Pass<'a> {
             Expr::Size(size) => Key::Size(size.clone()),
             Expr::Op(op, args) => Key::Op(*op, args.iter().map(|arg| self.class(*arg)).collect()),
             Expr::ToReal(int) => Key::ToReal(self.class(*int)),
+            Expr::ToInt(real) => Key::ToInt(self.class(*real)),
             Expr::Get { array, index, .. } => Key::Get(self.class(*array), self.class(*index)),
             Expr::Component(tuple, k) => Key::Component(self.class(*tuple), *k),
             _ => return None,

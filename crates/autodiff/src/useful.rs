@@ -132,6 +132,7 @@ impl Sweep<'_> {
             | Expr::Bool(_)
             | Expr::Size(_)
             | Expr::ToReal(_)
+            | Expr::ToInt(_)
             | Expr::Zero
             | Expr::Jvp { .. }
             | Expr::Vjp { .. }

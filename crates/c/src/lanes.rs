@@ -378,6 +378,11 @@ impl Language for Lanes<'_> {
         format!("cr_each_to_real({text})")
     }
 
+    // Points with integers of their own run one by one.
+    fn to_int(&mut self, text: &str) -> String {
+        self.one.to_int(text)
+    }
+
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String {
         let places: Vec<String> = (0..args.len()).map(|k| format!("{{{k}}}")).collect();
         let template = self.one.external(unit, function, &places);

@@ -8,7 +8,7 @@ use crate::{guard, literal, reserved};
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_mathfun::c as mathfun;
-use chainrule_ops::{Op, Spelling};
+use chainrule_ops::{Op, Spelling, TRUNCATE_C};
 use chainrule_text::unit::{Code, Reason};
 use chainrule_text::{At, Binding, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
@@ -367,6 +367,11 @@ impl Language for C<'_> {
 
     fn to_real(&mut self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
         format!("({}){text}", self.precision.c_type())
+    }
+
+    fn to_int(&mut self, text: &str) -> String {
+        self.needs.spelling(TRUNCATE_C);
+        fill(TRUNCATE_C.template, |_, _, _| text.to_owned())
     }
 
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String {

@@ -88,6 +88,7 @@ fn is_uniform(event: &Event<'_>, kernel: &Kernel, differs: &Arena<Reg, bool>) ->
             | Instr::MulAdd { .. }
             | Instr::ToReal { .. }
             | Instr::External { .. } => true,
+            Instr::ToInt { .. } => false,
             Instr::Int { value, .. } => poly(value),
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| !differs[*r]),
             Instr::Load { buffer, at, .. } => poly(at) && (!int(*buffer) || in_workspace(*buffer) || is_size(*buffer)),

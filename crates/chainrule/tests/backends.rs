@@ -54,6 +54,11 @@ let product = fun (a : [n]Int) -> ifold (fun s i -> s * a[i]) 1 n
 let clipped = fun (x : [n]Double) -> build n (fun i -> if x[i] > 1 && not (x[i] > 2) then sin x[i] else -x[i])
 let matmul = fun (a : [m][k]Double) (b : [k][n]Double) ->
   build m (fun i -> build n (fun j -> sum k (fun l -> a[i][l] * b[l][j])))
+let bins = fun (x : [n]Double) (m : Int) ->
+  ifold (fun s i -> build m (fun k -> if k == truncate x[i] then s[k] + 1 else s[k])) (build m (fun k -> 0)) n
+let sampled = fun (t : [n]Double) (x : [m]Double) ->
+  build m (fun i -> t[truncate x[i]] * (x[i] - real (truncate x[i])))
+let whole = fun (x : [n]Double) -> build n (fun i -> truncate x[i])
 let counted = fun (x : [n]Double) -> ifold (fun (s, c) i -> if x[i] < 0 then (s, c + 1) else (s + x[i], c)) (0.0, 0) n
 ";
     let module = Module::from_text("programs.ft", text).unwrap();
@@ -77,6 +82,12 @@ let counted = fun (x : [n]Double) -> ifold (fun (s, c) i -> if x[i] < 0 then (s,
         ("product", vec![ints(&[i64::MAX, 2])], "does not fit into 64 bits"),
         ("clipped", vec![reals(&specials)], ""),
         ("matmul", vec![m(&[&[1.0, 2.0], &[3.0, 4.0]]), m(&[&[0.5, -1.0, 2.0], &[1.0, 0.25, 8.0]])], ""),
+        ("bins", vec![reals(&[0.5, 2.9, 2.0, 7.0, -0.5, f64::NAN]), Value::Int(3)], ""),
+        ("sampled", vec![reals(&[2.0, 4.0, 8.0]), reals(&[0.5, 2.75, -0.25, 1.0])], ""),
+        ("sampled", vec![reals(&[2.0, 4.0]), reals(&[2.0])], "the index is 2, the length 2"),
+        ("sampled", vec![reals(&[2.0, 4.0]), reals(&[f64::NAN])], "the index is -9223372036854775808"),
+        ("whole", vec![reals(&specials)], ""),
+        ("whole", vec![reals(&[9.3e18, -9.3e18, f64::NEG_INFINITY, 9.2e18, -9.2e18, 4.5e15 + 0.5])], ""),
         ("counted", vec![reals(&[1.0, -2.0, 3.0, -4.0])], ""),
         ("counted", vec![reals(&[])], ""),
     ];

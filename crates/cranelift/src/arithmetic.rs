@@ -114,6 +114,15 @@ impl Writer<'_, '_> {
         Ok(self.truth(flag))
     }
 
+    /// Emits a conversion to an integer, rounded towards zero: the least integer for NaN and beyond 64 bits.
+    pub fn truncated(&mut self, x: Value) -> Value {
+        let saturated = self.b.ins().fcvt_to_sint_sat(types::I64, x);
+        let limit = self.real(9_223_372_036_854_775_808.0);
+        let fits = self.b.ins().fcmp(FloatCC::LessThan, x, limit);
+        let least = self.integer(i64::MIN);
+        self.b.ins().select(fits, saturated, least)
+    }
+
     /// Emits a fused multiply-add.
     pub fn mul_add(&mut self, signs: Signs, args: &[Reg; 3]) -> Result<Value> {
         let (mut a, b, mut c) = (self.value(args[0])?, self.value(args[1])?, self.value(args[2])?);

@@ -377,6 +377,10 @@ impl Writer<'_, '_> {
                 let from = self.value(*src)?;
                 (*dst, self.b.ins().fcvt_from_sint(types::F64, from))
             }
+            Instr::ToInt { dst, src } => {
+                let from = self.value(*src)?;
+                (*dst, self.truncated(from))
+            }
             Instr::External { dst, function, args } => (*dst, self.external(*function, args)?),
             Instr::Load { dst, buffer, at } => {
                 let (address, offset) = self.element(*buffer, at)?;

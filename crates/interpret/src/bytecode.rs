@@ -109,6 +109,11 @@ pub(crate) enum Code {
         d: Slot,
         a: Slot,
     },
+    /// Integer `d` from a real.
+    ToInt {
+        d: Slot,
+        a: Slot,
+    },
     /// A user function; its arguments are in the argument list from `args` on.
     External {
         d: Slot,

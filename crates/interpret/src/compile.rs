@@ -538,6 +538,13 @@ impl Compiler<'_> {
                 let d = self.define(*dst);
                 self.emit(Code::ToReal { d, a });
             }
+            Instr::ToInt { dst, src } => {
+                let a = self.read(*src, Class::Real)?;
+                let d = self.define(*dst);
+                // Points have integers of their own.
+                self.lanes = false;
+                self.emit(Code::ToInt { d, a });
+            }
             Instr::External { dst, function, args } => {
                 let start = self.external_args.len() as u32;
                 for r in args {

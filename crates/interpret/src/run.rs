@@ -55,6 +55,7 @@ pub(crate) fn run<A: Arguments>(
                 }
             }
             Code::ToReal { d, a } => r[d as usize] = i[a as usize] as f64,
+            Code::ToInt { d, a } => i[d as usize] = chainrule_ops::truncate(r[a as usize]),
             Code::External { d, function, args } => {
                 let external = &program.layout.kernel().externals[function as usize];
                 let slots = &compiled.external_args[args as usize..args as usize + external.arity];

@@ -106,7 +106,7 @@ impl Pairs<'_> {
             (Expr::Real(x), Expr::Real(y)) => x.to_bits() == y.to_bits(),
             (Expr::Bool(x), Expr::Bool(y)) => x == y,
             (Expr::Op(f, xs), Expr::Op(g, ys)) => f == g && self.all_same(xs, ys),
-            (Expr::ToReal(x), Expr::ToReal(y)) => self.same(*x, *y),
+            (Expr::ToReal(x), Expr::ToReal(y)) | (Expr::ToInt(x), Expr::ToInt(y)) => self.same(*x, *y),
             (Expr::Size(x), Expr::Size(y))
             | (Expr::Build { size: x, .. }, Expr::Build { size: y, .. })
             | (Expr::Sum { count: x, .. }, Expr::Sum { count: y, .. }) => self.sizes(x, y),

@@ -309,6 +309,11 @@ impl Builder {
         }
     }
 
+    /// Converts a `Double` to an `Int`, rounded towards zero.
+    pub fn to_int(&mut self, real: VarId) -> VarId {
+        self.compute(Expr::ToInt(real))
+    }
+
     /// Adds `array[index]`, checked at run time.
     pub fn get(&mut self, array: VarId, index: VarId) -> VarId {
         self.compute(Expr::Get { array, index, proved: false })
@@ -520,6 +525,7 @@ impl Builder {
             }
             Expr::Op(op, args) => Expr::Op(*op, args.iter().map(|v| renaming.get(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(renaming.get(*arg)),
+            Expr::ToInt(arg) => Expr::ToInt(renaming.get(*arg)),
             Expr::Build { size, index, body } => {
                 let size = self.rename_size(size, renaming);
                 let index = self.copy_var(source, *index, renaming);

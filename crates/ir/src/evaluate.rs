@@ -308,6 +308,18 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
                 let int = self.int(*arg)?;
                 Ok(Item::Real(self.numbers.constant(int as f64)))
             }
+            Expr::ToInt(arg) => {
+                let Item::Real(x) = self.get(*arg)? else {
+                    return Err(Failure::bug(format!("{arg} is no double")));
+                };
+                match self.numbers.to_f64(x) {
+                    Some(x) => Ok(Item::Int(ops::truncate(x))),
+                    None => Err(Failure {
+                        kind: Kind::Limitation,
+                        ..Failure::error("no symbolic number can be made an integer".to_owned())
+                    }),
+                }
+            }
             Expr::Build { size, index, body } => {
                 let n = self.size(size)?;
                 if n < 0 {

@@ -172,6 +172,8 @@ pub enum Expr {
     Op(Op, Operands),
     /// Conversion of an `Int` to a `Double`.
     ToReal(VarId),
+    /// Conversion of a `Double` to an `Int`: rounded towards zero; the least `Int` for NaN and beyond 64 bits.
+    ToInt(VarId),
     /// `build size (fun index -> body)`: the array of the values of `body` at 0, ..., size - 1.
     Build {
         /// Number of elements; not negative.
@@ -309,6 +311,7 @@ impl Expr {
                 | Self::Size(_)
                 | Self::Op(..)
                 | Self::ToReal(_)
+                | Self::ToInt(_)
                 | Self::Get { .. }
                 | Self::Array(_)
                 | Self::Tuple(_)
@@ -377,7 +380,7 @@ impl Expr {
             Self::Size(size) | Self::Build { size, .. } | Self::Sum { count: size, .. } => sizes(size, see),
             Self::Op(_, args) => args.iter().for_each(|arg| see(*arg)),
             Self::Array(args) | Self::Tuple(args) => args.iter().for_each(|arg| see(*arg)),
-            Self::ToReal(v) | Self::Component(v, _) => see(*v),
+            Self::ToReal(v) | Self::ToInt(v) | Self::Component(v, _) => see(*v),
             Self::Fold(StateLoop { count: size, init, .. })
             | Self::Loop(StateLoop { count: size, init, .. })
             | Self::While(WhileLoop { limit: size, init, .. }) => {
@@ -411,7 +414,7 @@ impl Expr {
             Self::Size(s) | Self::Build { size: s, .. } | Self::Sum { count: s, .. } => *s = size(s),
             Self::Op(_, args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
             Self::Array(args) | Self::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
-            Self::ToReal(arg) | Self::Component(arg, _) => *arg = var(*arg),
+            Self::ToReal(arg) | Self::ToInt(arg) | Self::Component(arg, _) => *arg = var(*arg),
             Self::Fold(StateLoop { count: s, init, .. })
             | Self::Loop(StateLoop { count: s, init, .. })
             | Self::While(WhileLoop { limit: s, init, .. }) => {

@@ -248,6 +248,7 @@ impl<'t> Parser<'t> {
     fn construct(&mut self, word: &str) -> Result<VarId> {
         let expr = match word {
             words::REAL => Expr::ToReal(self.var()?),
+            words::TRUNCATE => Expr::ToInt(self.var()?),
             words::BUILD => {
                 let (size, ([index], body)) = (self.size()?, self.function()?);
                 Expr::Build { size, index, body }

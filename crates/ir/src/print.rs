@@ -63,6 +63,7 @@ enum Form {
 /// Words of listings that are not names of operators.
 pub(crate) mod words {
     pub(crate) const REAL: &str = "real";
+    pub(crate) const TRUNCATE: &str = "truncate";
     pub(crate) const BUILD: &str = "build";
     pub(crate) const SUM: &str = "sum";
     pub(crate) const FOLD: &str = "ifold";
@@ -83,6 +84,7 @@ pub(crate) mod words {
     /// Words that start a construct.
     pub(crate) const ALL: &[&str] = &[
         REAL,
+        TRUNCATE,
         BUILD,
         SUM,
         FOLD,
@@ -268,6 +270,9 @@ impl Printer<'_> {
             Expr::Op(op, args) => self.operator(stmt.var, *op, args),
             Expr::ToReal(arg) => {
                 let _ = write!(self.out, "real {}", self.names[*arg]);
+            }
+            Expr::ToInt(arg) => {
+                let _ = write!(self.out, "truncate {}", self.names[*arg]);
             }
             Expr::Build { size, index, body } => {
                 let size = self.size(size);

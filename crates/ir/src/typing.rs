@@ -41,6 +41,10 @@ fn typed(expr: &Expr, vars: &Arena<VarId, Var>, sizes: Sizes) -> Result<Type, St
             expect(&Type::Int, ty(*arg, vars)?, "the operand of a conversion")?;
             Ok(Type::Double)
         }
+        Expr::ToInt(arg) => {
+            expect(&Type::Double, ty(*arg, vars)?, "the operand of a conversion")?;
+            Ok(Type::Int)
+        }
         Expr::Build { size, index, body } => {
             of_ints(size, vars)?;
             expect(&Type::Int, ty(*index, vars)?, "an index")?;

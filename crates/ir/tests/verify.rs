@@ -137,6 +137,7 @@ fn types() {
     replaced(boolean, |f| Expr::op(Op::Lt, &[f.params[1], f.params[0]]), "`lt` is applied to [v0]Double");
     replaced(boolean, |f| Expr::op(Op::Sin, &[f.params[1]]), "not defined for Int");
     replaced(boolean, |f| Expr::ToReal(f.params[0]), "the operand of a conversion");
+    replaced(boolean, |f| Expr::ToInt(f.params[0]), "the operand of a conversion");
     replaced(boolean, |f| Expr::Get { array: f.params[1], index: f.params[1], proved: false }, "which is no array");
     replaced(boolean, |f| Expr::Get { array: f.params[0], index: f.params[0], proved: false }, "an index is");
     replaced(boolean, |_| Expr::Array(Vec::new()), "has no element");

@@ -166,6 +166,8 @@ mod code {
     /// One code for each of [`SIGNS`](super::SIGNS), in order.
     pub const MUL_ADD: u64 = 9;
     pub const MUL_ADD_END: u64 = MUL_ADD + super::SIGNS.len() as u64;
+    /// From version 8 on.
+    pub const TO_INT: u64 = 15;
     /// Code of the first operator of the table; the others follow.
     pub const OP: u64 = 16;
 }

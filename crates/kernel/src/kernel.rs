@@ -420,6 +420,13 @@ pub enum Instr {
         /// Class `Int`.
         src: Reg,
     },
+    /// A double as an integer, rounded towards zero; the least integer for NaN and beyond 64 bits.
+    ToInt {
+        /// Class `Int`.
+        dst: Reg,
+        /// Class `Real`.
+        src: Reg,
+    },
     /// A call of an external function.
     External {
         /// Class `Real`.
@@ -509,6 +516,7 @@ impl Instr {
             | Self::Op { dst, .. }
             | Self::MulAdd { dst, .. }
             | Self::IntOp { dst, .. }
+            | Self::ToInt { dst, .. }
             | Self::ToReal { dst, .. }
             | Self::External { dst, .. }
             | Self::Load { dst, .. } => Some(*dst),
@@ -531,7 +539,7 @@ impl Instr {
                 args[..op.arity()].iter().for_each(|r| visit(*r));
             }
             Self::MulAdd { args, .. } => args.iter().for_each(|r| visit(*r)),
-            Self::ToReal { src, .. } => visit(*src),
+            Self::ToReal { src, .. } | Self::ToInt { src, .. } => visit(*src),
             Self::External { args, .. } => args.iter().for_each(|r| visit(*r)),
             Self::Load { at, .. } => poly(at, &mut visit),
             Self::Store { at, value, .. } => {

@@ -157,6 +157,7 @@ impl Kernel {
                 list(f, args)
             }
             Instr::ToReal { dst, src } => write!(f, "{dst} = real {src}"),
+            Instr::ToInt { dst, src } => write!(f, "{dst} = int truncate {src}"),
             Instr::External { dst, function, args } => {
                 let name = self.externals.get(*function).map_or("?", |external| external.name.as_str());
                 write!(f, "{dst} = call {name} ")?;

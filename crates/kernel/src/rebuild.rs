@@ -307,7 +307,7 @@ impl Aliases {
             Instr::Op { args, .. } | Instr::IntOp { args, .. } | Instr::MulAdd { args, .. } => {
                 args.iter_mut().for_each(|r| self.reg(r));
             }
-            Instr::ToReal { src: r, .. } => self.reg(r),
+            Instr::ToReal { src: r, .. } | Instr::ToInt { src: r, .. } => self.reg(r),
             Instr::External { args, .. } => args.iter_mut().for_each(|r| self.reg(r)),
             Instr::Store { at: poly, value: r, .. } | Instr::CheckIndex { len: poly, index: r, .. } => {
                 self.poly(poly);

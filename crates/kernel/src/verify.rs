@@ -462,6 +462,10 @@ impl Verifier<'_> {
                 self.use_reg(*src, Some(Class::Int), "a conversion");
                 self.define(*dst, Some(Class::Real));
             }
+            Instr::ToInt { dst, src } => {
+                self.use_reg(*src, Some(Class::Real), "a conversion");
+                self.define(*dst, Some(Class::Int));
+            }
             Instr::External { dst, function, args } => {
                 match self.kernel.externals.get(*function) {
                     None => self.wrong(format_args!("external {function} does not exist")),

@@ -24,6 +24,7 @@ mod slope;
 mod special;
 mod steps;
 mod table;
+mod whole;
 
 pub use special::polygamma;
 
@@ -35,3 +36,4 @@ pub use precise::{Big, Precise};
 pub use semantics::Semantics;
 pub use slope::{Factor, Slope, Zero, multiply};
 pub use table::{Domain, IntValue, Op, ROWS, Row, Spelling, Type};
+pub use whole::{TRUNCATE_C, TRUNCATE_RUST, truncate};

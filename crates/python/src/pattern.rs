@@ -10,7 +10,7 @@ use pyo3::types::{PyInt, PyString, PyTuple};
 /// have so many lanes.
 pub(crate) const SHORT: isize = 8;
 
-/// What a key has for an extent above [`SHORT`].
+/// Extent in a key for those above [`SHORT`].
 pub(crate) const LONG: isize = -1;
 
 /// Integers in place of doubles.

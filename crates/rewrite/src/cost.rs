@@ -348,7 +348,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
             none()
         }
         Expr::Op(op, _) => A::number(f64::from(op.row().weight)),
-        Expr::ToReal(_) => one(),
+        Expr::ToReal(_) | Expr::ToInt(_) => one(),
         // A row is a view; only its elements are loaded.
         Expr::Get { array, .. } => match ty(*array) {
             Type::Array(_, element) if matches!(**element, Type::Array(..)) => none(),

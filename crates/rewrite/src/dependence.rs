@@ -122,7 +122,7 @@ impl<'a> Dependence<'a> {
             Expr::Real(_) | Expr::Bool(_) | Expr::Zero => Sources::All(0),
             Expr::Size(size) => Sources::All(self.size(size)),
             Expr::Op(_, args) => Sources::All(args.iter().fold(0, |bits, arg| bits | self.any(*arg))),
-            Expr::ToReal(arg) => self.get(*arg),
+            Expr::ToReal(arg) | Expr::ToInt(arg) => self.get(*arg),
             Expr::Array(elements) => elements.iter().map(|e| self.get(*e)).reduce(Sources::union)?,
             Expr::Tuple(fields) => Sources::Fields(fields.iter().map(|field| self.get(*field)).collect()),
             Expr::Component(tuple, k) => self.get(*tuple).at(&[*k]),

@@ -255,6 +255,10 @@ impl Keys {
                 self.out.push(4);
                 self.var(*arg);
             }
+            Expr::ToInt(arg) => {
+                self.out.push(23);
+                self.var(*arg);
+            }
             Expr::Build { size, .. } => {
                 self.out.push(5);
                 self.size(size);

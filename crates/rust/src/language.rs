@@ -13,7 +13,7 @@ use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_mathfun::Function;
 use chainrule_mathfun::source::Fma;
-use chainrule_ops::{Op, Type};
+use chainrule_ops::{Op, TRUNCATE_RUST, Type};
 use chainrule_text::unit::Reason;
 use chainrule_text::{At, Binding, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
@@ -458,6 +458,13 @@ impl Language for Rust<'_> {
 
     fn to_real(&mut self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
         format!("{text} as {}", literal::type_name(self.precision))
+    }
+
+    fn to_int(&mut self, text: &str) -> String {
+        if let Some(helper) = TRUNCATE_RUST.helper {
+            self.needs.helper(helper);
+        }
+        fill(TRUNCATE_RUST.template, |_, _, _| text.to_owned())
     }
 
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String {

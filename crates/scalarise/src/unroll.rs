@@ -199,6 +199,16 @@ impl Unroller<'_> {
                     self.selected(&guarded, stmt.span, |this, i| Ok(Tree::Real(this.graph.constant(i as f64))))?
                 }
             },
+            Expr::ToInt(v) => {
+                let Tree::Real(x) = self.var(*v)? else { return Err(Diagnostic::bug("a conversion needs a double")) };
+                let Some(x) = self.graph.as_const(x) else {
+                    let diagnostic = Diagnostic::limitation("this integer is not known in straight-line code")
+                        .with_reason("it is made of numbers that are not known yet")
+                        .with_help("keep its loops: derive it as an array program");
+                    return Err(at(diagnostic, stmt.span, "made of a double"));
+                };
+                Tree::Int(chainrule_ops::truncate(x))
+            }
             Expr::Build { size, index, body } => {
                 let n = self.size(size)?;
                 let mut elements = Vec::new();

@@ -599,6 +599,11 @@ impl<'a, L: Language> Writer<'a, L> {
                 let value = self.language.to_real(self.unit, *src, &text);
                 self.define(*dst, &value);
             }
+            Instr::ToInt { dst, src } => {
+                let text = self.atom(*src);
+                let value = self.language.to_int(&text);
+                self.define(*dst, &value);
+            }
             Instr::External { dst, function, args } => {
                 let args: Vec<String> = args.iter().map(|r| self.atom(*r)).collect();
                 let value = self.language.external(self.unit, *function, &args);

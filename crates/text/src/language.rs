@@ -173,6 +173,9 @@ pub trait Language {
     /// Converts an integer to a number.
     fn to_real(&mut self, unit: &Unit<'_>, src: Reg, text: &str) -> String;
 
+    /// Converts a number to an integer, as [`chainrule_ops::truncate`] does.
+    fn to_int(&mut self, text: &str) -> String;
+
     /// Calls a user function.
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String;
 

@@ -244,6 +244,7 @@ impl Term {
         not "not" "Returns whether it does not hold.",
         length "length" "The number of elements of an array.",
         real "real" "An `Int` as a `Double`.",
+        truncate "truncate" "A `Double` as an `Int`, rounded towards zero; the least `Int` for NaN and beyond 64 bits.",
         sqrt "sqrt" "The square root.",
         cbrt "cbrt" "The cubic root.",
         exp "exp" "The exponential.",

@@ -74,6 +74,7 @@ impl Drawing<'_> {
             Expr::Size(s) => size(s),
             Expr::Op(op, _) => op.row().name.to_owned(),
             Expr::ToReal(_) => "real".to_owned(),
+            Expr::ToInt(_) => "truncate".to_owned(),
             Expr::Build { size: n, .. } => format!("build {}", size(n)),
             Expr::Fold(StateLoop { count, .. }) => format!("ifold {}", size(count)),
             Expr::Sum { count, .. } => format!("sum {}", size(count)),

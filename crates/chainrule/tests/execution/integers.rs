@@ -361,3 +361,37 @@ fn sizes_that_must_be_equal_are_compared() {
         }
     }
 }
+
+#[test]
+fn integers_of_doubles_are_rounded_towards_zero() {
+    let text = "let f = fun (x : Double) -> truncate x";
+    for x in
+        [0.0, 0.9, -0.9, 1.0, -1.5, 1e15 + 0.5, 2f64.powi(62), -(2f64.powi(63)), 2f64.powi(63), f64::NAN, f64::INFINITY]
+    {
+        for (way, f) in ways(text) {
+            let expected = if (-(2f64.powi(63))..2f64.powi(63)).contains(&x) { x as i64 } else { i64::MIN };
+            assert_eq!(f.call(&[Value::Real(x)]).unwrap(), [Value::Int(expected)], "{way}: {x}");
+        }
+    }
+}
+
+#[test]
+fn derivatives_do_not_go_through_integers_of_doubles() {
+    let text = "let f = fun (t : [n]Double) (x : [m]Double) ->
+  sum m (fun i -> t[truncate x[i]] * (x[i] - real (truncate x[i])) + real (truncate (3 * x[i])))";
+    let module = Module::from_text("f.ft", text).unwrap();
+    let f = module.function("f").unwrap();
+    let reals = |values: &[f64]| Value::Array(values.iter().map(|x| Value::Real(*x)).collect());
+    let args = [reals(&[2.0, 4.0, 8.0]), reals(&[0.5, 2.75, 0.25])];
+    let expected = [Value::Tuple(vec![reals(&[0.75, 0.0, 0.75]), reals(&[2.0, 8.0, 2.0])])];
+    let gradient = f.gradient().by(&["t", "x"]).compile().unwrap();
+    assert_eq!(gradient.call(&args).unwrap(), expected);
+    // Straight-line code has no integers that data decide: loops are kept, also where all sizes are known.
+    let known = f.at_sizes(&[("n", 3), ("m", 3)]).unwrap();
+    let value = |f: &Function| f.compile().unwrap().call(&args).unwrap();
+    assert_eq!(value(&known), value(&f));
+    let gradient = known.gradient().by(&["t", "x"]).compile().unwrap();
+    assert_eq!(gradient.call(&args).unwrap(), expected);
+    let error = f.unrolled(&[("n", 3), ("m", 3)]).unwrap_err().to_string();
+    assert!(error.contains("this integer is not known in straight-line code"), "{error}");
+}

@@ -32,6 +32,7 @@ pub enum Builtin {
     Snd,
     /// `real i`
     Real,
+    Truncate,
     /// A row of the operator table.
     Op(Op),
     /// An infix operator as a function.
@@ -92,6 +93,7 @@ const NAMED: &[(&str, Builtin, usize)] = &[
     ("fst", Builtin::Fst, 1),
     ("snd", Builtin::Snd, 1),
     ("real", Builtin::Real, 1),
+    ("truncate", Builtin::Truncate, 1),
     ("diff", Builtin::Diff, 2),
     ("vdiff", Builtin::Vdiff, 2),
     ("mdiff", Builtin::Mdiff, 2),
@@ -311,6 +313,10 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
         Builtin::Real => {
             let a = table.var(Class::Num);
             no_constraint(table, &[a], double)
+        }
+        Builtin::Truncate => {
+            let a = table.var(Class::Num);
+            no_constraint(table, &[a], int)
         }
         Builtin::Diff | Builtin::Vdiff | Builtin::Mdiff => {
             let rank = usize::from(builtin != Builtin::Diff) + usize::from(builtin == Builtin::Mdiff);

@@ -84,6 +84,11 @@ impl<'p> Elaborator<'p> {
                 let n = data(self, 0)?;
                 Ok(self.real(n))
             }
+            Builtin::Truncate => {
+                let x = data(self, 0)?;
+                let x = self.real(x);
+                Ok(self.b.to_int(x))
+            }
             Builtin::Diff | Builtin::Vdiff | Builtin::Mdiff => {
                 let (f, x) = (function(self, 0)?, data(self, 1)?);
                 let one = self.b.real(1.0);

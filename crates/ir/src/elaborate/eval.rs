@@ -523,7 +523,13 @@ impl<'p> Elaborator<'p> {
 /// Returns whether an operation neither fails nor is costly: it may be computed when it is not needed.
 fn is_harmless(expr: &Expr) -> bool {
     match expr {
-        Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::ToReal(_) | Expr::Tuple(_) | Expr::Component(..) => true,
+        Expr::Real(_)
+        | Expr::Bool(_)
+        | Expr::Size(_)
+        | Expr::ToReal(_)
+        | Expr::ToInt(_)
+        | Expr::Tuple(_)
+        | Expr::Component(..) => true,
         Expr::Get { proved, .. } => *proved,
         Expr::Op(op, _) => op.row().result == Kind::Bool,
         _ => false,

@@ -373,6 +373,7 @@ impl Decoder<'_, '_> {
                 args: [self.reg()?, self.reg()?, self.reg()?],
             },
             code::TO_REAL => Instr::ToReal { dst, src: self.reg()? },
+            code::TO_INT => Instr::ToInt { dst, src: self.reg()? },
             code::EXTERNAL => {
                 Instr::External { dst, function: self.from.index()?, args: self.list(1, Self::reg)?.into() }
             }

@@ -282,6 +282,10 @@ impl Encoder {
                 self.code(code::TO_REAL, *dst);
                 self.reg(*src);
             }
+            Instr::ToInt { dst, src } => {
+                self.code(code::TO_INT, *dst);
+                self.reg(*src);
+            }
             Instr::External { dst, function, args } => {
                 self.code(code::EXTERNAL, *dst);
                 self.out.count(*function);

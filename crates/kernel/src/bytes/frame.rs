@@ -18,7 +18,7 @@ use chainrule_base::Diagnostic;
 pub const MAGIC: [u8; 12] = *b"\x89CHAINRULE\r\n";
 
 /// Version that is written, and the newest that is read.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// Length of the frame before the content, in bytes.
 pub const HEADER: usize = 32;
@@ -177,7 +177,7 @@ mod tests {
             changed[at] = byte;
             changed
         };
-        says(&with(12, 8), "newer version of Chainrule: its format is 8, and this version reads up to 7");
+        says(&with(12, 9), "newer version of Chainrule: its format is 9, and this version reads up to 8");
         says(&with(12, 0), "no version has the format 0");
         says(&with(34, 4), "its checksum is not that of its content");
         says(&[&bytes[..], &[0]].concat(), "1 byte after its end");

@@ -119,6 +119,12 @@ impl Lowering<'_> {
                 self.b.instr(Instr::ToReal { dst, src });
                 vec![Leaf::Reg(dst)]
             }
+            Expr::ToInt(var) => {
+                let src = self.scalar(*var);
+                let dst = self.b.reg(Class::Int);
+                self.b.instr(Instr::ToInt { dst, src });
+                vec![Leaf::Int(Poly::var(dst))]
+            }
             Expr::Get { array, index, proved } => self.get(*array, *index, *proved, span),
             Expr::Array(args) => {
                 let targets = self.targets(stmt.var, span);

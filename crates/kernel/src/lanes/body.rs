@@ -131,6 +131,7 @@ impl Lanes {
             }
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| self.of(*r).is_none()),
             Instr::ToReal { .. } => true,
+            Instr::ToInt { .. } => false,
             Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
                 let stays = self.added.contains(buffer) || !self.written.contains(buffer);
                 self.is_address(at) || (stays && self.is_found(at))

@@ -558,6 +558,7 @@ pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
     };
     match instr {
         Instr::Const { .. } | Instr::Int { .. } | Instr::ToReal { .. } | Instr::MulAdd { .. } => 1.0,
+        Instr::ToInt { .. } => 1.0,
         Instr::IntOp { .. } | Instr::CheckIndex { .. } => 1.0,
         Instr::Load { at, .. } | Instr::Store { at, .. } => access(at),
         Instr::Op { op, .. } => {

@@ -339,7 +339,7 @@ impl Jam<'_> {
                 args[..op.arity()].iter().any(|r| self.varies(*r))
             }
             Instr::MulAdd { args, .. } => args.iter().any(|r| self.varies(*r)),
-            Instr::ToReal { src, .. } => self.varies(*src),
+            Instr::ToReal { src, .. } | Instr::ToInt { src, .. } => self.varies(*src),
             Instr::External { args, .. } => args.iter().any(|r| self.varies(*r)),
             Instr::Load { buffer, at, .. } => {
                 self.spread.contains_key(buffer) || self.is_added(*buffer) || self.poly_varies(at)

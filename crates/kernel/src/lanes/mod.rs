@@ -243,7 +243,7 @@ impl Default for Plan {
 fn reads_directly(instr: &Instr, r: crate::Reg) -> bool {
     match instr {
         Instr::Op { op, args, .. } | Instr::IntOp { op, args, .. } => args[..op.arity()].contains(&r),
-        Instr::ToReal { src, .. } => *src == r,
+        Instr::ToReal { src, .. } | Instr::ToInt { src, .. } => *src == r,
         Instr::CheckIndex { index, .. } => *index == r,
         Instr::Store { value, .. } => *value == r,
         _ => false,

@@ -296,7 +296,7 @@ impl<'k> Walk<'k> {
                 let weight = weights::of(*op).unwrap_or(WEIGHTS.cheap);
                 *of += if is_in_lanes { weight.lanes } else { weight.plain * WEIGHTS.plain_unit };
             }
-            Instr::ToReal { .. } | Instr::MulAdd { .. } => {
+            Instr::ToReal { .. } | Instr::ToInt { .. } | Instr::MulAdd { .. } => {
                 demand.arithmetic += if is_in_lanes { 1.0 } else { WEIGHTS.plain_unit };
             }
             Instr::External { .. } => demand.arithmetic += cost::instr_time(instr, None),
@@ -342,7 +342,7 @@ fn latency(instr: &Instr) -> f64 {
             None if matches!(op, Op::Add | Op::Sub | Op::Mul) => LATENCY,
             None => SHORT_LATENCY,
         },
-        Instr::MulAdd { .. } | Instr::Load { .. } | Instr::ToReal { .. } => LATENCY,
+        Instr::MulAdd { .. } | Instr::Load { .. } | Instr::ToReal { .. } | Instr::ToInt { .. } => LATENCY,
         _ => SHORT_LATENCY,
     }
 }

@@ -536,6 +536,10 @@ pub(crate) trait Copies {
                 let src = self.of(*src);
                 Instr::ToReal { dst: self.define(*dst), src }
             }
+            Instr::ToInt { dst, src } => {
+                let src = self.of(*src);
+                Instr::ToInt { dst: self.define(*dst), src }
+            }
             Instr::External { dst, function, args } => {
                 let args = args.iter().map(|r| self.of(*r)).collect();
                 Instr::External { dst: self.define(*dst), function: *function, args }

@@ -253,6 +253,7 @@ impl Fold<'_> {
                     None => Instr::ToReal { dst, src },
                 }
             }
+            Instr::ToInt { dst, src } => Instr::ToInt { dst, src: self.of(src) },
             Instr::External { dst, function, args } => {
                 Instr::External { dst, function, args: args.iter().map(|r| self.of(*r)).collect() }
             }

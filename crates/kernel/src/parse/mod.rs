@@ -185,7 +185,9 @@ impl Parser {
     fn definition(&mut self, c: &mut Cursor<'_>) -> Result<Instr> {
         let dst = c.reg()?;
         c.expect(" = ")?;
-        let (class, instr) = if c.eat("int ") {
+        let (class, instr) = if c.eat("int truncate ") {
+            (Class::Int, Instr::ToInt { dst, src: c.reg()? })
+        } else if c.eat("int ") {
             let instr = match c.word() {
                 Some(word) if Op::by_name(word).is_some() => {
                     let (op, args) = operation(c, word)?;

@@ -347,6 +347,10 @@ impl Machine<'_> {
                 let value = signs.value(self.real(*a)?, self.real(*b)?, self.real(*c)?);
                 self.set(*dst, Scalar::Real(value));
             }
+            Instr::ToInt { dst, src } => {
+                let value = chainrule_ops::truncate(self.real(*src)?);
+                self.set(*dst, Scalar::Int(value));
+            }
             Instr::ToReal { dst, src } => {
                 let value = self.int(*src)? as f64;
                 self.set(*dst, Scalar::Real(value));

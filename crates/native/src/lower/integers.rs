@@ -142,7 +142,7 @@ impl Writer<'_> {
 
     /// Returns the register in which `dst` is computed: its own, unless an operand is there too, or the first scratch
     /// register.
-    fn target(&self, dst: Reg, operands: &[Number]) -> Gpr {
+    pub(super) fn target(&self, dst: Reg, operands: &[Number]) -> Gpr {
         let home = self.plan.home(dst.index());
         match home {
             Home::Gpr(g) if operands.iter().all(|r| self.plan.home(*r) != home) => g,

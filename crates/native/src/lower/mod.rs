@@ -532,6 +532,15 @@ impl<'k> Writer<'k> {
                 Ok(())
             }
             Instr::ToReal { dst, src } => self.int_to_real(*dst, *src),
+            Instr::ToInt { dst, src } => {
+                let next = self.next_use();
+                let x = self.in_register(*src, next)?;
+                let to = self.target(*dst, &[]);
+                self.asm.cvttsd2si(to, x);
+                self.release(*src, next);
+                self.set_number(dst.index(), to);
+                Ok(())
+            }
             Instr::External { dst, function, args } => self.call_external(at, *dst, *function, args),
             _ => self.integer_instr(at, instr),
         }

@@ -265,6 +265,7 @@ pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)
         Instr::MulAdd { args, .. } => args.iter().for_each(|r| visit(*r)),
         Instr::External { args, .. } => args.iter().for_each(|r| visit(*r)),
         Instr::ToReal { src, .. } if kinds[src.index()] == Kind::Truth => visit(*src),
+        Instr::ToInt { src, .. } => visit(*src),
         Instr::Store { value, .. } if kinds[value.index()] != Kind::Int => visit(*value),
         _ => {}
     }

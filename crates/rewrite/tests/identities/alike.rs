@@ -51,6 +51,7 @@ impl Terms<'_> {
                 Expr::Build { size, .. } => format!("build {}", self.size(size)),
                 Expr::Op(op, _) => op.row().name.to_owned(),
                 Expr::ToReal(_) => "real".to_owned(),
+                Expr::ToInt(_) => "truncate".to_owned(),
                 Expr::Sum { count, .. } => format!("sum {}", self.size(count)),
                 Expr::Fold(StateLoop { count, .. }) => format!("fold {}", self.size(count)),
                 Expr::Get { .. } => "get".to_owned(),

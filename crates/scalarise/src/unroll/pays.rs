@@ -158,6 +158,8 @@ impl Walk<'_> {
                 self.is_whole[var] = !matches!(expr, Expr::Real(x) if x.fract() != 0.0);
                 Estimate::default()
             }
+            // Straight-line code has no integers that data decide.
+            Expr::ToInt(_) => Estimate { operations: f64::MAX, ..Estimate::default() },
             Expr::Op(op, args) if args.iter().any(is_double) => {
                 self.is_data[var] = true;
                 let weight = f64::from(op.row().weight);

@@ -1,6 +1,6 @@
 """Whole numbers: floats made ints, and the bits of ints.
 
-The program has no operator for either. A float is compared with sums of powers of 2; a bit is a quotient modulo 2.
+The program has no operator for bits: a bit is a quotient modulo 2.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from ..values import Dim, Num
 
 #: Bits of a float's magnitude: beyond them, not every int is a float.
 FLOAT_BITS = 53
-#: Bits of the numbers that take less time.
-SHORT_BITS = 10
 #: Bits of an int, but for its sign.
 INT_BITS = 63
 
@@ -23,26 +21,11 @@ def powers(w, n):
 
 def to_int(w, x):
     """A float as an int, rounded towards zero. Beyond 2**53, and for NaN, the program fails."""
-    table = powers(w, FLOAT_BITS)
-    size = call(w, "abs", x)
-
-    def of_bits(n):
-        """The int of the last `n` bits."""
-        def step(found, i):
-            larger = scalar(w, "+", found, w.element(table, [scalar(w, "+", i, w.constant(FLOAT_BITS - n))]))
-            return w.choose(scalar(w, "<=", w.cast(larger, "f"), size), lambda: larger, lambda: found)
-
-        return w.reduce(Dim(n), w.constant(0), step)
-
-    # Mostly it is an index.
-    is_short = scalar(w, "<", size, w.constant(float(1 << SHORT_BITS)))
-    found = w.choose(is_short, lambda: of_bits(SHORT_BITS), lambda: of_bits(FLOAT_BITS))
-    # The last entry is 1; there is none after it.
-    fits = scalar(w, "<", size, w.constant(float(1 << FLOAT_BITS)))
-    place = w.choose(fits, lambda: w.constant(FLOAT_BITS - 1), lambda: w.constant(FLOAT_BITS))
-    found = scalar(w, "-", scalar(w, "+", found, w.element(table, [place])), w.constant(1))
-    found = w.choose(scalar(w, "<", x, w.constant(0.0)), lambda: negative_scalar(w, found), lambda: found)
-    return Num(found.term, "i")
+    fits = scalar(w, "<", call(w, "abs", x), w.constant(float(1 << FLOAT_BITS)))
+    # There is no element after the first one.
+    place = w.choose(fits, lambda: w.constant(0), lambda: w.constant(1))
+    zero = w.element(w.stack([w.constant(0)]), [place])
+    return Num(scalar(w, "+", Num(w.program.apply("truncate", [x.term]), "i"), zero).term, "i")
 
 
 def as_int(w, x):
