@@ -30,7 +30,7 @@ static int64_t cr_truncate(double x) {
 
 /// [`truncate`] in Rust.
 pub const TRUNCATE_RUST: Spelling = Spelling {
-    template: "cr_truncate(f64::from({0}))",
+    template: "cr_truncate({0})",
     helper: Some(
         "\
 fn cr_truncate(x: f64) -> i64 {

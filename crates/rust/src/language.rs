@@ -464,7 +464,8 @@ impl Language for Rust<'_> {
         if let Some(helper) = TRUNCATE_RUST.helper {
             self.needs.helper(helper);
         }
-        fill(TRUNCATE_RUST.template, |_, _, _| text.to_owned())
+        let wide = || if self.precision == Precision::Double { text.to_owned() } else { format!("f64::from({text})") };
+        fill(TRUNCATE_RUST.template, |_, _, _| wide())
     }
 
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String {
