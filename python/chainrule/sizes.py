@@ -51,8 +51,8 @@ def attempt(owner, run):
     try:
         with known():
             result = run()
-    except Error:
-        raise first from None
+    except Error as error:
+        raise error if isinstance(error, ShapeError) else first from None
     owner._needs_sizes = not isinstance(first, ShapeError)
     return result
 

@@ -101,7 +101,7 @@ pub const FILES: &[Case] = &[
     },
     Case {
         name: "a compiled function of a later version",
-        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x08\0\x02\0\x0a\0\0\0\0\0\0\0abcdefgh0123456789"))],
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x09\0\x02\0\x0a\0\0\0\0\0\0\0abcdefgh0123456789"))],
         args: &["run", "f.chainrule", "--arg", "x=[1]"],
     },
     Case {
