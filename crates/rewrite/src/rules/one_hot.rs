@@ -53,17 +53,8 @@ pub(super) const RULES: &[Rule] = &[
 /// not.
 const MAX_NUMBERS: f64 = 64.0;
 
-/// Maximum number of numbers of a row that is written as a literal.
-const MAX_LITERAL: i64 = 16;
-
-/// Returns the number of numbers of an array of numbers, if it is known.
-fn length(ty: &Type) -> Option<i64> {
-    match ty {
-        Type::Double => Some(1),
-        Type::Array(size, element) => size.as_constant()?.checked_mul(length(element)?),
-        _ => None,
-    }
-}
+/// Maximum number of numbers of a row that is as good as a literal.
+const FEW_NUMBERS: i64 = 16;
 
 /// Returns whether an element of type `ty` is a long row.
 pub(super) fn is_long(ty: &Type) -> bool {
@@ -120,7 +111,9 @@ fn is_sparse(rb: &Rebuild<'_>, array: VarId) -> bool {
 fn ends_sparse(rb: &Rebuild<'_>, block: &Block) -> bool {
     let made = rb.bound_in(block, block.result);
     match made {
-        Some(Expr::OneHot { .. }) => length(rb.ty(block.result)).is_none_or(|n| n > MAX_LITERAL),
+        Some(Expr::OneHot { .. }) => {
+            cost::size_of_words(rb.ty(block.result)).as_constant().is_none_or(|n| n > FEW_NUMBERS)
+        }
         Some(Expr::Zero) => true,
         Some(Expr::Build { body, .. }) => ends_sparse(rb, body),
         _ => is_zero(rb, block.result),
