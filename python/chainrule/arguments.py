@@ -130,6 +130,11 @@ def with_extents(spec, most):
     return spec
 
 
+def for_all_sizes(specs):
+    """The keys of code for all sizes."""
+    return tuple([with_extents(spec, 1) for spec in specs])
+
+
 def like_array(value, name):
     """An object that is like an array, as an array: lists, ranges, objects with `__array__`, buffers, DLPack; `None` for other objects."""
     if isinstance(value, (list, range)) or hasattr(value, "__array__"):

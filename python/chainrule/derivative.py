@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from .arguments import count_leaves, spec_of, to_floats, with_extents
+from .arguments import count_leaves, for_all_sizes, spec_of, to_floats
 from .code import assemble, count_parts, structure_of
 from .errors import Error, ShapeError, TypeError_
 from .fit import Fit
@@ -119,7 +119,7 @@ class Derivative(Evaluator):
                 one = lambda list_: list_[0] if len(list_) == 1 else tuple(list_)
                 raise ShapeError(f"a direction has the shape {one(shapes)}, its argument has {one(expected)}")
         leaves.extend(made)
-        return with_extents(key, 1)
+        return for_all_sizes([key])[0]
 
     def _template(self, entry, values, n):
         """How the derivative is put together: numbers of leaves in tuples and lists."""

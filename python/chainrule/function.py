@@ -12,7 +12,7 @@ import numpy as np
 from . import _core, annotations
 from . import sizes as known_sizes
 from ._core import SHORT
-from .arguments import Static, count_leaves, spec_of, to_floats, with_extents
+from .arguments import Static, count_leaves, for_all_sizes, spec_of, to_floats, with_extents
 from .capture import capture
 from .capture.derivatives import RULE
 from .code import DTYPES, Code, assemble, fill, smooth
@@ -257,7 +257,7 @@ class Function(Evaluator):
             rest = iter(list(leaves))
             specs = tuple([known_sizes.with_sizes(key, rest) for key in keys])
         else:
-            specs = tuple([with_extents(key, 1 if fit is Fit.ALL else SHORT) for key in keys])
+            specs = for_all_sizes(keys) if fit is Fit.ALL else tuple([with_extents(key, SHORT) for key in keys])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
         entry = self._known(key, lambda: self._capture(specs, leaves, values))
         alike = same(compared(entry.deciding, leaves)) if fit is Fit.CALL else ()
@@ -296,7 +296,7 @@ class Function(Evaluator):
         return (function.strict() if self.strict else function, *rest)
 
     def _capture(self, specs, leaves, values):
-        wide = tuple([with_extents(spec, 1) for spec in specs])
+        wide = for_all_sizes(specs)
         widen = None if wide == specs else lambda: self._known(wide, lambda: self._capture(wide, (), ()))
         try:
             function, names, structure, constants = self._program(specs)
@@ -500,11 +500,11 @@ class ModuleFunction(Function):
         for (name, kind, rank), value in zip(self._core.inputs, values):
             value = to_floats(value) if kind == "f" else value
             before = len(leaves)
-            key = with_extents(spec_of(value, name, leaves), 1)
+            key = spec_of(value, name, leaves)
             if key[0] != "num" or key[1] != kind or len(key[2]) != rank or len(leaves) != before + 1:
                 raise TypeError_(f"`{name}` is to be an array of {rank} dimensions of {DTYPES[kind].__name__}")
             keys.append(key)
-        return self._single, leaves, tuple(keys)
+        return self._single, leaves, for_all_sizes(keys)
 
 
     def __reduce__(self):

@@ -17,7 +17,7 @@ import threading
 import numpy as np
 
 from . import _core, trees
-from .arguments import Static, with_extents
+from .arguments import Static, for_all_sizes
 from .code import Code
 from .errors import Error
 from .function import Entry, Function, Nothing
@@ -96,17 +96,14 @@ class SavedFunction(Function):
         for key, entry in self._entries.items():
             is_of_sizes = len(key) == 2 and isinstance(key[0][0], tuple)
             entry.base = self._entries.get(key[0], entry) if is_of_sizes else entry
-            wide = self._wide(key[0] if is_of_sizes else key)
+            wide = for_all_sizes(key[0] if is_of_sizes else key)
             entry.widen = (lambda wide=wide: self._entries[wide]) if wide in self._entries else None
-
-    def _wide(self, specs):
-        return tuple([with_extents(spec, 1) for spec in specs])
 
     def _captured_alike(self, base, specs, alike):
         return base
 
     def _capture(self, specs, leaves, values):
-        wide = self._wide(specs)
+        wide = for_all_sizes(specs)
         if wide in self._entries:
             return self._entries[wide]
         raise Error(f"`{self.__name__}` was saved for other kinds of arguments",
@@ -117,7 +114,7 @@ def dumps(function):
     """A function with what it was called with, as bytes."""
     entries = []
     for entry in list(function._entries.values()):
-        entry.general  # is saved, too
+        entry.general  # Made where it is not there, and saved, too.
     for key, entry in list(function._entries.items()):
         if not isinstance(entry, SavedEntry) and not entry.holds():
             continue

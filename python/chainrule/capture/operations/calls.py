@@ -241,14 +241,13 @@ def _interp(w, x, xp, fp):
     if xp.dims[0].known == 0:
         w.fail("`np.interp` of an array that has no elements")
     zero, one, last = w.constant(0), w.constant(1), w.size(xp.dims[0] - 1)
-    bounded = lambda i: Num(w.program.apply("max", [zero.term, w.program.apply("min", [i.term, last.term])]), "i")
     count = sorting.counting(w, xp, "<=")
 
     def of_number(v):
         v = w.cast(v, "f")
         below = count(v)
         # Both are in range also where they are not used.
-        places = bounded(scalar(w, "-", below, one)), bounded(below)
+        places = [whole.clamped(w, k, xp.dims[0]) for k in (scalar(w, "-", below, one), below)]
 
         def between():
             (left, first), (right, second) = ((w.element(xp, [k]), w.element(fp, [k])) for k in places)

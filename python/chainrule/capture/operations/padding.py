@@ -11,6 +11,7 @@ from .operators import binary, scalar
 from .products import summed
 from .shaping import at_least_rank, axis_of, flip, joined, known, numbers, ravel, view
 from .ufuncs import BY_OBJECT
+from .whole import clamped, smaller
 from ..values import Dim, Form, Known, Num, Row, describe
 
 
@@ -109,15 +110,6 @@ def sliding_window_view(w, x, window_shape, axis=None):
         return w.element(a, own)
 
     return view(w.build((*dims, *sizes), element), a)
-
-
-def smaller(w, i, j):
-    return Num(w.program.apply("min", [i.term, j.term]), "i")
-
-
-def clamped(w, i, n):
-    not_negative = Num(w.program.apply("max", [w.constant(0).term, i.term]), "i")
-    return smaller(w, w.size(n - 1), not_negative)
 
 
 def wrapped(w, i, n):

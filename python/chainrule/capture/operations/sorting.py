@@ -8,7 +8,7 @@ from .. import loops
 from . import indexing
 from .operators import scalar
 from .slices import Axis, Slice
-from .whole import powers
+from .whole import clamped, powers, smaller
 from ..values import Dim, Known, Num, Row, describe
 
 
@@ -91,9 +91,7 @@ def counting(w, a, sign):
     n, one, zero = a.dims[0], w.constant(1), w.constant(0)
     if n.known is not None and n.known <= ALL_COMPARED:
         return lambda x: w.reduce(n, zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i")))
-    smaller = lambda i, j: Num(w.program.apply("min", [i.term, j.term]), "i")
-    larger = lambda i, j: Num(w.program.apply("max", [i.term, j.term]), "i")
-    length, last = w.size(n), w.size(n - 1)
+    length = w.size(n)
     if n.known is not None:
         steps = Dim(n.known.bit_length())
         widths = powers(w, steps.known)
@@ -106,8 +104,8 @@ def counting(w, a, sign):
     def count(x):
         def step(found, k):
             # Beyond the end, the last element decides: all before it are below, too.
-            end = smaller(scalar(w, "+", found, w.element(widths, [k])), length)
-            at = larger(zero, smaller(scalar(w, "-", end, one), last))
+            end = smaller(w, scalar(w, "+", found, w.element(widths, [k])), length)
+            at = clamped(w, scalar(w, "-", end, one), n)
             return w.choose(scalar(w, sign, w.element(a, [at]), x), lambda: end, lambda: found)
 
         return w.reduce(steps, zero, step)

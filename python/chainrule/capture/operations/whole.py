@@ -19,6 +19,16 @@ def powers(w, n):
     return w.stack([w.constant(1 << k) for k in reversed(range(n))])
 
 
+def smaller(w, i, j):
+    return Num(w.program.apply("min", [i.term, j.term]), "i")
+
+
+def clamped(w, i, n):
+    """The index brought into an axis of this extent."""
+    not_negative = Num(w.program.apply("max", [w.constant(0).term, i.term]), "i")
+    return smaller(w, w.size(n - 1), not_negative)
+
+
 def to_int(w, x):
     """A float as an int, rounded towards zero. Beyond 2**53, and for NaN, the program fails."""
     fits = scalar(w, "<", call(w, "abs", x), w.constant(float(1 << FLOAT_BITS)))
