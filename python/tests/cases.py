@@ -74,7 +74,7 @@ CASES = [
     ("np.linalg.cholesky", lambda s: np.linalg.cholesky(s @ s.T), (S,)),
     ("np.zeros np.ones np.empty np.full", lambda v: (np.zeros(3) + v[0], np.ones((2, 3)) * v[1], np.full(4, v[2]), np.full((2, 2), 3), np.empty(0), np.zeros(2, dtype=int)), (V,)),
     ("np.zeros_like np.ones_like np.empty_like np.full_like", lambda v, k: (np.zeros_like(v), np.ones_like(v) * v, np.full_like(v, 2.5), np.zeros_like(k), np.empty_like(v) * 0 + 1), (V, K)),
-    ("np.arange", lambda v: (np.arange(5), np.arange(2, len(v)), np.arange(9, 1, -3), np.arange(4.0 > 3)), (V,)),
+    ("np.arange", lambda v: (np.arange(5), np.arange(2, len(v)), np.arange(1.0, len(v) + 1), np.arange(0.0, len(v), 2), np.arange(9, 1, -3), np.arange(4.0 > 3)), (V,)),
     ("np.linspace", lambda v: np.linspace(v[0], v[1], 7), (V,)),
     ("np.eye np.identity", lambda s: (np.eye(3) * s, np.identity(2), np.eye(s.shape[0])), (S,)),
     ("np.array np.asarray np.ascontiguousarray", lambda v: (np.array([v[0], 1.0, v[1] * v[2]]), np.asarray(v), np.array([[1, 2], [3, 4]]), np.ascontiguousarray(v)), (V,)),

@@ -319,6 +319,18 @@ def test_arrays_without_elements_have_no_first_one(shape, f):
         cr.function(f)(np.zeros(shape))
 
 
+def test_argmax_of_rows_of_any_length():
+    """The first place of the largest number, or of a NaN: in lanes, by blocks of 64, and by what they leave over."""
+    places = cr.function(lambda m: (np.argmax(m, axis=1), np.argmin(m, axis=1), np.argmax(m, axis=0), np.argmin(m)))
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 8, 9, 17, 63, 64, 65, 128, 200):
+        m = rng.normal(size=(3, n))
+        zeros = np.where(m > 0, 0.0, -0.0)
+        with_nans, with_infinities = np.where(rng.random(m.shape) < 0.1, np.nan, m), np.where(m > 0.5, np.inf, -np.inf)
+        for given in (m, np.round(m), zeros, with_nans, with_infinities, np.full(m.shape, -np.inf)):
+            same(places(given), (np.argmax(given, axis=1), np.argmin(given, axis=1), np.argmax(given, axis=0), np.argmin(given)))
+
+
 def test_a_captured_function_runs_for_arrays_with_and_without_elements():
     f = cr.function(lambda a: (a[1:], np.diff(a), np.sum(a), 2.0 if len(a) > 1 else 3.0))
     for n in (3, 0, 1, 2, 0, 4):

@@ -15,6 +15,14 @@
 //!                                                 the other steps
 //! ```
 //!
+//! Of terms that lanes round alike, one step of the block runs instead of 64: the first whose term is the block's
+//! number, found in lanes. The other steps, fewer than a block, are treated so too.
+//!
+//! ```text
+//! for j in 0..64, l = inf then min l (if t(64 best + j) == run then j else inf)
+//! if l < inf: step 64 best + l; otherwise all 64 steps
+//! ```
+//!
 //! Blocks before the last better one are overtaken, and blocks after it change nothing, so the result has the same
 //! bits: ties, zeros of both signs and NaN are decided by the steps in sequence. Only the choice of the block relies on
 //! the terms of the reduction. If they are rounded differently, so that no step of the block is better, all steps run.
@@ -33,6 +41,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Steps of a block: the reduction of its lanes should cost less than its loop, and its steps run once in sequence.
 const BLOCK: i64 = 64;
 
+/// Minimum number of steps of a loop that is a part of a block, if it is known.
+const PART: i64 = 16;
+
 /// Loop that selects a number, with the last step that replaced it.
 struct Search {
     the: Loop,
@@ -42,6 +53,8 @@ struct Search {
     term: Reg,
     /// `Max` or `Min`.
     op: Op,
+    /// Whether lanes round the term alike: it has no sum and no elementary function.
+    is_exact: bool,
 }
 
 /// Blocks the loops of `kernel` whose reductions then run in lanes.
@@ -89,7 +102,7 @@ fn write(kernel: &mut Kernel, is_chosen: impl Fn(Reg) -> bool) -> BTreeMap<Reg, 
         }
         let Blocked { reduction, copies } = blocked(&mut cutter, &search, done);
         seen.extend(copies);
-        reductions.insert(index, reduction);
+        reductions.extend(reduction.map(|reduction| (index, reduction)));
     });
     if reductions.is_empty() {
         cutter.kernel.failures.truncate(n_failures);
@@ -108,10 +121,12 @@ fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
         _ => return None,
     };
     let (Stmt::If { condition, then, otherwise, choices }, before) = body.split_last()? else { return None };
+    let is_exact = before.iter().all(|stmt| matches!(stmt, Stmt::Straight(code) if code.iter().all(is_rounded_alike)));
+    let fewest = if is_exact { PART } else { 2 * BLOCK };
     if !then.is_empty()
         || !otherwise.is_empty()
         || choices.len() != 2
-        || count.as_constant().is_some_and(|n| n < 2 * BLOCK)
+        || count.as_constant().is_some_and(|n| n < fewest)
     {
         return None;
     }
@@ -142,13 +157,28 @@ fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
         event.for_each_use(|r| is_free &= r != number.var && r != winner.var && r != *condition);
     }
     let the = Loop { index: *index, count: count.clone(), carried: carried.clone(), body: body.clone() };
-    is_free.then_some(Search { the, number, winner, condition: *condition, term, op })
+    is_free.then_some(Search { the, number, winner, condition: *condition, term, op, is_exact })
+}
+
+/// Returns whether an instruction has the same bits in lanes and out of them.
+fn is_rounded_alike(instr: &Instr) -> bool {
+    match instr {
+        Instr::Op { op, .. } => {
+            op.gives_truth()
+                || matches!(
+                    op,
+                    Op::Abs | Op::Add | Op::Div | Op::Max | Op::Min | Op::Mul | Op::Neg | Op::Sqrt | Op::Sub
+                )
+        }
+        Instr::External { .. } => false,
+        _ => true,
+    }
 }
 
 /// Indices of written loops.
 struct Blocked {
     /// Index of the reduction.
-    reduction: Reg,
+    reduction: Option<Reg>,
     /// Indices of the loops that are searches again.
     copies: Vec<Reg>,
 }
@@ -156,29 +186,61 @@ struct Blocked {
 /// Emits a search by blocks to `out`.
 fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blocked {
     let Search { the, number, winner, .. } = search;
-    let (number, winner) = (*number, *winner);
     let mut before = Vec::new();
     let (blocks, done) = cutter.blocks(&the.count, BLOCK, &mut before);
-    let none = cutter.int_of(&mut before, Poly::constant(-1));
-    let zero = cutter.int_of(&mut before, Poly::zero());
     out.push(Stmt::Straight(before));
+    let (mut reduction, mut copies) = (None, Vec::new());
+    let mut so_far = [number.init, winner.init];
+    if done.as_constant() != Some(0) {
+        let blocks = Part { from: blocks, count: done.clone() };
+        let (of_blocks, after) = full_blocks(cutter, search, blocks, &mut copies, out);
+        (reduction, so_far) = (Some(of_blocks), after);
+    }
+    let rest = Part { from: done.clone(), count: the.count.sub(&done) };
+    let vars = [number.var, winner.var];
+    if search.is_exact {
+        let of_rest = part_of_block(cutter, search, rest, [vars, so_far], &mut copies, out);
+        reduction.get_or_insert(of_rest);
+    } else {
+        let steps = sequence(cutter, search, rest, vars, so_far, &mut copies);
+        out.push(steps);
+    }
+    Blocked { reduction, copies }
+}
 
-    let Best { reduction, first, best } = best_block(cutter, search, blocks, none, out);
+/// Emits the search in the full blocks; returns the index of their reduction, and the number and the winner after them.
+/// Of `blocks`, `from` is their number, and `count` that of their steps.
+fn full_blocks(
+    cutter: &mut Cutter<'_>,
+    search: &Search,
+    blocks: Part,
+    copies: &mut Vec<Reg>,
+    out: &mut Vec<Stmt>,
+) -> (Reg, [Reg; 2]) {
+    let Search { number, winner, .. } = search;
+    let mut code = Vec::new();
+    let none = cutter.int_of(&mut code, Poly::constant(-1));
+    let zero = cutter.int_of(&mut code, Poly::zero());
+    out.push(Stmt::Straight(code));
+    let Best { reduction, first, run, best } = best_block(cutter, search, blocks.from, none, out);
 
     // The steps of the last better block.
     let mut code = Vec::new();
     let is_some = cutter.int_op(&mut code, Op::Le, zero, best);
     out.push(Stmt::Straight(code));
-    let one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let mut one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let mut then = Vec::new();
+    if search.is_exact {
+        one = step_with(cutter, search, one, run, &mut then);
+    }
     let [m, all_m, found_m, so_far_m] = [(); 4].map(|()| cutter.real());
     let [k, all_k, found_k, so_far_k] = [(); 4].map(|()| cutter.int());
-    let (steps, first_index) = sequence(cutter, search, one, [m, k], [first, none]);
-    let mut then = vec![steps];
+    then.push(sequence(cutter, search, one, [m, k], [first, none], copies));
     let mut code = Vec::new();
     let is_missing = cutter.int_op(&mut code, Op::Lt, k, zero);
     then.push(Stmt::Straight(code));
-    let all = Part { from: Poly::zero(), count: done.clone() };
-    let (steps, second_index) = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init]);
+    let all = Part { from: Poly::zero(), count: blocks.count };
+    let steps = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init], copies);
     then.push(Stmt::If {
         condition: is_missing,
         then: vec![steps],
@@ -197,12 +259,32 @@ fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blo
             Choice { var: so_far_k, then: found_k, otherwise: winner.init },
         ],
     });
+    (reduction, [so_far_m, so_far_k])
+}
 
-    // The other steps.
-    let rest = Part { from: done.clone(), count: the.count.sub(&done) };
-    let (steps, last_index) = sequence(cutter, search, rest, [number.var, winner.var], [so_far_m, so_far_k]);
-    out.push(steps);
-    Blocked { reduction, copies: vec![first_index, second_index, last_index] }
+/// Emits the search in a part of a block, from the number and the winner `inits` to `vars`; returns the index of the
+/// reduction.
+fn part_of_block(
+    cutter: &mut Cutter<'_>,
+    search: &Search,
+    part: Part,
+    [vars, inits]: [[Reg; 2]; 2],
+    copies: &mut Vec<Reg>,
+    out: &mut Vec<Stmt>,
+) -> Reg {
+    let (reduction, run) = reduced(cutter, search, &part, out);
+    let is_better = cutter.int();
+    out.push(Stmt::Straight(vec![search.better(is_better, inits[0], run)]));
+    let mut then = Vec::new();
+    let one = step_with(cutter, search, part, run, &mut then);
+    let (m, k) = (cutter.real(), cutter.int());
+    then.push(sequence(cutter, search, one, [m, k], inits, copies));
+    let choices = vec![
+        Choice { var: vars[0], then: m, otherwise: inits[0] },
+        Choice { var: vars[1], then: k, otherwise: inits[1] },
+    ];
+    out.push(Stmt::If { condition: is_better, then, otherwise: Vec::new(), choices });
+    reduction
 }
 
 /// Registers of the search for a block.
@@ -211,23 +293,110 @@ struct Best {
     reduction: Reg,
     /// Number before the block.
     first: Reg,
+    /// Number of the block.
+    run: Reg,
     /// The last block with a better number, or -1.
     best: Reg,
 }
 
+impl Search {
+    /// Returns the number from which a reduction starts.
+    fn neutral(&self) -> f64 {
+        if self.op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY }
+    }
+
+    /// Writes whether `next` is a better number than `number`.
+    fn better(&self, dst: Reg, number: Reg, next: Reg) -> Instr {
+        let args = if self.op == Op::Max { [number, next, number] } else { [next, number, next] };
+        Instr::Op { dst, op: Op::Lt, args }
+    }
+}
 /// Emits the reductions of all blocks to `out`; `none` is -1.
 fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none: Reg, out: &mut Vec<Stmt>) -> Best {
-    let Search { the, number, condition, term, op, .. } = search;
-    let (number, op) = (*number, *op);
-    let (block, j) = (cutter.int(), cutter.int());
-    let [first, run, so_far] = [(); 3].map(|()| cutter.real());
-    let best = cutter.int();
-    let start = cutter.real();
-    let neutral = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
-    let at = Poly::var(block).scale(BLOCK).add(&Poly::var(j));
-    let mut terms = the.body.clone();
-    terms.pop();
-    each_statement(&mut terms, |stmt, done| {
+    let init = search.number.init;
+    let (block, best, next_best) = (cutter.int(), cutter.int(), cutter.int());
+    let [first, run, next_first, next_run] = [(); 4].map(|()| cutter.real());
+    let steps = Part { from: Poly::var(block).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let mut body = Vec::new();
+    let (reduction, of_block) = reduced(cutter, search, &steps, &mut body);
+    let is_better = cutter.int();
+    body.push(Stmt::Straight(vec![search.better(is_better, run, of_block)]));
+    body.push(Stmt::If {
+        condition: is_better,
+        then: Vec::new(),
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: next_first, then: run, otherwise: first },
+            Choice { var: next_run, then: of_block, otherwise: run },
+            Choice { var: next_best, then: block, otherwise: best },
+        ],
+    });
+    let carried = vec![
+        Carried { var: first, init, next: next_first },
+        Carried { var: run, init, next: next_run },
+        Carried { var: best, init: none, next: next_best },
+    ];
+    out.push(Stmt::For { index: block, count: blocks, carried, order: Order::InOrder, body });
+    Best { reduction, first, run, best }
+}
+
+/// Emits the maximum or minimum of the terms of `part` to `out`; returns the index of its loop, and the number.
+fn reduced(cutter: &mut Cutter<'_>, search: &Search, part: &Part, out: &mut Vec<Stmt>) -> (Reg, Reg) {
+    let index = cutter.int();
+    let [start, so_far, next] = [(); 3].map(|()| cutter.real());
+    let (mut body, term) = terms(cutter, search, part, index);
+    body.push(Stmt::Straight(vec![Instr::Op { dst: next, op: search.op, args: [so_far, term, so_far] }]));
+    out.push(Stmt::Straight(vec![Instr::Const { dst: start, value: search.neutral() }]));
+    let carried = vec![Carried { var: so_far, init: start, next }];
+    out.push(Stmt::For { index, count: part.count.clone(), carried, order: Order::InOrder, body });
+    (index, so_far)
+}
+
+/// Emits the search for the first step of `part` whose term is `number` to `out`; returns that step, or all of `part`
+/// if there is none.
+fn step_with(cutter: &mut Cutter<'_>, search: &Search, part: Part, number: Reg, out: &mut Vec<Stmt>) -> Part {
+    let index = cutter.int();
+    let [none, least, at, chosen, next] = [(); 5].map(|()| cutter.real());
+    let (mut body, term) = terms(cutter, search, &part, index);
+    let (is_it, is_found) = (cutter.int(), cutter.int());
+    body.push(Stmt::Straight(vec![
+        Instr::Op { dst: is_it, op: Op::Eq, args: [term, number, term] },
+        Instr::ToReal { dst: at, src: index },
+    ]));
+    body.push(Stmt::If {
+        condition: is_it,
+        then: Vec::new(),
+        otherwise: Vec::new(),
+        choices: vec![Choice { var: chosen, then: at, otherwise: none }],
+    });
+    body.push(Stmt::Straight(vec![Instr::Op { dst: next, op: Op::Min, args: [least, chosen, least] }]));
+    let mut code = vec![Instr::Const { dst: none, value: f64::INFINITY }];
+    let zero = cutter.int_of(&mut code, Poly::zero());
+    let one = cutter.int_of(&mut code, Poly::constant(1));
+    let all = cutter.int_of(&mut code, part.count.clone());
+    out.push(Stmt::Straight(code));
+    let carried = vec![Carried { var: least, init: none, next }];
+    out.push(Stmt::For { index, count: part.count, carried, order: Order::InOrder, body });
+    out.push(Stmt::Straight(vec![Instr::Op { dst: is_found, op: Op::Lt, args: [least, none, least] }]));
+    let [found, skipped, count] = [(); 3].map(|()| cutter.int());
+    out.push(Stmt::If {
+        condition: is_found,
+        then: vec![Stmt::Straight(vec![Instr::ToInt { dst: found, src: least }])],
+        otherwise: Vec::new(),
+        choices: vec![
+            Choice { var: skipped, then: found, otherwise: zero },
+            Choice { var: count, then: one, otherwise: all },
+        ],
+    });
+    Part { from: part.from.add(&Poly::var(skipped)), count: Poly::var(count) }
+}
+
+/// Returns the code that computes the term of step `index` of `part`, without its comparison, and the term.
+fn terms(cutter: &mut Cutter<'_>, search: &Search, part: &Part, index: Reg) -> (Vec<Stmt>, Reg) {
+    let Search { the, condition, term, .. } = search;
+    let mut body = the.body.clone();
+    body.pop();
+    each_statement(&mut body, |stmt, done| {
         done.push(match stmt {
             Stmt::Straight(mut code) => {
                 code.retain(|instr| instr.dst() != Some(*condition));
@@ -236,43 +405,8 @@ fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none:
             stmt => stmt,
         });
     });
-    let (mut steps, map) = copied(cutter, the, &terms, at, &[]);
-    let reduced = cutter.real();
-    let args = [so_far, map.get(term).copied().unwrap_or(*term), so_far];
-    steps.push(Stmt::Straight(vec![Instr::Op { dst: reduced, op, args }]));
-    let reduction = Stmt::For {
-        index: j,
-        count: Poly::constant(BLOCK),
-        carried: vec![Carried { var: so_far, init: start, next: reduced }],
-        order: Order::InOrder,
-        body: steps,
-    };
-    let is_better = cutter.int();
-    let args = if op == Op::Max { [run, so_far, run] } else { [so_far, run, so_far] };
-    let [next_first, next_run] = [(); 2].map(|()| cutter.real());
-    let next_best = cutter.int();
-    let body = vec![
-        Stmt::Straight(vec![Instr::Const { dst: start, value: neutral }]),
-        reduction,
-        Stmt::Straight(vec![Instr::Op { dst: is_better, op: Op::Lt, args }]),
-        Stmt::If {
-            condition: is_better,
-            then: Vec::new(),
-            otherwise: Vec::new(),
-            choices: vec![
-                Choice { var: next_first, then: run, otherwise: first },
-                Choice { var: next_run, then: so_far, otherwise: run },
-                Choice { var: next_best, then: block, otherwise: best },
-            ],
-        },
-    ];
-    let carried = vec![
-        Carried { var: first, init: number.init, next: next_first },
-        Carried { var: run, init: number.init, next: next_run },
-        Carried { var: best, init: none, next: next_best },
-    ];
-    out.push(Stmt::For { index: block, count: blocks, carried, order: Order::InOrder, body });
-    Best { reduction: j, first, best }
+    let (body, map) = copied(cutter, the, &body, part.from.add(&Poly::var(index)), &[]);
+    (body, map.get(term).copied().unwrap_or(*term))
 }
 
 /// Consecutive steps of a loop.
@@ -281,23 +415,25 @@ struct Part {
     count: Poly<Reg>,
 }
 
-/// Returns a copy of the search for some of its steps, with its index. It carries `vars` from `inits` on.
+/// Returns a copy of the search for some of its steps, whose index joins `copies`. It carries `vars` from `inits` on.
 fn sequence(
     cutter: &mut Cutter<'_>,
     search: &Search,
     Part { from, count }: Part,
     vars: [Reg; 2],
     inits: [Reg; 2],
-) -> (Stmt, Reg) {
+    copies: &mut Vec<Reg>,
+) -> Stmt {
     let Search { the, number, winner, .. } = search;
     let index = cutter.int();
+    copies.push(index);
     let known = [(number.var, vars[0]), (winner.var, vars[1])];
     let (body, map) = copied(cutter, the, &the.body, from.add(&Poly::var(index)), &known);
     let carried = [number, winner].into_iter().zip(vars).zip(inits);
     let carried = carried
         .map(|((c, var), init)| Carried { var, init, next: map.get(&c.next).copied().unwrap_or(c.next) })
         .collect();
-    (Stmt::For { index, count, carried, order: Order::InOrder, body }, index)
+    Stmt::For { index, count, carried, order: Order::InOrder, body }
 }
 
 /// Returns a copy of `body`, part of the loop `the`, for step `at`, and the new registers.

@@ -6,7 +6,6 @@ use super::op::doubles;
 use super::solve::{in_range, solve};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use crate::walk;
 use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId};
 use chainrule_ops::{Op, Semantics};
 

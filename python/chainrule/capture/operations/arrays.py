@@ -81,7 +81,10 @@ def arange(w, start, stop=None, step=None, dtype=None):
             n = len(np.arange(*given))
             element = lambda i: scalar(w, "+", w.cast(first, "f"), scalar(w, "*", w.cast(i[0], "f"), w.cast(by, "f")))
             return w.build((Dim(n),), lambda i: w.cast(element(i), kind_of(w, dtype, "f")))
-        w.fail("`np.arange` of floats", "use `np.linspace`, or multiply `np.arange(n)` by the step")
+        whole = [Known(int(x)) if isinstance(x, float) and x.is_integer() else was for x, was in zip(given, (start, stop, step))]
+        if "f" in [w.num(x).kind for x in whole]:
+            w.fail("`np.arange` of floats", "use `np.linspace`, or multiply `np.arange(n)` by the step")
+        return arange(w, *whole, Known(np.float64) if dtype is None else dtype)
     from ..loops import counted
     n, at = counted(w, start, stop, step)
     return w.build((n,), lambda i: w.cast(at(i[0]), kind_of(w, dtype, "i")))

@@ -130,9 +130,8 @@ def extreme(name, *, nan_wins=False):
             if not nan_wins or array.kind != "f":
                 return found
             # Counted separately: both loops run in lanes.
-            one, zero = w.constant(1.0), w.constant(0.0)
-            n_nans = w.total(dims, lambda i: w.choose(is_nan(w, element(i)), lambda: one, lambda: zero))
-            return w.choose(scalar(w, ">", n_nans, zero), lambda: w.constant(math.nan), lambda: found)
+            some = scalar(w, ">", count_nans(w, dims, element), w.constant(0.0))
+            return w.choose(some, lambda: w.constant(math.nan), lambda: found)
 
         return reduced(w, array, axis, keepdims, fold)
     return reduction
@@ -287,6 +286,12 @@ def corrcoef(w, x, rowvar=Known(True)):
     return w.build(c.dims, lambda i: scalar(w, "/", scalar(w, "/", w.element(c, i), deviation(i[0])), deviation(i[1])))
 
 
+def count_nans(w, dims, element):
+    """The number of elements that are NaN: a loop that runs in lanes."""
+    one, zero = w.constant(1.0), w.constant(0.0)
+    return w.total(dims, lambda i: w.choose(is_nan(w, element(i)), lambda: one, lambda: zero))
+
+
 def arg_extreme(name, sign):
     """`np.argmax`, `np.argmin`: the first place of the largest element, or of a NaN."""
     def reduction(w, a, axis=None):
@@ -302,15 +307,14 @@ def arg_extreme(name, sign):
 
         def best(outer):
             at = lambda i: w.element(a, [*outer[:k], i, *outer[k:]])
-
-            def is_better(i, s):
-                is_larger = scalar(w, sign, at(i), at(s))
-                if a.kind != "f":
-                    return is_larger
-                is_first_nan = scalar(w, ">", is_nan(w, at(i)), is_nan(w, at(s)))
-                return scalar(w, "|", is_larger, is_first_nan)
-
-            return w.reduce(a.dims[k], start, lambda s, i: w.choose(is_better(i, s), lambda: i, lambda: s))
+            if a.kind != "f":
+                better = lambda s, i: w.choose(scalar(w, sign, at(i), at(s)), lambda: i, lambda: s)
+                return w.reduce(a.dims[k], start, better)
+            row = w.build((a.dims[k],), lambda i: at(i[0]))
+            some = scalar(w, ">", count_nans(w, (a.dims[k],), lambda i: at(i[0])), w.constant(0.0))
+            next_unless_nan = lambda s, i: w.choose(is_nan(w, at(s)), lambda: s, lambda: i)
+            first_nan = lambda: w.reduce(a.dims[k], start, next_unless_nan)
+            return w.choose(some, first_nan, lambda: Num(w.program.apply(name, [row.term]), "i"))
 
         dims = (*a.dims[:k], *a.dims[k + 1:])
         return w.build(dims, best) if dims else best([])
