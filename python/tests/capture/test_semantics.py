@@ -319,6 +319,15 @@ def test_arrays_without_elements_have_no_first_one(shape, f):
         cr.function(f)(np.zeros(shape))
 
 
+def test_searches_in_vectors_of_any_length():
+    places = cr.function(lambda a, x: (np.searchsorted(a, x), np.searchsorted(a, x, side="right")))
+    rng = np.random.default_rng(6)
+    for n in (0, 1, 2, 5, 8, 9, 15, 16, 17, 33, 100, 255, 256, 257):
+        a = np.sort(np.round(rng.normal(size=n), 1))
+        x = np.concatenate([rng.normal(size=20), np.round(rng.normal(size=20), 1), a[:3], a[-3:], [np.inf, -np.inf]])
+        same(places(a, x), (np.searchsorted(a, x), np.searchsorted(a, x, side="right")))
+
+
 def test_argmax_of_rows_of_any_length():
     """The first place of the largest number, or of a NaN: in lanes, by blocks of 64, and by what they leave over."""
     places = cr.function(lambda m: (np.argmax(m, axis=1), np.argmin(m, axis=1), np.argmax(m, axis=0), np.argmin(m)))

@@ -8,7 +8,6 @@ from .. import loops
 from . import indexing
 from .operators import scalar
 from .slices import Axis, Slice
-from .whole import clamped, powers, smaller
 from ..values import Dim, Known, Num, Row, describe
 
 
@@ -91,26 +90,33 @@ def counting(w, a, sign):
     n, one, zero = a.dims[0], w.constant(1), w.constant(0)
     if n.known is not None and n.known <= ALL_COMPARED:
         return lambda x: w.reduce(n, zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, sign, w.element(a, [i]), x), "i")))
-    length = w.size(n)
-    if n.known is not None:
-        steps = Dim(n.known.bit_length())
-        widths = powers(w, steps.known)
-    else:
-        table = powers(w, LENGTH_BITS)
-        above = w.reduce(Dim(LENGTH_BITS), zero, lambda s, i: scalar(w, "+", s, w.cast(scalar(w, ">", w.element(table, [i]), length), "i")))
-        steps = w.dim(scalar(w, "-", w.constant(LENGTH_BITS), above))
-        widths = w.build((steps,), lambda k: w.element(table, [scalar(w, "+", above, k[0])]))
+    steps, halves = halvings(w, n)
 
     def count(x):
         def step(found, k):
-            # Beyond the end, the last element decides: all before it are below, too.
-            end = smaller(w, scalar(w, "+", found, w.element(widths, [k])), length)
-            at = clamped(w, scalar(w, "-", end, one), n)
-            return w.choose(scalar(w, sign, w.element(a, [at]), x), lambda: end, lambda: found)
+            middle = scalar(w, "+", found, w.element(halves, [k]))
+            return w.choose(scalar(w, sign, w.element(a, [middle]), x), lambda: middle, lambda: found)
 
-        return w.reduce(steps, zero, step)
+        # The last element that is known to be below.
+        return scalar(w, "+", w.reduce(steps, w.constant(-1), step), one)
 
     return count
+
+
+def halvings(w, n):
+    """The steps of a binary search in `n` elements, and how many elements each of them passes over if it goes on.
+
+    Of the elements that are left, `n // 2**k` at most in step `k`, it compares the one in the middle, so that no index
+    reaches beyond the end.
+    """
+    if n.known is not None:
+        lengths = [n.known >> k for k in range(n.known.bit_length())]
+        return Dim(len(lengths)), w.stack([w.constant(length - length // 2) for length in lengths])
+    zero, length, table = w.constant(0), w.size(n), w.stack([w.constant(1 << k) for k in range(LENGTH_BITS + 1)])
+    is_within = lambda i: w.cast(scalar(w, "<=", w.element(table, [i]), length), "i")
+    steps = w.dim(w.reduce(Dim(LENGTH_BITS), zero, lambda s, i: scalar(w, "+", s, is_within(i))))
+    left = lambda k: scalar(w, "//", length, w.element(table, [k]))
+    return steps, w.build((Dim(LENGTH_BITS),), lambda k: scalar(w, "-", left(k[0]), left(scalar(w, "+", k[0], w.constant(1)))))
 
 
 def digitize(w, x, bins, right=Known(False)):
