@@ -70,6 +70,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| loops::merge_congruent(kernel),
     },
     Pass {
+        name: "delinearise",
+        does: "loops over rows and columns by one index, with its quotient and remainder, become nests",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::delinearise(kernel),
+    },
+    Pass {
         name: "split",
         does: "index set splitting: loops are cut where a comparison, a remainder or a minimum of their index changes",
         stage: Stage::Loops,

@@ -192,8 +192,7 @@ fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blo
     let (mut reduction, mut copies) = (None, Vec::new());
     let mut so_far = [number.init, winner.init];
     if done.as_constant() != Some(0) {
-        let blocks = Part { from: blocks, count: done.clone() };
-        let (of_blocks, after) = full_blocks(cutter, search, blocks, &mut copies, out);
+        let (of_blocks, after) = full_blocks(cutter, search, [blocks, done.clone()], &mut copies, out);
         (reduction, so_far) = (Some(of_blocks), after);
     }
     let rest = Part { from: done.clone(), count: the.count.sub(&done) };
@@ -208,12 +207,12 @@ fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blo
     Blocked { reduction, copies }
 }
 
-/// Emits the search in the full blocks; returns the index of their reduction, and the number and the winner after them.
-/// Of `blocks`, `from` is their number, and `count` that of their steps.
+/// Emits the search in so many full blocks with so many steps; returns the index of their reduction, and the number
+/// and the winner after them.
 fn full_blocks(
     cutter: &mut Cutter<'_>,
     search: &Search,
-    blocks: Part,
+    [blocks, steps]: [Poly<Reg>; 2],
     copies: &mut Vec<Reg>,
     out: &mut Vec<Stmt>,
 ) -> (Reg, [Reg; 2]) {
@@ -222,7 +221,7 @@ fn full_blocks(
     let none = cutter.int_of(&mut code, Poly::constant(-1));
     let zero = cutter.int_of(&mut code, Poly::zero());
     out.push(Stmt::Straight(code));
-    let Best { reduction, first, run, best } = best_block(cutter, search, blocks.from, none, out);
+    let Best { reduction, first, run, best } = best_block(cutter, search, blocks, none, out);
 
     // The steps of the last better block.
     let mut code = Vec::new();
@@ -239,7 +238,7 @@ fn full_blocks(
     let mut code = Vec::new();
     let is_missing = cutter.int_op(&mut code, Op::Lt, k, zero);
     then.push(Stmt::Straight(code));
-    let all = Part { from: Poly::zero(), count: blocks.count };
+    let all = Part { from: Poly::zero(), count: steps };
     let steps = sequence(cutter, search, all, [all_m, all_k], [number.init, winner.init], copies);
     then.push(Stmt::If {
         condition: is_missing,

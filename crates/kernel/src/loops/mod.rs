@@ -20,6 +20,7 @@
 //! | `fold` | constant folding of integers, comparisons, checks, loops of one iteration |
 //! | `same` | congruent loop-carried values |
 //! | `join` | loop collapsing |
+//! | `delinearise` | nests of loops over rows and columns as one |
 //! | `choose` | if-conversion of short branches |
 //! | `before` | placement of comparisons before their branches |
 //! | `skew` | time skewing of stencils |
@@ -30,6 +31,7 @@
 mod alternate;
 mod before;
 mod choose;
+mod delinearise;
 mod fold;
 mod hoist;
 mod join;
@@ -44,6 +46,7 @@ use chainrule_ops::Semantics;
 
 pub(crate) use alternate::alternate;
 pub(crate) use before::move_comparisons;
+pub(crate) use delinearise::delinearise;
 pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;
 pub(crate) use join::join;

@@ -1,0 +1,112 @@
+//! Loop delinearisation: a loop over rows and columns by one index becomes a nest.
+//!
+//! ```text
+//! for k in 0..n m                        for i in 0..n
+//!   i = k div m                            for j in 0..m
+//!   j = k mod m                              z[m i + j] = x[i] * y[j]
+//!   z[k] = x[i] * y[j]
+//! ```
+//!
+//! Applies to a loop whose trip count is a multiple of the divisor, which is a positive number or an extent. Iterations
+//! keep their order. The loops of the nest have no division, so that the inner one can run in lanes.
+
+use super::fold::fold;
+use crate::events::{Event, walk};
+use crate::kernel::{Carried, Instr, Kernel, Order, Reg, Stmt};
+use crate::lanes::rewrite::{Copier, Copies};
+use crate::rebuild::each_statement;
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// Delinearises the loops of `kernel` where possible. `O(n d)` for loops nested `d` deep.
+pub(crate) fn delinearise(kernel: &mut Kernel) {
+    let numbers: BTreeMap<Reg, i64> = walk(&kernel.body).filter_map(|event| number(&event)).collect();
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut is_changed = false;
+    each_statement(&mut body, |mut stmt, done| {
+        while let Some(nest) = nested(kernel, &numbers, &stmt) {
+            stmt = nest;
+            is_changed = true;
+        }
+        done.push(stmt);
+    });
+    kernel.body = body;
+    if is_changed {
+        fold(kernel);
+    }
+}
+
+fn number(event: &Event<'_>) -> Option<(Reg, i64)> {
+    match event {
+        Event::Instr(Instr::Int { dst, value }) => value.as_constant().map(|n| (*dst, n)),
+        _ => None,
+    }
+}
+
+/// Returns the nest that the loop `stmt` is.
+fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Option<Stmt> {
+    let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
+    let (columns, rows) = walk(body).find_map(|event| {
+        let (_, _, by) = division(&event, *index)?;
+        let by = match numbers.get(&by) {
+            Some(n) if *n > 0 => Poly::constant(*n),
+            None if kernel.is_extent(by) => Poly::var(by),
+            _ => return None,
+        };
+        let (rows, rest) = count.divide(&by)?;
+        let is_nest = rest == Poly::zero() && ![&rows, &by].iter().any(|n| n.as_constant() == Some(1));
+        is_nest.then_some((by, rows))
+    })?;
+    let is_by =
+        |r: Reg| columns.as_var() == Some(r) || columns.as_constant().is_some_and(|n| numbers.get(&r) == Some(&n));
+    let [row, column, at] = [(); 3].map(|()| kernel.regs.copy(*index));
+    let mut map = BTreeMap::from([(*index, at)]);
+    for event in walk(body) {
+        if let Some((dst, op, by)) = division(&event, *index)
+            && is_by(by)
+        {
+            map.insert(dst, if op == Op::Quot { row } else { column });
+        }
+    }
+    let vars: Vec<Reg> = carried.iter().map(|c| kernel.regs.copy(c.var)).collect();
+    map.extend(carried.iter().zip(&vars).map(|(c, var)| (c.var, *var)));
+    let mut body = body.clone();
+    each_statement(&mut body, |stmt, done| {
+        done.push(match stmt {
+            Stmt::Straight(mut code) => {
+                code.retain(|instr| !instr.dst().is_some_and(|dst| map.contains_key(&dst)));
+                Stmt::Straight(code)
+            }
+            stmt => stmt,
+        });
+    });
+    let by = columns.mul(&Poly::var(row)).add(&Poly::var(column));
+    let buffers = BTreeMap::new();
+    let mut copier = Copier {
+        regs: &mut kernel.regs,
+        map,
+        buffers: &buffers,
+        index: *index,
+        by: by.clone(),
+        lane: None,
+        fresh: false,
+    };
+    let mut steps = vec![Stmt::Straight(vec![Instr::Int { dst: at, value: by }])];
+    steps.extend(copier.block(&body));
+    let inner = carried.iter().zip(&vars).map(|(c, var)| Carried { var: *var, init: c.var, next: copier.of(c.next) });
+    let inner =
+        Stmt::For { index: column, count: columns, carried: inner.collect(), order: Order::InOrder, body: steps };
+    let outer = carried.iter().zip(&vars).map(|(c, var)| Carried { next: *var, ..*c }).collect();
+    Some(Stmt::For { index: row, count: rows, carried: outer, order: Order::InOrder, body: vec![inner] })
+}
+
+/// Returns the result, the operator and the divisor of a quotient or a remainder of `index`.
+fn division(event: &Event<'_>, index: Reg) -> Option<(Reg, Op, Reg)> {
+    match event {
+        Event::Instr(Instr::IntOp { dst, op: op @ (Op::Quot | Op::Mod), args, .. }) if args[0] == index => {
+            Some((*dst, *op, args[1]))
+        }
+        _ => None,
+    }
+}
