@@ -319,6 +319,39 @@ def test_arrays_without_elements_have_no_first_one(shape, f):
         cr.function(f)(np.zeros(shape))
 
 
+def pairs(x, y):
+    return np.array([a * b + i for i, a in enumerate(x) for b in y])
+
+
+def triples(x, y):
+    return np.array([x[i] * y[j] + k for i in range(len(x)) for j in range(len(y)) for k in range(3)])
+
+
+def repeated_beside_tiled(x, y):
+    return np.repeat(x, len(y)) * np.tile(y, len(x)) + np.repeat(x, 5 * len(y))[::5]
+
+
+def reshaped(x, y):
+    rows = np.outer(x, y).ravel().reshape(len(y), len(x))
+    return np.sin(rows * np.kron(x, y).reshape(rows.shape))
+
+
+@pytest.mark.parametrize("f", [pairs, triples, repeated_beside_tiled, reshaped])
+def test_rows_and_columns_by_one_index(f):
+    compiled = cr.function(f)
+    squares = lambda x, y: np.sum(f(x, y) ** 2)
+    gradient = cr.gradient(lambda x, y: np.sum(f(x, y) ** 2), argnums=(0, 1))
+    rng = np.random.default_rng(7)
+    for n, m in ((0, 3), (3, 0), (1, 1), (1, 9), (9, 1), (2, 5), (9, 20), (17, 33)):
+        x, y = rng.normal(size=n), rng.normal(size=m)
+        same(compiled(x, y), f(x, y))
+        by = rng.normal(size=n), rng.normal(size=m)
+        h = 1e-6
+        difference = (squares(x + h * by[0], y + h * by[1]) - squares(x - h * by[0], y - h * by[1])) / (2 * h)
+        slope = sum(np.dot(g, d) for g, d in zip(gradient(x, y), by))
+        assert abs(slope - difference) <= 1e-6 * max(1.0, abs(difference))
+
+
 def test_searches_in_vectors_of_any_length():
     places = cr.function(lambda a, x: (np.searchsorted(a, x), np.searchsorted(a, x, side="right")))
     rng = np.random.default_rng(6)

@@ -218,11 +218,13 @@ def reshape(w, a, shape, order=None):
     if len(guessed) > 1:
         w.fail("can only specify one unknown dimension")
     dims = [None if k in guessed else extents_of(w, part)[0] for k, part in enumerate(parts)]
+    # Of an array without elements, axes that are equal say nothing of the other ones.
+    stays = lambda k: dims[k] == a.dims[k] and a.dims[k].known != 0
     first = 0
-    while first < min(len(dims), a.rank) and dims[first] == a.dims[first]:
+    while first < min(len(dims), a.rank) and stays(first):
         first += 1
     last = 0
-    while last < min(len(dims), a.rank) - first and dims[-1 - last] == a.dims[-1 - last]:
+    while last < min(len(dims), a.rank) - first and stays(-1 - last):
         last += 1
     old, new = a.dims[first:a.rank - last], dims[first:len(dims) - last]
     if None in new:
