@@ -601,19 +601,9 @@ impl Rebuild<'_> {
         (index, self.leave(result))
     }
 
-    /// Writes a loop as [`Self::loop_`] does, whose iterations make the elements of an array.
-    pub(crate) fn elements(&mut self, size: &Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> (VarId, Block) {
-        self.loop_(size, |rb, index| {
-            if let Some(open) = rb.open.last_mut() {
-                open.makes_elements = true;
-            }
-            body(rb, index)
-        })
-    }
-
     /// Writes `build size (fun index -> body)`.
     pub(crate) fn build(&mut self, size: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
-        let (index, body) = self.elements(&size, body);
+        let (index, body) = self.loop_(&size, body);
         self.compute(Expr::Build { size, index, body })
     }
 

@@ -24,8 +24,6 @@ pub(super) struct Open {
     pub(super) kind: Kind,
     /// Index and count of a loop.
     pub(super) counted: Option<(VarId, Size)>,
-    /// Whether the loop makes an array, and each iteration an element of it.
-    pub(super) makes_elements: bool,
     /// Its bindings in order; `defs` has the expressions.
     pub(super) stmts: Vec<(VarId, Option<Span>)>,
     /// Variables by the hash of the key of their expression.
@@ -34,7 +32,7 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, counted: None, makes_elements: false, stmts: Vec::new(), table: HashTable::new() }
+        Self { kind, counted: None, stmts: Vec::new(), table: HashTable::new() }
     }
 
     pub(super) fn is_loop(&self) -> bool {
@@ -50,20 +48,10 @@ impl Rebuild<'_> {
     /// Opens a block.
     pub(super) fn enter(&mut self, kind: Kind) {
         let open = match self.memory.closed.pop() {
-            Some(memory) => Open { kind, counted: None, makes_elements: false, ..memory },
+            Some(memory) => Open { kind, counted: None, ..memory },
             None => Open::new(kind),
         };
         self.open.push(open);
-    }
-
-    /// Returns how often a statement is written here if the innermost loops that make no array are unrolled, as those
-    /// of at most `steps` iterations are.
-    pub(crate) fn copies(&self, steps: i64) -> i64 {
-        let count = |open: &Open| match &open.counted {
-            Some((_, count)) if !open.makes_elements => count.as_constant().filter(|count| *count <= steps),
-            _ => None,
-        };
-        self.open.iter().rev().map_while(count).product()
     }
 
     /// Closes the block opened last with this result.

@@ -224,7 +224,7 @@ impl Rebuild<'_> {
         let expr = match expr {
             Expr::Build { size, index, body } => {
                 let size = self.rename_size(size, env);
-                let (index, body) = self.elements(&size, |rb, new| {
+                let (index, body) = self.loop_(&size, |rb, new| {
                     rb.index_as(*index, new, env);
                     rb.stmts(body, env)
                 });

@@ -139,7 +139,7 @@ fn once(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
     let count = fold.count.as_constant()?;
-    if !is_short(rb, count, fold.index, fold.body) {
+    if !is_short(count, fold.index, fold.body) {
         return None;
     }
     let mut state = fold.init;

@@ -6,7 +6,8 @@ use super::op::doubles;
 use super::solve::{in_range, solve};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Size, StateLoop, Stmt, Type, VarId};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::{Op, Semantics};
 
 pub(super) const RULES: &[Rule] = &[
@@ -49,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
-        when: "the count is a small literal, and the nest of such loops is short; a larger literal where i is an exponent in f",
+        when: "the count is a small literal, and f is short; a larger literal where i is an exponent in f",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -87,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
 /// Maximum number of iterations of an unrolled loop ...
 const UNROLL_STEPS: i64 = 4;
 /// ... and of statements of all iterations.
-const UNROLL_STATEMENTS: i64 = 160;
+const UNROLL_STATEMENTS: i64 = 64;
 /// The same for loops whose index is an exponent: powers become products.
 const UNROLL_POWERS: i64 = 16;
 const UNROLL_STATEMENTS_OF_POWERS: i64 = 256;
@@ -180,7 +181,7 @@ fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let count = sum.count.as_constant()?;
-    if !is_short(rb, count, sum.index, sum.body) {
+    if !is_short(count, sum.index, sum.body) {
         return None;
     }
     let mut total = rb.zero(ty);
@@ -283,28 +284,14 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 /// Returns whether `count` iterations of `block`, the body of a loop with this index, are few and short enough to be
-/// unrolled. In a nest of such loops all are unrolled, or none: a loop around unrolled ones reads as many elements in
-/// each iteration as the tile of an innermost loop has registers for.
-pub(super) fn is_short(rb: &Rebuild<'_>, count: i64, index: VarId, block: &Block) -> bool {
-    let statements = || count * rb.copies(UNROLL_STEPS) * statements_unrolled(block);
+/// unrolled.
+pub(super) fn is_short(count: i64, index: VarId, block: &Block) -> bool {
+    let statements = || count * walk::statements(block);
     count <= 1
         || (count <= UNROLL_STEPS && statements() <= UNROLL_STATEMENTS)
         || (count <= UNROLL_POWERS
             && statements() <= UNROLL_STATEMENTS_OF_POWERS
             && is_exponent(block, index, &mut Vec::new()))
-}
-
-/// Returns the number of statements of `block`, where those of short loops that make no array count for each iteration.
-fn statements_unrolled(block: &Block) -> i64 {
-    let one = |stmt: &Stmt| {
-        let times = match &stmt.expr {
-            Expr::Sum { count, .. } | Expr::Fold(StateLoop { count, .. }) => count.as_constant(),
-            _ => None,
-        };
-        let times = times.filter(|count| *count <= UNROLL_STEPS).unwrap_or(1);
-        1 + times * stmt.expr.blocks().into_iter().map(statements_unrolled).sum::<i64>()
-    };
-    block.stmts.iter().map(one).sum()
 }
 
 /// Returns whether a power in `block` has `index` as its exponent, or a sum with it. `exponents` collects those

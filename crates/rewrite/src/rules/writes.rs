@@ -345,7 +345,7 @@ fn at_indices<T>(
 ) -> Option<T> {
     let [extent, rest @ ..] = extents else { return Some(see(rb, at)) };
     let mut found = None;
-    rb.elements(extent, |rb, index| {
+    rb.loop_(extent, |rb, index| {
         at.push(index);
         found = at_indices(rb, rest, at, see);
         at.pop();
