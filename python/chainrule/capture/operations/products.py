@@ -246,6 +246,8 @@ def of_matrix(name, function, is_number):
 def cholesky(w, a):
     """The factor of the matrix whose lower triangle is given: NumPy does not read the upper one."""
     a = squares(w, a, "np.linalg.cholesky")
+    if a.dims[-1].known == 0:
+        return w.build(a.dims, lambda _: w.constant(0.0))
 
     def factor(x):
         lower = lambda i: w.choose(scalar(w, ">=", i[0], i[1]), lambda: w.element(x, i), lambda: w.element(x, i[::-1]))
