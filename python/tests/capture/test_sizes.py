@@ -83,3 +83,19 @@ def test_elements_that_are_not_numbers():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(cr.function(f)(x), f(x))
+
+
+@pytest.mark.parametrize("n_copies", (1, 2, 4))
+@pytest.mark.parametrize("inner", (lambda x: x, lambda x: 1.0 / x, lambda x: x * x, np.log, np.exp, np.sqrt, np.sin))
+def test_derivatives_beside_numbers_that_are_replaced(inner, n_copies):
+    x = np.array([1.5, np.inf, np.nan, -np.inf, 0.3] * n_copies)
+    f = lambda x: np.sum(np.nan_to_num(inner(x), nan=0.5, posinf=2.0, neginf=-3.0) ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cr.function(f)(x) == pytest.approx(f(x), rel=1e-12)
+        ordinary = np.isfinite(x) & np.isfinite(inner(x))
+    clean = np.where(ordinary, x, 1.0)
+    gradient = np.where(ordinary, cr.gradient(lambda x: np.sum(inner(x) ** 2))(clean), 0.0)
+    curvature = np.where(ordinary, cr.hessian_diagonal(lambda x: np.sum(inner(x) ** 2))(clean), 0.0)
+    np.testing.assert_allclose(cr.gradient(f)(x), gradient, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cr.hessian(f)(x), np.diag(curvature), rtol=1e-12, atol=1e-12)

@@ -63,9 +63,9 @@ def nan_to_num(w, x, copy=Known(True), nan=Known(0.0), posinf=None, neginf=None)
     instead, high, low = w.cast(w.scalar(nan), "f"), limit(posinf, LARGEST), limit(neginf, -LARGEST)
 
     def one(v):
-        bounded = lambda: w.choose(scalar(w, ">", v, w.constant(LARGEST)), lambda: high,
-                                   lambda: w.choose(scalar(w, "<", v, w.constant(-LARGEST)), lambda: low, lambda: v))
-        return w.choose(is_nan(w, v), lambda: instead, bounded)
+        # One guard around the number: its derivative is selected before it is multiplied, so that no 0 * inf arises.
+        infinite = lambda: w.choose(scalar(w, ">", v, w.constant(0.0)), lambda: high, lambda: low)
+        return w.choose(finite(w, v), lambda: v, lambda: w.choose(is_nan(w, v), lambda: instead, infinite))
 
     return w.map(one, a)
 
