@@ -7,7 +7,7 @@ import numpy as np
 from .. import _core
 from ..errors import CaptureError
 from .extents import Extents
-from .values import Dim, Form, Known, Masked, Num, Row, describe, is_number
+from .values import Dim, Form, Gone, Known, Masked, Num, Row, describe, is_number
 
 
 def is_empty(count):
@@ -70,6 +70,8 @@ class Writer(Extents):
         if isinstance(value, Masked):
             self.fail("an array is indexed by truth values, and its elements are used as a whole",
                       "use `np.where(mask, a, b)`: sizes must not depend on data", node=value.node)
+        if isinstance(value, Gone):
+            self.fail(value.why, value.remedy)
         return self.fail(f"{describe(value)} is used as a number", "pass numbers and arrays of numbers")
 
     def scalar(self, value, what="a number"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Error, Limitation
 from .. import loops
-from . import arrays, assembly, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
+from . import arrays, assembly, factors, norms, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
 from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
@@ -200,7 +200,7 @@ def size_of_masked(w, a):
 
 
 def _dist(w, p, q):
-    return products.norm(w, binary(w, "-", w.num(p), w.num(q)))
+    return norms.norm(w, binary(w, "-", w.num(p), w.num(q)))
 
 
 def _softmax(w, x, axis=None):
@@ -283,7 +283,7 @@ TABLE = {
     np.dot: products.dot, np.matmul: products.matmul, np.vdot: products.vdot, np.inner: products.inner,
     np.outer: products.outer, np.trace: products.trace, np.einsum: products.einsum, np.tensordot: products.tensordot,
     np.kron: products.kron, np.cross: products.cross,
-    np.linalg.norm: products.norm, np.linalg.solve: products.solve, np.linalg.slogdet: products.slogdet,
+    np.linalg.norm: norms.norm, np.linalg.solve: products.solve, np.linalg.slogdet: products.slogdet,
     np.linalg.matrix_power: products.matrix_power,
     np.linalg.inv: products.of_matrix("np.linalg.inv", "inverse", False),
     np.linalg.det: products.of_matrix("np.linalg.det", "det", True),
@@ -320,7 +320,9 @@ TABLE = {
     getattr(np, "cumulative_sum", None): reductions.cumulative_along("+"), getattr(np, "cumulative_prod", None): reductions.cumulative_along("*"),
     np.isclose: tolerant.isclose, np.allclose: tolerant.allclose, np.array_equal: tolerant.array_equal, np.round: tolerant.around,
     np.around: tolerant.around, np.nan_to_num: tolerant.nan_to_num, np.real: tolerant.real, np.imag: tolerant.imag,
-    np.linalg.multi_dot: products.multi_dot,
+    np.linalg.multi_dot: products.multi_dot, np.linalg.qr: factors.qr, np.linalg.lstsq: factors.lstsq, np.linalg.pinv: factors.pinv,
+    np.linalg.cond: factors.cond, np.linalg.vector_norm: norms.vector_norm, np.linalg.matrix_norm: norms.matrix_norm,
+    np.linalg.trace: products.trace_of_last,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
 #: Functions of modules that are not imported here, because that takes time: who calls them has imported them.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import string
 
+import numpy as np
+
 from .operators import binary, call, scalar
-from .reductions import extreme, nested, sum_
-from .shaping import axis_of, known
-from ..values import Dim, Known, Num, Row, describe
+from .reductions import nested, sum_
+from .shaping import axis_of, diagonal, known, known_int
+from ..values import Dim, Form, Known, Num, Row, describe
 
 
 def matmul(w, a, b):
@@ -195,17 +197,13 @@ def cross(w, a, b):
     return Num(made.term, made.kind, made.dims)
 
 
-def trace(w, a):
-    array = w.num(a)
-    if array.rank != 2:
-        w.fail(f"`np.trace` of {describe(array)}", "it is for matrices")
-    n = diagonal_extent(w, array)
-    return summed(w, [n], array.kind, lambda i: w.element(array, [i[0], i[0]]))
+def trace(w, a, offset=Known(0), axis1=Known(0), axis2=Known(1)):
+    return sum_(w, diagonal(w, a, offset, axis1, axis2), Known(-1))
 
 
-def diagonal_extent(w, array):
-    """The number of elements of a diagonal."""
-    return w.at_most(array.dims[0], array.dims[1]) if array.dims[0] != array.dims[1] else array.dims[0]
+def trace_of_last(w, x, *, offset=Known(0)):
+    """`np.linalg.trace`: of the last two axes."""
+    return trace(w, x, offset, Known(-2), Known(-1))
 
 
 def square(w, array, name):
@@ -260,11 +258,16 @@ def slogdet(w, a):
     a = squares(w, a, "np.linalg.slogdet")
     part = lambda of_one: stacked(w, [(a, 2)], of_one)
     sign = lambda x: call(w, "sign", Num(w.program.apply("det", [x.term]), "f"))
-    return Row([part(sign), part(lambda x: Num(w.program.apply("logdet", [x.term]), "f"))])
+    items = [part(sign), part(lambda x: Num(w.program.apply("logdet", [x.term]), "f"))]
+    return Row(items, Form(type(np.linalg.slogdet(np.eye(1))), ("sign", "logabsdet")))
 
 
 def matrix_power(w, a, n):
-    a, k = square(w, a, "np.linalg.matrix_power"), known(w, n, "the power")
+    a, k = squares(w, a, "np.linalg.matrix_power"), known_int(w, n, "the power")
+    return stacked(w, [(a, 2)], lambda x: power_of_matrix(w, x, k))
+
+
+def power_of_matrix(w, a, k):
     if k < 0:
         a, k = of_matrix("np.linalg.inv", "inverse", False)(w, a), -k
     result = None
@@ -294,19 +297,3 @@ def multi_dot(w, arrays):
     for part in parts[1:]:
         result = matmul(w, result, part)
     return result
-
-
-def norm(w, x, ord=None, axis=None, keepdims=None):
-    array, order = w.cast(w.num(x), "f"), known(w, ord, "the order of a norm")
-    n_axes = array.rank if axis is None or getattr(axis, "value", 0) is None else 1
-    absolute = lambda: w.map(lambda v: call(w, "abs", v), array)
-    if order is None or order == 2 and n_axes == 1 or order == "fro":
-        return w.map(lambda v: call(w, "sqrt", v), sum_(w, w.map(lambda v: scalar(w, "*", v, v), array), axis, keepdims))
-    if n_axes > 1:
-        w.fail(f"`np.linalg.norm` of a matrix of order {order!r}", "leave `ord` out")
-    if order == 1:
-        return sum_(w, absolute(), axis, keepdims)
-    if order == float("inf"):
-        return extreme("max", nan_wins=True)(w, absolute(), axis, keepdims)
-    power = lambda v, p: w.map(lambda u: scalar(w, "**", u, w.constant(p)), v)
-    return power(sum_(w, power(absolute(), float(order)), axis, keepdims), 1.0 / order)
