@@ -144,6 +144,12 @@ CASES = [
                                                          np.logspace(0, 2, 4, base=2.0), np.logspace(0, 1, 4, endpoint=False), np.geomspace(1, 1000, 4), np.geomspace(v[1] ** 2 + 1, 9.0, 5),
                                                          np.geomspace(-1.0, -4.0, 3, endpoint=False)), (V, K)),
     ("np.linalg.multi_dot", lambda a, b, v: (np.linalg.multi_dot([a, b]), np.linalg.multi_dot([a, b, b.T]), np.linalg.multi_dot([a, b, v[:2]]), np.linalg.multi_dot((v[:3], a, b)), np.linalg.multi_dot([v[:3], a, v[:4]])), (A, B, V)),
+    ("np.amax np.amin", lambda a: (np.amax(a), np.amin(a, axis=1)), (A,)),
+    ("np.linalg.qr np.linalg.lstsq np.linalg.pinv", lambda a, b, v: (*np.linalg.qr(a), *np.linalg.qr(b), np.linalg.qr(b, mode="r"), np.linalg.lstsq(b, v[:4], rcond=None)[0], np.linalg.lstsq(a, v[:3])[0], np.linalg.pinv(a), np.linalg.pinv(b)), (A, B, V)),
+    ("np.linalg.cond np.linalg.vector_norm np.linalg.matrix_norm np.linalg.trace", lambda a, s, q: (
+        np.linalg.cond(s, 1), np.linalg.cond(q, "fro"), np.linalg.cond(s, -np.inf), np.linalg.vector_norm(a), np.linalg.vector_norm(a, axis=1, ord=1), np.linalg.matrix_norm(q), np.linalg.matrix_norm(a, ord=np.inf),
+        np.linalg.trace(q), np.linalg.trace(s, offset=1)), (A, S, Q)),
+    ("np.trace .trace np.linalg.matrix_power", lambda a, s, q, c: (np.trace(a, 1), s.trace(-1), np.trace(q, axis1=1, axis2=2), np.trace(c), np.linalg.matrix_power(q, 3), np.linalg.matrix_power(q, -2), np.linalg.matrix_power(q, 0)), (A, S, Q, C)),
     ("np.isclose np.allclose np.array_equal", lambda v, u: (
         np.isclose(v, u), np.isclose(v, v + 1e-9), np.isclose(v[0], v[0]), np.allclose(v, v + 1e-9), np.allclose(v, u), np.isclose(v, v * np.inf), np.isclose(v * np.inf, v * np.inf), np.isclose(v * np.nan, v),
         np.isclose(v * np.nan, v * np.nan, equal_nan=True), np.isclose(v, u, rtol=10.0), np.isclose(v, u, atol=0.5), np.array_equal(v, v), np.array_equal(v, u), np.array_equal(v, v[0]), np.array_equal(v, v[:3])), (V, U)),

@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import types
 
+import numpy as np
+
 from . import derivatives, loops, records
 from .operations import calls, folding, indexing, products, reductions, slices
 from .frame import Frame
@@ -282,7 +284,7 @@ class Expressions:
             return self.call_of_record(function.value, function.name, args, kwargs)
         if isinstance(function, Bound):
             handler = calls.METHODS[function.name]
-            return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs)
+            return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs, getattr(np, function.name, None))
         if isinstance(function, Local):
             return self.inline(function.node, function.frame, args, kwargs, function.name)
         if isinstance(function, Row) and isinstance(function.is_list, Form) and is_python_function(getattr(function.is_list.cls, "__call__", None)):

@@ -77,3 +77,19 @@ def test_numbers_of_python_do_not_widen():
     f = cr.function(lambda n: (n + 1, n * 2.0, n / 2, 7 // n, -7 % n, n ** 3, 2 ** 0.5 * n, True + n))
     for got, want in zip(f(3), (4, 6.0, 1.5, 2, 2, 27, 2 ** 0.5 * 3, 4)):
         assert got == want and isinstance(got, (int, np.integer)) == isinstance(want, int)
+
+
+def test_derivatives_at_the_ends_of_domains():
+    special = pytest.importorskip("scipy.special")
+    one = cr.function(lambda x: np.sinc(x))
+    for x in (0.0, 1e-9, 1e-5, 1e-3, 0.1, 0.159, 0.16):
+        t = np.pi * x
+        slope, curve = -t / 3 + t**3 / 30 - t**5 / 840 + t**7 / 45360, -1 / 3 + t**2 / 10 - t**4 / 168 + t**6 / 6480 - t**8 / 443520
+        assert one(x) == pytest.approx(np.sinc(x), rel=1e-15)
+        assert cr.gradient(one)(x) == pytest.approx(np.pi * slope, rel=1e-6 if x > 0.1 else 1e-9)
+        assert cr.hessian(one)(x) == pytest.approx(np.pi**2 * curve, rel=1e-6 if x > 0.1 else 1e-9)
+    by_x = lambda f, *args: cr.gradient(f, argnums=0)(*args)
+    assert by_x(lambda x, y: special.xlogy(x, y), 0.0, 2.0) == pytest.approx(np.log(2.0))
+    assert by_x(lambda x, y: special.xlog1py(x, y), 0.0, 2.0) == pytest.approx(np.log(3.0))
+    assert by_x(lambda x, y: special.xlogy(x, y), 0.0, 0.0) == 0.0
+    assert by_x(lambda x: special.entr(x), 0.0) == np.inf and by_x(lambda x, y: special.kl_div(x, y), 0.0, 2.0) == -np.inf

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -14,7 +15,7 @@ import numpy as np
 
 from ...errors import Error, Limitation
 from .. import loops
-from . import arrays, assembly, factors, norms, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
+from . import arrays, assembly, factors, norms, options, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
 from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
@@ -210,7 +211,7 @@ def _softmax(w, x, axis=None):
 
 
 def _log_softmax(w, x, axis=None):
-    return binary(w, "-", w.num(x), reductions.logsumexp(w, x, axis, Known(True)))
+    return binary(w, "-", w.num(x), reductions.logsumexp(w, x, axis, keepdims=Known(True)))
 
 
 def _polyval(w, p, x):
@@ -275,11 +276,11 @@ TABLE = {
     min: _extreme("min", reductions.extreme("min")), max: _extreme("max", reductions.extreme("max")), math.fsum: _fsum,
     math.prod: reductions.prod, math.dist: _dist, math.sumprod if hasattr(math, "sumprod") else None: products.matmul,
     np.shape: shape, np.size: size, np.ndim: ndim, np.float64: _float, np.int64: _int,
-    np.sum: reductions.sum_, np.prod: reductions.prod, np.mean: reductions.mean, np.var: reductions.var, np.std: reductions.std,
+    np.sum: options.sum_, np.prod: options.prod, np.mean: options.mean, np.var: options.var, np.std: options.std,
     np.average: reductions.average, np.ptp: reductions.ptp, np.cov: reductions.covariance, np.corrcoef: reductions.corrcoef,
     np.count_nonzero: reductions.count_nonzero, np.argmax: reductions.arg_extreme("argmax", ">"), np.argmin: reductions.arg_extreme("argmin", "<"),
-    np.max: reductions.extreme("max", nan_wins=True), np.min: reductions.extreme("min", nan_wins=True), np.any: reductions.any_all("||"),
-    np.all: reductions.any_all("&&"), np.cumsum: reductions.cumulative("+"), np.cumprod: reductions.cumulative("*"),
+    np.max: options.largest, np.min: options.smallest, np.amax: options.largest, np.amin: options.smallest, np.any: options.any_,
+    np.all: options.all_, np.cumsum: options.cumsum, np.cumprod: options.cumprod,
     np.dot: products.dot, np.matmul: products.matmul, np.vdot: products.vdot, np.inner: products.inner,
     np.outer: products.outer, np.trace: products.trace, np.einsum: products.einsum, np.tensordot: products.tensordot,
     np.kron: products.kron, np.cross: products.cross,
@@ -336,13 +337,12 @@ if special is not None:
     TABLE |= {special.logsumexp: reductions.logsumexp, special.softmax: _softmax, special.log_softmax: _log_softmax}
 
 METHODS = {
-    "sum": reductions.sum_, "prod": reductions.prod, "mean": reductions.mean, "var": reductions.var, "std": reductions.std,
-    "max": reductions.extreme("max", nan_wins=True), "min": reductions.extreme("min", nan_wins=True), "any": reductions.any_all("||"),
-    "all": reductions.any_all("&&"), "argmax": reductions.arg_extreme("argmax", ">"), "argmin": reductions.arg_extreme("argmin", "<"),
+    "sum": options.sum_, "prod": options.prod, "mean": options.mean, "var": options.var, "std": options.std,
+    "max": options.largest, "min": options.smallest, "any": options.any_, "all": options.all_, "argmax": reductions.arg_extreme("argmax", ">"), "argmin": reductions.arg_extreme("argmin", "<"),
     "dot": products.dot, "copy": _copy, "transpose": shaping.transpose_method, "reshape": shaping.reshape_method,
     "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,
     "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "repeat": shaping.repeat,
-    "cumsum": reductions.cumulative("+"), "cumprod": reductions.cumulative("*"), "trace": products.trace,
+    "cumsum": options.cumsum, "cumprod": options.cumprod, "trace": products.trace,
     "diagonal": shaping.diagonal, "take": sorting.take, "argsort": sorting.argsort, "searchsorted": sorting.searchsorted,
     "round": tolerant.around, "conj": lambda w, a: arrays.array(w, a),
     "item": lambda w, a: w.scalar(a), "clip": lambda w, a, min, max: elementwise(w, BY_OBJECT[np.clip], [a, min, max]),
@@ -399,10 +399,31 @@ def known_call(w, function, args, kwargs):
     handler = _find(TABLE, function) or _later(function)
     if handler is None:
         return None
-    return apply(w, handler, name_of(function), args, kwargs)
+    return apply(w, handler, name_of(function), args, kwargs, function)
 
 
-def apply(w, handler, name, args, kwargs):
+@functools.cache
+def positions(function):
+    """The names of the parameters of a function of NumPy or SciPy in order; none where Python does not know them."""
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def check_positions(w, handler, name, n_args, function):
+    """Optional arguments that are given by position have to be those of the function itself: `np.sum(x, 0, float)` names a dtype."""
+    names = positions(function)
+    own = list(inspect.signature(handler).parameters.values())[1:]
+    for k, (parameter, wanted) in enumerate(zip(own[:n_args], names)):
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is not parameter.empty and parameter.name != wanted and k:
+            w.fail(f"`{name}` is called with `{wanted}`, its argument number {k + 1}", "leave it out, and name the arguments behind it")
+
+
+def apply(w, handler, name, args, kwargs, function=None):
+    """Calls a handler with the arguments of `function`, or of a method of arrays that NumPy has as this function, too."""
+    if function is not None and len(args) > 1:
+        check_positions(w, handler, name, len(args), function)
     try:
         inspect.signature(handler).bind(w, *args, **kwargs)
     except TypeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...errors import ShapeError
-from .operators import binary, call, is_nan, scalar
+from .operators import binary, call, finite, is_nan, scalar
 from ..values import Dim, Known, Masked, Num, describe
 
 
@@ -261,25 +261,24 @@ def count_nonzero(w, a, axis=None, keepdims=None):
     return sum_(w, w.cast(whole(w, a, 0), "b"), axis_under(w, a, axis, keepdims), keepdims)
 
 
-def covariance(w, m, rowvar=Known(True), bias=Known(False), ddof=None):
-    """`np.cov` of the rows of a matrix."""
+def covariance(w, m, y=None, rowvar=Known(True), bias=Known(False), ddof=None):
+    """`np.cov` of the rows of a matrix, and of those of another one."""
     from .products import matmul
-    from .shaping import transpose
-    m = w.cast(w.num(m), "f")
-    if m.rank == 2 and not rowvar.value:
-        m = transpose(w, m)
-    if m.rank == 1:
-        m = w.build((Dim(1), *m.dims), lambda i: w.element(m, i[1:]))
-        made = covariance(w, m, Known(True), bias, ddof)
-        return w.element(made, [w.constant(0), w.constant(0)])
+    from .shaping import at_least_rank, joined, transpose
+    is_alone = y is None or getattr(y, "value", 0) is None
+    parts = [w.cast(w.num(part), "f") for part in ([m] if is_alone else [m, y])]
+    is_vector = is_alone and parts[0].rank == 1
+    rows = [at_least_rank(w, transpose(w, part) if part.rank == 2 and not rowvar.value else part, 2) for part in parts]
+    m = rows[0] if is_alone else joined(w, rows, Known(0))
     centred = binary(w, "-", m, mean(w, m, Known(1), Known(True)))
     less = (0 if bias.value else 1) if ddof is None or ddof.value is None else ddof.value
     n = scalar(w, "-", w.cast(w.size(m.dims[1]), "f"), w.constant(float(less)))
-    return binary(w, "/", matmul(w, centred, transpose(w, centred)), n)
+    made = binary(w, "/", matmul(w, centred, transpose(w, centred)), n)
+    return w.element(made, [w.constant(0), w.constant(0)]) if is_vector else made
 
 
-def corrcoef(w, x, rowvar=Known(True)):
-    c = covariance(w, x, rowvar)
+def corrcoef(w, x, y=None, rowvar=Known(True)):
+    c = covariance(w, x, y, rowvar)
     if not c.rank:
         return w.constant(1.0)
     deviation = lambda i: call(w, "sqrt", w.element(c, [i, i]))
@@ -321,14 +320,22 @@ def arg_extreme(name, sign):
     return reduction
 
 
-def logsumexp(w, array, axis=None, keepdims=None):
-    array = w.cast(w.num(array), "f")
-    if array.rank == 1:
+def logsumexp(w, a, axis=None, b=None, keepdims=None):
+    """The logarithm of the sum of exponentials, each times its factor where `b` is given."""
+    array = w.cast(w.num(a), "f")
+    has_factors = b is not None and getattr(b, "value", 0) is not None
+    if has_factors:
+        factors = w.cast(w.num(b), "f")
+        dims = w.broadcast(array, factors)
+        array, factors = w.broadcast_to(array, dims), w.broadcast_to(factors, dims)
+    if array.rank == 1 and not has_factors:
         result = Num(w.program.apply("logSumExp", [array.term]), "f")
         return w.build((Dim(1),), lambda _: result) if isinstance(keepdims, Known) and keepdims.value else result
     top = Num(w.program.apply("constant", [array.term]), "f", array.dims)
     top = extreme("max")(w, top, axis, Known(True))
-    total = sum_(w, w.map(lambda x: call(w, "exp", x), binary(w, "-", array, top)), axis, Known(True))
+    top = w.map(lambda x: w.choose(finite(w, x), lambda: x, lambda: w.constant(0.0)), top)
+    terms = w.map(lambda x: call(w, "exp", x), binary(w, "-", array, top))
+    total = sum_(w, binary(w, "*", factors, terms) if has_factors else terms, axis, Known(True))
     result = binary(w, "+", top, w.map(lambda x: call(w, "log", x), total))
     if isinstance(keepdims, Known) and keepdims.value:
         return result

@@ -98,7 +98,8 @@ def _logaddexp(w, x, y):
     x, y = w.cast(x, "f"), w.cast(y, "f")
     def side(large, small):
         difference = scalar(w, "-", small, large)
-        return scalar(w, "+", large, call(w, "log1p", call(w, "exp", difference)))
+        of_finite = lambda: scalar(w, "+", large, call(w, "log1p", call(w, "exp", difference)))
+        return w.choose(is_infinite(w, large), lambda: large, of_finite)
     return w.choose(scalar(w, ">=", x, y), lambda: side(x, y), lambda: side(y, x))
 
 
@@ -107,10 +108,16 @@ def _log_expit(w, x):
     return negative_scalar(w, _logaddexp(w, zero, negative_scalar(w, w.cast(x, "f"))))
 
 
+def _times_log(w, x, y, log):
+    """`x * log(y)`, and 0 where `x` is 0 and the logarithm infinite. Where it is finite, the product has the derivative."""
+    x, zero = w.cast(x, "f"), w.constant(0.0)
+    found = call(w, log, y)
+    is_lost = scalar(w, "&", scalar(w, "==", x, zero), is_infinite(w, found))
+    return w.choose(is_lost, lambda: zero, lambda: scalar(w, "*", x, found))
+
+
 def _xlogy(w, x, y):
-    x = w.cast(x, "f")
-    zero = w.constant(0.0)
-    return w.choose(scalar(w, "==", x, zero), lambda: zero, lambda: scalar(w, "*", x, call(w, "log", y)))
+    return _times_log(w, x, y, "log")
 
 
 def _clip(w, x, low, high):
@@ -163,9 +170,21 @@ def _fmod(w, x, y):
     return w.choose(is_special, special, formula)
 
 
+#: Bound of the numbers whose `sin(x) / x` is a polynomial: there, the quotient's derivatives are differences of large numbers.
+SERIES_OF_SINC = 0.5
+
+
 def _sinc(w, x):
     x = scalar(w, "*", w.constant(math.pi), w.cast(x, "f"))
-    return w.choose(scalar(w, "==", x, w.constant(0.0)), lambda: w.constant(1.0), lambda: scalar(w, "/", call(w, "sin", x), x))
+
+    def series():
+        square, total = scalar(w, "*", x, x), w.constant(0.0)
+        for k in reversed(range(10)):
+            total = scalar(w, "+", w.constant((-1) ** k / math.factorial(2 * k + 1)), scalar(w, "*", square, total))
+        return total
+
+    is_small = scalar(w, "<", call(w, "abs", x), w.constant(SERIES_OF_SINC))
+    return w.choose(is_small, series, lambda: scalar(w, "/", call(w, "sin", x), x))
 
 
 def _test(name):
@@ -187,9 +206,7 @@ def _copysign(w, x, y):
 
 
 def _xlog1py(w, x, y):
-    x = w.cast(x, "f")
-    zero = w.constant(0.0)
-    return w.choose(scalar(w, "==", x, zero), lambda: zero, lambda: scalar(w, "*", x, call(w, "log1p", y)))
+    return _times_log(w, x, y, "log1p")
 
 
 def _logit(w, x):
@@ -197,13 +214,19 @@ def _logit(w, x):
     return scalar(w, "-", call(w, "log", x), call(w, "log1p", negative_scalar(w, x)))
 
 
+def _x_log_x(w, x):
+    """`x * log(x)`; at 0, a root has its value 0 and its infinite derivative."""
+    x, zero = w.cast(x, "f"), w.constant(0.0)
+    return w.choose(scalar(w, "==", x, zero), lambda: negative_scalar(w, call(w, "sqrt", x)), lambda: scalar(w, "*", x, call(w, "log", x)))
+
+
 def _entr(w, x):
-    return negative_scalar(w, _xlogy(w, x, x))
+    return negative_scalar(w, _x_log_x(w, x))
 
 
 def _rel_entr(w, x, y):
     x, y = w.cast(x, "f"), w.cast(y, "f")
-    return scalar(w, "-", _xlogy(w, x, x), _xlogy(w, x, y))
+    return scalar(w, "-", _x_log_x(w, x), _xlogy(w, x, y))
 
 
 def _kl_div(w, x, y):
