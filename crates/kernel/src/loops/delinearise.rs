@@ -7,7 +7,7 @@
 //!   z[k] = x[i] * y[j]
 //! ```
 //!
-//! Applies to a loop whose trip count is a multiple of the divisor, which is a positive number or an extent. Iterations
+//! Applies to a loop whose trip count is a multiple of the divisor, which is a number or an extent. Iterations
 //! keep their order. The loops of the nest have no division, so that the inner one can run in lanes.
 
 use super::fold::fold;
@@ -18,6 +18,10 @@ use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
+
+/// Minimum number of columns, if it is known: of fewer, the inner loop has no lanes, and a body that tells even from
+/// odd steps would be written for each.
+const COLUMNS: i64 = 8;
 
 /// Delinearises the loops of `kernel` where possible. `O(n d)` for loops nested `d` deep.
 pub(crate) fn delinearise(kernel: &mut Kernel) {
@@ -50,7 +54,7 @@ fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Opt
     let (columns, rows) = walk(body).find_map(|event| {
         let (_, _, by) = division(&event, *index)?;
         let by = match numbers.get(&by) {
-            Some(n) if *n > 0 => Poly::constant(*n),
+            Some(n) if *n >= COLUMNS => Poly::constant(*n),
             None if kernel.is_extent(by) => Poly::var(by),
             _ => return None,
         };
