@@ -310,6 +310,7 @@ impl Search {
         Instr::Op { dst, op: Op::Lt, args }
     }
 }
+
 /// Emits the reductions of all blocks to `out`; `none` is -1.
 fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none: Reg, out: &mut Vec<Stmt>) -> Best {
     let init = search.number.init;
@@ -395,14 +396,11 @@ fn terms(cutter: &mut Cutter<'_>, search: &Search, part: &Part, index: Reg) -> (
     let Search { the, condition, term, .. } = search;
     let mut body = the.body.clone();
     body.pop();
-    each_statement(&mut body, |stmt, done| {
-        done.push(match stmt {
-            Stmt::Straight(mut code) => {
-                code.retain(|instr| instr.dst() != Some(*condition));
-                Stmt::Straight(code)
-            }
-            stmt => stmt,
-        });
+    each_statement(&mut body, |mut stmt, done| {
+        if let Stmt::Straight(code) = &mut stmt {
+            code.retain(|instr| instr.dst() != Some(*condition));
+        }
+        done.push(stmt);
     });
     let (body, map) = copied(cutter, the, &body, part.from.add(&Poly::var(index)), &[]);
     (body, map.get(term).copied().unwrap_or(*term))

@@ -51,53 +51,41 @@ fn number(event: &Event<'_>) -> Option<(Reg, i64)> {
 /// Returns the nest that the loop `stmt` is.
 fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Option<Stmt> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
-    let (columns, rows) = walk(body).find_map(|event| {
-        let (_, _, by) = division(&event, *index)?;
-        let by = match numbers.get(&by) {
-            Some(n) if *n >= COLUMNS => Poly::constant(*n),
-            None if kernel.is_extent(by) => Poly::var(by),
-            _ => return None,
-        };
-        let (rows, rest) = count.divide(&by)?;
-        let is_nest = rest == Poly::zero() && ![&rows, &by].iter().any(|n| n.as_constant() == Some(1));
-        is_nest.then_some((by, rows))
+    let divisor = |by: Reg| match numbers.get(&by) {
+        Some(n) if *n >= COLUMNS => Some(Poly::constant(*n)),
+        None if kernel.is_extent(by) => Some(Poly::var(by)),
+        _ => None,
+    };
+    let divisions: Vec<(Reg, Op, Poly<Reg>)> = walk(body)
+        .filter_map(|event| {
+            let (dst, op, by) = division(&event, *index)?;
+            Some((dst, op, divisor(by)?))
+        })
+        .collect();
+    let (columns, rows) = divisions.iter().find_map(|(_, _, by)| {
+        let (rows, rest) = count.divide(by)?;
+        let is_nest = rest == Poly::zero() && ![&rows, by].iter().any(|n| n.as_constant() == Some(1));
+        is_nest.then(|| (by.clone(), rows))
     })?;
-    let is_by =
-        |r: Reg| columns.as_var() == Some(r) || columns.as_constant().is_some_and(|n| numbers.get(&r) == Some(&n));
     let [row, column, at] = [(); 3].map(|()| kernel.regs.copy(*index));
-    let mut map = BTreeMap::from([(*index, at)]);
-    for event in walk(body) {
-        if let Some((dst, op, by)) = division(&event, *index)
-            && is_by(by)
-        {
-            map.insert(dst, if op == Op::Quot { row } else { column });
-        }
-    }
+    let parts = divisions.iter().filter(|(_, _, by)| *by == columns);
+    let parts: BTreeMap<Reg, Reg> =
+        parts.map(|(dst, op, _)| (*dst, if *op == Op::Quot { row } else { column })).collect();
     let vars: Vec<Reg> = carried.iter().map(|c| kernel.regs.copy(c.var)).collect();
-    map.extend(carried.iter().zip(&vars).map(|(c, var)| (c.var, *var)));
-    let mut body = body.clone();
-    each_statement(&mut body, |stmt, done| {
-        done.push(match stmt {
-            Stmt::Straight(mut code) => {
-                code.retain(|instr| !instr.dst().is_some_and(|dst| map.contains_key(&dst)));
-                Stmt::Straight(code)
-            }
-            stmt => stmt,
-        });
-    });
+    let renamed = carried.iter().zip(&vars).map(|(c, var)| (c.var, *var));
+    let map = parts.clone().into_iter().chain(renamed).chain([(*index, at)]).collect();
     let by = columns.mul(&Poly::var(row)).add(&Poly::var(column));
     let buffers = BTreeMap::new();
-    let mut copier = Copier {
-        regs: &mut kernel.regs,
-        map,
-        buffers: &buffers,
-        index: *index,
-        by: by.clone(),
-        lane: None,
-        fresh: false,
-    };
+    let regs = &mut kernel.regs;
+    let mut copier = Copier { regs, map, buffers: &buffers, index: *index, by: by.clone(), lane: None, fresh: false };
     let mut steps = vec![Stmt::Straight(vec![Instr::Int { dst: at, value: by }])];
-    steps.extend(copier.block(&body));
+    steps.extend(copier.block(body));
+    each_statement(&mut steps, |mut stmt, done| {
+        if let Stmt::Straight(code) = &mut stmt {
+            code.retain(|instr| !instr.dst().is_some_and(|dst| parts.contains_key(&dst)));
+        }
+        done.push(stmt);
+    });
     let inner = carried.iter().zip(&vars).map(|(c, var)| Carried { var: *var, init: c.var, next: copier.of(c.next) });
     let inner =
         Stmt::For { index: column, count: columns, carried: inner.collect(), order: Order::InOrder, body: steps };

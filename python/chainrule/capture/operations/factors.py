@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .norms import norm
 from .operators import binary, call, scalar
-from .products import matmul, squares, stacked
+from .products import matmul, matrices, of_matrix, squares, stacked
 from .shaping import known, permuted
 from ..values import Dim, Form, Gone, Known, Num, Row, describe
 
 FULL_RANK = "solve the system by `np.linalg.qr`, or by `np.linalg.solve` with `a.T @ a + c * np.eye(n)`"
-
-
-def matrices(w, array, name):
-    """A matrix of floats, or one at each place of the first axes."""
-    array = w.cast(w.num(array), "f")
-    if array.rank < 2:
-        w.fail(f"`{name}` of {describe(array)}", "it is for matrices")
-    return array
 
 
 def transposed(w, a):
@@ -192,8 +185,6 @@ def pinv(w, a, rcond=None, hermitian=Known(False)):
 
 def cond(w, x, p=None):
     """`np.linalg.cond` in the norms that need no singular values."""
-    from .norms import norm
-    from .products import of_matrix
     order = known(w, p, "the order of a norm")
     if order in (None, 2, -2, "nuc"):
         w.fail(f"`np.linalg.cond` of order {order!r}", "it needs singular values: use the order 1, `np.inf` or 'fro'")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from .operators import call, scalar
+from .products import matrices
 from .reductions import axes_of, extreme, sum_
-from .shaping import axis_of, known, numbers, ravel, reshape
+from .shaping import axis_of, dropped, known, numbers, permuted, ravel, reshape
 from ..values import Dim, Known, Num, Row, describe
 
 SINGULAR = "it needs singular values: leave `ord` out, or use 1, `np.inf` or 'fro'"
@@ -27,11 +28,6 @@ def norm(w, x, ord=None, axis=None, keepdims=None):
             w.fail("Improper number of dimensions to norm.", "a norm is along one axis or two")
         if len(set(axes)) < len(axes):
             w.fail("Duplicate axes given.")
-    return along(w, array, order, axes, keepdims)
-
-
-def along(w, array, order, axes, keepdims):
-    """The norm of vectors along one axis, or of matrices along two."""
     return of_vectors(w, array, order, axes[0], keepdims) if len(axes) == 1 else of_matrices(w, array, order, axes, keepdims)
 
 
@@ -76,7 +72,6 @@ def of_matrices(w, array, order, axes, keepdims):
     found = extreme("max" if order > 0 else "min", nan_wins=True)(w, sums, Known(compared), Known(True))
     if getattr(keepdims, "value", False):
         return found
-    from .shaping import dropped
     made = dropped(w, found, axes)
     return Num(made.term, made.kind, made.dims)
 
@@ -90,7 +85,6 @@ def vector_norm(w, x, *, axis=None, keepdims=None, ord=Known(2)):
     kept = [k for k in range(array.rank) if k not in axes]
     if len(axes) == 1:
         return of_vectors(w, array, order, axes[0], keepdims)
-    from .shaping import permuted
     moved = permuted(w, array, [*kept, *axes])
     outer = [w.size(array.dims[k]) for k in kept]
     flat = reshape(w, moved, Row([*outer, Known(-1)])) if kept else ravel(w, moved)
@@ -103,7 +97,5 @@ def vector_norm(w, x, *, axis=None, keepdims=None, ord=Known(2)):
 
 def matrix_norm(w, x, *, keepdims=None, ord=Known("fro")):
     """`np.linalg.matrix_norm`: of the matrix, or of one at each place of the first axes."""
-    array = w.cast(w.num(x), "f")
-    if array.rank < 2:
-        w.fail(f"`np.linalg.matrix_norm` of {describe(array)}", "it is for matrices")
+    array = matrices(w, x, "np.linalg.matrix_norm")
     return of_matrices(w, array, known(w, ord, "the order of a norm"), [array.rank - 2, array.rank - 1], keepdims)

@@ -206,6 +206,14 @@ def trace_of_last(w, x, *, offset=Known(0)):
     return trace(w, x, offset, Known(-2), Known(-1))
 
 
+def matrices(w, array, name):
+    """A matrix of floats, or one at each place of the first axes."""
+    array = w.cast(w.num(array), "f")
+    if array.rank < 2:
+        w.fail(f"`{name}` of {describe(array)}", "it is for matrices")
+    return array
+
+
 def square(w, array, name):
     """A square matrix."""
     array = squares(w, array, name)

@@ -111,6 +111,12 @@ def prod(w, array, axis=None, keepdims=None):
     return reduced(w, array, axis, keepdims, fold)
 
 
+def has_nan(w, dims, element):
+    """Whether an element is NaN: counted in a loop of its own, which runs in lanes as the one that it stands beside."""
+    one, zero = w.constant(1.0), w.constant(0.0)
+    return scalar(w, ">", w.total(dims, lambda i: w.choose(is_nan(w, element(i)), lambda: one, lambda: zero)), zero)
+
+
 def extreme(name, *, nan_wins=False):
     """The largest or smallest element. A NaN wins as in NumPy, or only if it comes first, as Python's comparisons decide."""
     def reduction(w, array, axis=None, keepdims=None):
@@ -129,9 +135,7 @@ def extreme(name, *, nan_wins=False):
             found = nested(w, dims, first, step, element)
             if not nan_wins or array.kind != "f":
                 return found
-            # Counted separately: both loops run in lanes.
-            some = scalar(w, ">", count_nans(w, dims, element), w.constant(0.0))
-            return w.choose(some, lambda: w.constant(math.nan), lambda: found)
+            return w.choose(has_nan(w, dims, element), lambda: w.constant(math.nan), lambda: found)
 
         return reduced(w, array, axis, keepdims, fold)
     return reduction
@@ -285,12 +289,6 @@ def corrcoef(w, x, y=None, rowvar=Known(True)):
     return w.build(c.dims, lambda i: scalar(w, "/", scalar(w, "/", w.element(c, i), deviation(i[0])), deviation(i[1])))
 
 
-def count_nans(w, dims, element):
-    """The number of elements that are NaN: a loop that runs in lanes."""
-    one, zero = w.constant(1.0), w.constant(0.0)
-    return w.total(dims, lambda i: w.choose(is_nan(w, element(i)), lambda: one, lambda: zero))
-
-
 def arg_extreme(name, sign):
     """`np.argmax`, `np.argmin`: the first place of the largest element, or of a NaN."""
     def reduction(w, a, axis=None):
@@ -310,7 +308,7 @@ def arg_extreme(name, sign):
                 better = lambda s, i: w.choose(scalar(w, sign, at(i), at(s)), lambda: i, lambda: s)
                 return w.reduce(a.dims[k], start, better)
             row = w.build((a.dims[k],), lambda i: at(i[0]))
-            some = scalar(w, ">", count_nans(w, (a.dims[k],), lambda i: at(i[0])), w.constant(0.0))
+            some = has_nan(w, (a.dims[k],), lambda i: at(i[0]))
             next_unless_nan = lambda s, i: w.choose(is_nan(w, at(s)), lambda: s, lambda: i)
             first_nan = lambda: w.reduce(a.dims[k], start, next_unless_nan)
             return w.choose(some, first_nan, lambda: Num(w.program.apply(name, [row.term]), "i"))
