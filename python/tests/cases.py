@@ -144,6 +144,13 @@ CASES = [
                                                          np.logspace(0, 2, 4, base=2.0), np.logspace(0, 1, 4, endpoint=False), np.geomspace(1, 1000, 4), np.geomspace(v[1] ** 2 + 1, 9.0, 5),
                                                          np.geomspace(-1.0, -4.0, 3, endpoint=False)), (V, K)),
     ("np.linalg.multi_dot", lambda a, b, v: (np.linalg.multi_dot([a, b]), np.linalg.multi_dot([a, b, b.T]), np.linalg.multi_dot([a, b, v[:2]]), np.linalg.multi_dot((v[:3], a, b)), np.linalg.multi_dot([v[:3], a, v[:4]])), (A, B, V)),
+    ("np.polyder np.polyint np.polyadd np.polysub np.polymul np.polyfit", lambda v, u: (
+        np.polyder(v), np.polyint(v), np.polyadd(v, u[:3]), np.polysub(u[:2], v), np.polymul(v, u[:2]), np.polyfit(v, u, 2), np.polyfit(v, np.stack([u, v * v], 1), 1)), (V, U)),
+    ("np.histogram np.histogram_bin_edges", lambda v, u: (*np.histogram(v, [-2.0, 0.0, 1.0]), np.histogram(v, 4, (-9, 9), weights=u)[0], np.histogram_bin_edges(v, 3)), (V, U)),
+    ("np.linalg.cross np.linalg.outer np.linalg.matmul np.linalg.tensordot np.linalg.diagonal np.linalg.matrix_transpose np.matrix_transpose np.vecdot np.linalg.vecdot .mT", lambda s, q: (
+        np.linalg.cross(s, s[0]), np.linalg.outer(s[0], s[1]), np.linalg.matmul(q, q), np.linalg.tensordot(s, s, axes=1), np.linalg.diagonal(q), np.linalg.matrix_transpose(q), np.matrix_transpose(s), np.vecdot(s, s[0]),
+        np.linalg.vecdot(s, s), q.mT), (S, Q)),
+    ("np.fromiter np.diagflat", lambda v: (np.fromiter((x * x for x in v), float), np.diagflat(v, 1)), (V,)),
     ("np.amax np.amin", lambda a: (np.amax(a), np.amin(a, axis=1)), (A,)),
     ("np.linalg.qr np.linalg.lstsq np.linalg.pinv", lambda a, b, v: (*np.linalg.qr(a), *np.linalg.qr(b), np.linalg.qr(b, mode="r"), np.linalg.lstsq(b, v[:4], rcond=None)[0], np.linalg.lstsq(a, v[:3])[0], np.linalg.pinv(a), np.linalg.pinv(b)), (A, B, V)),
     ("np.linalg.cond np.linalg.vector_norm np.linalg.matrix_norm np.linalg.trace", lambda a, s, q: (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections.abc
 import dataclasses
 import functools
 import types
@@ -10,7 +11,7 @@ import types
 import numpy as np
 
 from . import derivatives, loops, records
-from .operations import calls, folding, indexing, products, reductions, slices
+from .operations import calls, folding, indexing, mapped, products, reductions, slices
 from .frame import Frame
 from .operations.operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
@@ -302,6 +303,9 @@ class Expressions:
             return Partial(args[0], args[1:], kwargs)
         if target is functools.reduce and len(args) in (2, 3) and not kwargs:
             return folding.reduce(self.w, lambda a, b: self.call(node, args[0], [a, b], {}), *args[1:])
+        handler = mapped.FUNCTIONS.get(target) if isinstance(target, collections.abc.Hashable) else None
+        if handler is not None:
+            return calls.apply(self.w, functools.partial(handler, call=lambda *given: self.call_purely(node, *given)), calls.name_of(target), args, kwargs)
         if records.is_record_class(target):
             return records.construct(self.w, target, args, kwargs, self.capture.lift)
         if target is dataclasses.replace and args and isinstance(args[0], Row):
@@ -326,6 +330,13 @@ class Expressions:
         if is_python_function(target):
             return self.inline_object(target, args, kwargs)
         return self.w.fail(f"`{calls.name_of(target)}` cannot be compiled", nearest(calls.name_of(target)))
+
+    def call_purely(self, node, function, args, kwargs):
+        """Calls a function for one part of an array: it must not write to arrays that are there before."""
+        start, known = len(self.writes), self.snapshot()
+        value = self.call(node, function, args, kwargs)
+        self.no_writes(start, known, "a function of parts of an array")
+        return value
 
     def call_of_record(self, row, name, args, kwargs):
         """Calls a method of a dict, a NamedTuple or a dataclass."""

@@ -40,7 +40,7 @@ def test_numbers_that_are_infinite():
 
 
 @pytest.mark.parametrize("f, words", (
-    (lambda a: np.sum(a, out=a[0]), "`out=`"), (lambda a: np.quantile(a, 0.3, 0, None), "with `out`, its argument number 4"), (lambda a: np.nansum(a, 0, float), "with `dtype`"),
+    (lambda a: np.sum(a, out=a[0]), "`out=`"), (lambda a: np.quantile(a, 0.3, 0, a), "`out=`"), (lambda a: np.nansum(a, 0, float), "with `dtype`"),
     (lambda a: np.ptp(a, 0, a), "with `out`"), (lambda a: np.max(a, where=a > 0), "`where=` only"), (lambda a: np.sum(a[a > 0], where=a > 0), "under a mask"),
     (lambda a: np.median(a, 0, a), "with `out`")))
 def test_what_cannot_be_compiled(f, words):

@@ -4,9 +4,12 @@
 | --- | --- |
 | `operators`, `ufuncs` | arithmetic and elementwise functions |
 | `arrays`, `shaping`, `assembly` | arrays that are made, in other shapes, put together and cut |
-| `reductions`, `products`, `triangular` | sums, extremes and other reductions; products, matrices, triangular systems |
+| `reductions`, `options` | sums, extremes and other reductions; the parameters that NumPy's have |
+| `products`, `triangular`, `factors`, `norms` | products, matrices, triangular systems; QR factors and least squares; norms |
 | `indexing`, `slices` | elements, slices, indices that are arrays |
-| `padding` | borders, convolutions, differences over neighbours, counts by index |
+| `padding` | borders, convolutions, differences over neighbours |
+| `polynomials`, `histograms` | polynomials, integrals, interpolation; counts by index and by interval |
+| `mapped` | Python functions of parts of arrays |
 | `sorting`, `quantiles` | sorting, looking up, taking; medians and quantiles |
 | `tolerant` | elementwise functions with options: tolerances, digits, replacements of NaN |
 | `whole` | floats made integers, bits of integers |

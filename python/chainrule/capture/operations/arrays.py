@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .operators import binary, scalar
-from .shaping import axis_of, diagonal, known_int, moved
+from .shaping import at_least_rank, axis_of, diagonal, joined, known_int, moved, ravel
 from ..values import Dim, Known, Num, Row, describe
 from .whole import to_int
 
@@ -120,14 +120,14 @@ def tri(w, N, M=None, k=Known(0)):
     return w.build((n, m), lambda i: w.choose(scalar(w, "<=", i[1], scalar(w, "+", i[0], shift)), lambda: one, lambda: zero))
 
 
-def array(w, object, dtype=None):
-    """`np.array`, `np.asarray`: a fresh array of what is given."""
-    made = w.num(object)
+def array(w, object, dtype=None, *, copy=None, order=None, ndmin=Known(0)):
+    """`np.array`: a fresh array of what is given."""
+    made = at_least_rank(w, w.num(object), ndmin.value)
     made = w.cast(made, kind_of(w, dtype, made.kind))
     return Num(made.term, made.kind, made.dims, dim=made.dim)
 
 
-def asarray(w, a, dtype=None):
+def asarray(w, a, dtype=None, order=None, *, copy=None):
     made = w.num(a)
     cast = w.cast(made, kind_of(w, dtype, made.kind))
     if cast is made and not made.is_list:
@@ -162,6 +162,10 @@ def diag(w, v, k=Known(0)):
     return w.build((n, n), lambda i: w.choose(scalar(w, "==", row(i), column(i)), lambda: w.element(v, [at(own(i))]), lambda: zero))
 
 
+def diagflat(w, v, k=Known(0)):
+    return diag(w, ravel(w, at_least_rank(w, w.num(v), 1)), k)
+
+
 def where(w, condition, x, y):
     condition, x, y = w.cast(w.num(condition), "b"), w.num(x), w.num(y)
     kind = x.kind if x.kind == y.kind else w.common(x, y)
@@ -175,9 +179,16 @@ def where(w, condition, x, y):
     return w.build(dims, element) if dims else w.choose(condition, lambda: x, lambda: y)
 
 
-def diff(w, a, n=Known(1), axis=Known(-1)):
+def diff(w, a, n=Known(1), axis=Known(-1), prepend=None, append=None):
     a = w.num(a)
     k = axis_of(w, a, axis)
+    ends = [end if end is None or getattr(end, "value", 0) is np._NoValue else w.num(end) for end in (prepend, append)]
+    if any(isinstance(end, Num) for end in ends):
+        dims = tuple(Dim(1) if m == k else dim for m, dim in enumerate(a.dims))
+        before, after = (w.broadcast_to(end, dims) if isinstance(end, Num) and not end.rank else end for end in ends)
+        parts = [part for part in (before, a, after) if isinstance(part, Num)]
+        kind = w.common(*parts)
+        a = joined(w, [w.cast(part, kind) for part in parts], Known(k))
     one = w.constant(1)
     if n.value < 0:
         w.fail(f"`np.diff`: order must be non-negative but got {n.value}")

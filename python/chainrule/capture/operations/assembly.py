@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...errors import Limitation
 from . import indexing
-from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, is_list, joined, known_int, moveaxis, of_one_kind, product, quotient, rows
+from .operators import scalar
+from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, is_list, joined, known_int, moveaxis, of_one_kind, product, quotient, ravel, rows
 from .slices import Slice
 from ..values import Dim, Known, Num, Row, describe
 
@@ -92,3 +93,45 @@ def nearly_evenly(w, name, extent, n):
         w.fail(f"the sizes of the parts of `{name}` are not known", "use `np.split`, or slices", error=Limitation)
     part, rest = divmod(extent.known, n)
     return [Known(k * part + min(k, rest)) for k in range(1, n)]
+
+
+def block_diag(w, *arrs):
+    """`scipy.linalg.block_diag`: matrices along the diagonal, zeros elsewhere."""
+    parts = [at_least_rank(w, w.num(one), 2) for one in arrs]
+    if not parts or any(part.rank != 2 for part in parts):
+        w.fail("`scipy.linalg.block_diag` takes matrices", "loop over the first axes")
+    kind = w.common(*parts)
+    parts, zero = [w.cast(part, kind) for part in parts], w.cast(w.constant(0), kind)
+    width = Dim(0)
+    for part in parts:
+        width = width + part.dims[1]
+    rows, before = [], Dim(0)
+    for part in parts:
+        first, end = w.size(before), w.size(before + part.dims[1])
+
+        def element(i, part=part, first=first, end=end):
+            inside = scalar(w, "&", scalar(w, "<=", first, i[1]), scalar(w, "<", i[1], end))
+            return w.choose(inside, lambda: w.element(part, [i[0], scalar(w, "-", i[1], first)]), lambda: zero)
+
+        rows.append(w.build((part.dims[0], width), element))
+        before = before + part.dims[1]
+    return joined(w, rows, Known(0))
+
+
+def toeplitz(w, c, r=None):
+    """`scipy.linalg.toeplitz`: the first column, and the first row, whose own first element is not read."""
+    column = ravel(w, at_least_rank(w, w.num(c), 1))
+    row = column if r is None or getattr(r, "value", 0) is None else ravel(w, at_least_rank(w, w.num(r), 1))
+    kind = w.common(column, row)
+    column, row = w.cast(column, kind), w.cast(row, kind)
+    return w.build((column.dims[0], row.dims[0]), lambda i: w.choose(
+        scalar(w, ">=", i[0], i[1]), lambda: w.element(column, [scalar(w, "-", i[0], i[1])]), lambda: w.element(row, [scalar(w, "-", i[1], i[0])])))
+
+
+def circulant(w, c):
+    """`scipy.linalg.circulant` of a vector."""
+    a = at_least_rank(w, w.num(c), 1)
+    if a.rank != 1:
+        w.fail(f"`scipy.linalg.circulant` of {describe(a)}", "it is for vectors")
+    n = w.size(a.dims[0])
+    return w.build((a.dims[0], a.dims[0]), lambda i: w.element(a, [scalar(w, "%", scalar(w, "-", i[0], i[1]), n)]))

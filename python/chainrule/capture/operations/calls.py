@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import Error, Limitation
 from .. import loops
-from . import arrays, assembly, factors, norms, options, padding, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
+from . import arrays, assembly, factors, histograms, mapped, norms, options, padding, polynomials, products, quantiles, reductions, shaping, sorting, tolerant, triangular, whole
 from .folding import MISSING, python_value
 from .operators import binary, call, named, scalar
 from .ufuncs import BY_OBJECT, ROWS, nearest, special
@@ -214,51 +214,23 @@ def _log_softmax(w, x, axis=None):
     return binary(w, "-", w.num(x), reductions.logsumexp(w, x, axis, keepdims=Known(True)))
 
 
-def _polyval(w, p, x):
-    p, x = w.num(p), w.num(x)
-    kind = w.common(p, x)
-    zero = w.cast(w.constant(0), kind)
-    start = w.build(x.dims, lambda _: zero) if x.rank else zero
-    x, p = w.cast(x, kind), w.cast(p, kind)
-    return w.reduce(p.dims[0], start, lambda s, i: binary(w, "+", binary(w, "*", s, x), w.element(p, [i])))
+def _clip(w, a, a_min=None, a_max=None, out=None, *, min=None, max=None):
+    """`np.clip`, with both bounds or one of them."""
+    options.no_out(w, "np.clip", out)
+    low, high = (first if options.is_given(first) else second for first, second in ((a_min, min), (a_max, max)))
+    if options.is_given(low) and options.is_given(high):
+        return elementwise(w, BY_OBJECT[np.clip], [a, low, high])
+    for bound, ufunc in ((low, np.maximum), (high, np.minimum)):
+        if options.is_given(bound):
+            return elementwise(w, BY_OBJECT[ufunc], [a, bound])
+    return arrays.array(w, a)
 
 
-def _trapezoid(w, y, x=None, dx=Known(1.0)):
-    y = w.cast(w.num(y), "f")
-    if y.rank != 1:
-        w.fail(f"`np.trapezoid` of {describe(y)}", "loop over the other axes")
-    step = lambda i: w.scalar(dx) if x is None else binary(w, "-", w.element(w.num(x), [after(i)]), w.element(w.num(x), [i]))
-    after = lambda i: scalar(w, "+", i, w.constant(1))
-    both = lambda i: binary(w, "+", w.element(y, [i]), w.element(y, [after(i)]))
-    return w.total([y.dims[0] - 1], lambda i: binary(w, "*", w.constant(0.5), binary(w, "*", step(i[0]), both(i[0]))))
-
-
-def _interp(w, x, xp, fp):
-    """Between the last point that is not above, and the next one."""
-    xp, fp = w.cast(w.num(xp), "f"), w.cast(w.num(fp), "f")
-    if xp.rank != 1 or fp.rank != 1:
-        w.fail(f"`np.interp` between {describe(xp)} and {describe(fp)}", "write vectors of points and of values")
-    w.require_equal(xp.dims[0], fp.dims[0], "points and their values")
-    if xp.dims[0].known == 0:
-        w.fail("`np.interp` of an array that has no elements")
-    zero, one, last = w.constant(0), w.constant(1), w.size(xp.dims[0] - 1)
-    count = sorting.counting(w, xp, "<=")
-
-    def of_number(v):
-        v = w.cast(v, "f")
-        below = count(v)
-        # Both are in range also where they are not used.
-        places = [whole.clamped(w, k, xp.dims[0]) for k in (scalar(w, "-", below, one), below)]
-
-        def between():
-            (left, first), (right, second) = ((w.element(xp, [k]), w.element(fp, [k])) for k in places)
-            slope = scalar(w, "/", scalar(w, "-", second, first), scalar(w, "-", right, left))
-            return scalar(w, "+", first, scalar(w, "*", slope, scalar(w, "-", v, left)))
-
-        return w.choose(scalar(w, "==", below, zero), lambda: w.element(fp, [zero]),
-                        lambda: w.choose(scalar(w, ">", below, last), lambda: w.element(fp, [last]), between))
-
-    return w.map(of_number, w.num(x))
+def _fromiter(w, iter, dtype, count=Known(-1)):
+    """`np.fromiter`: the array of what is iterated over."""
+    inner = loops.loop_of(w, iter)
+    made = w.stack([w.num(item) for item in inner]) if isinstance(inner, list) else w.build((inner.count,), lambda i: w.num(inner.element(i[0])))
+    return arrays.astype(w, made, dtype)
 
 
 def _when_known(name):
@@ -295,7 +267,10 @@ TABLE = {
     np.full_like: arrays.full_like, np.arange: arrays.arange, np.linspace: arrays.linspace, np.eye: arrays.eye,
     np.identity: arrays.identity, np.tri: arrays.tri, np.array: arrays.array, np.asarray: arrays.asarray,
     np.ascontiguousarray: arrays.asarray, np.copy: _copy, np.diag: arrays.diag, np.where: _where, np.select: arrays.select,
-    np.diff: arrays.diff, np.polyval: _polyval, np.trapezoid: _trapezoid, np.interp: _interp,
+    np.diff: arrays.diff, np.polyval: polynomials.polyval, np.trapezoid: polynomials.trapezoid, np.interp: polynomials.interp,
+    getattr(np, "trapz", None): polynomials.trapezoid, np.polyder: polynomials.polyder, np.polyint: polynomials.polyint,
+    np.polyadd: polynomials.aligned("np.polyadd", "+"), np.polysub: polynomials.aligned("np.polysub", "-"), np.polymul: polynomials.polymul,
+    np.polyfit: polynomials.polyfit,
     np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes, np.moveaxis: shaping.moveaxis, np.reshape: shaping.reshape,
     np.ravel: shaping.ravel, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze, np.flip: shaping.flip,
     np.fliplr: shaping.flipped(1), np.flipud: shaping.flipped(0), np.roll: shaping.roll, np.tril: shaping.triangle("<="),
@@ -305,7 +280,8 @@ TABLE = {
     np.tile: shaping.tile, np.broadcast_to: shaping.broadcast_to, np.meshgrid: shaping.meshgrid,
     np.sort: sorting.sort, np.argsort: sorting.argsort, np.searchsorted: sorting.searchsorted, np.take: sorting.take,
     np.pad: padding.pad, np.convolve: padding.convolve, np.correlate: padding.correlate, np.gradient: padding.gradient,
-    np.ediff1d: padding.ediff1d, np.bincount: padding.bincount,
+    np.ediff1d: padding.ediff1d, np.bincount: histograms.bincount, np.histogram: histograms.histogram,
+    np.histogram_bin_edges: histograms.histogram_bin_edges, np.fromiter: _fromiter,
     np.rot90: shaping.rot90, np.rollaxis: shaping.rollaxis, np.diagonal: shaping.diagonal, np.broadcast_arrays: shaping.broadcast_arrays,
     np.append: assembly.append, np.dstack: assembly.dstack, np.block: assembly.block, np.split: assembly.cut("np.split"),
     np.array_split: assembly.cut("np.array_split", is_even=False), np.hsplit: assembly.cut("np.hsplit", default=1),
@@ -323,14 +299,18 @@ TABLE = {
     np.around: tolerant.around, np.nan_to_num: tolerant.nan_to_num, np.real: tolerant.real, np.imag: tolerant.imag,
     np.linalg.multi_dot: products.multi_dot, np.linalg.qr: factors.qr, np.linalg.lstsq: factors.lstsq, np.linalg.pinv: factors.pinv,
     np.linalg.cond: factors.cond, np.linalg.vector_norm: norms.vector_norm, np.linalg.matrix_norm: norms.matrix_norm,
-    np.linalg.trace: products.trace_of_last,
+    np.linalg.trace: products.trace_of_last, np.linalg.cross: products.cross_of_three, np.linalg.outer: products.outer,
+    np.linalg.matmul: products.matmul, np.linalg.tensordot: products.tensordot, np.linalg.diagonal: shaping.diagonal_of_last,
+    np.linalg.matrix_transpose: shaping.matrix_transpose, np.matrix_transpose: shaping.matrix_transpose,
+    getattr(np, "vecdot", None): products.vecdot, getattr(np.linalg, "vecdot", None): products.vecdot, np.diagflat: arrays.diagflat,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
 #: Functions of modules that are not imported here, because that takes time: who calls them has imported them.
 LATER = {"scipy.linalg": {
     "solve_triangular": triangular.solve_triangular, "cho_factor": triangular.cho_factor, "cho_solve": triangular.cho_solve,
     "cholesky": triangular.upper_or_lower, "solve": products.solve, "inv": products.of_matrix("scipy.linalg.inv", "inverse", False),
-    "det": products.of_matrix("scipy.linalg.det", "det", True),
+    "det": products.of_matrix("scipy.linalg.det", "det", True), "norm": norms.norm, "lstsq": factors.lstsq, "pinv": factors.pinv,
+    "block_diag": assembly.block_diag, "toeplitz": assembly.toeplitz, "circulant": assembly.circulant,
 }}
 TABLE.pop(None, None)
 if special is not None:
@@ -340,15 +320,15 @@ METHODS = {
     "sum": options.sum_, "prod": options.prod, "mean": options.mean, "var": options.var, "std": options.std,
     "max": options.largest, "min": options.smallest, "any": options.any_, "all": options.all_, "argmax": reductions.arg_extreme("argmax", ">"), "argmin": reductions.arg_extreme("argmin", "<"),
     "dot": products.dot, "copy": _copy, "transpose": shaping.transpose_method, "reshape": shaping.reshape_method,
-    "ravel": shaping.ravel, "flatten": lambda w, a: arrays.array(w, shaping.ravel(w, a)), "astype": arrays.astype,
+    "ravel": shaping.ravel, "flatten": lambda w, a, order=None: arrays.array(w, shaping.ravel(w, a, order)), "astype": arrays.astype,
     "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "repeat": shaping.repeat,
     "cumsum": options.cumsum, "cumprod": options.cumprod, "trace": products.trace,
     "diagonal": shaping.diagonal, "take": sorting.take, "argsort": sorting.argsort, "searchsorted": sorting.searchsorted,
     "round": tolerant.around, "conj": lambda w, a: arrays.array(w, a),
-    "item": lambda w, a: w.scalar(a), "clip": lambda w, a, min, max: elementwise(w, BY_OBJECT[np.clip], [a, min, max]),
+    "item": lambda w, a: w.scalar(a), "clip": _clip,
 }
 
-ATTRIBUTES = {"T": shaping.transpose, "shape": shape, "size": size, "ndim": ndim, "dtype": _dtype, "real": tolerant.real, "imag": tolerant.imag}
+ATTRIBUTES = {"T": shaping.transpose, "mT": shaping.matrix_transpose, "shape": shape, "size": size, "ndim": ndim, "dtype": _dtype, "real": tolerant.real, "imag": tolerant.imag}
 #: What is there of the elements under a mask.
 OF_MASKED = {"sum", "prod", "mean", "var", "std", "any", "all", "max", "min"}
 
@@ -390,6 +370,10 @@ def elementwise(w, row, args):
 def known_call(w, function, args, kwargs):
     """Calls a supported function of known objects: `None` where it is not supported."""
     row = _find(BY_OBJECT, function)
+    if function is np.clip:
+        return apply(w, _clip, "np.clip", args, kwargs)
+    if function is math.hypot and len(args) > 2:
+        return norms.norm(w, Row(args))
     if row is not None:
         if kwargs:
             w.fail(f"`{row.names[0]}` is called with `{next(iter(kwargs))}=`", "leave it out")
@@ -464,6 +448,7 @@ def supported():
     """Names of everything that captured code may call, sorted."""
     names = {name_of(function) for function in TABLE} | {f".{name}" for name in METHODS | ATTRIBUTES}
     names |= {f"{module}.{name}" for module, handlers in LATER.items() for name in handlers}
+    names |= set(mapped.NAMES)
     for row in ROWS:
         names |= {name.replace("special.", "scipy.special.") for name in row.names}
     return sorted(names)

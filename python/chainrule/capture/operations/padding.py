@@ -1,16 +1,11 @@
-"""Elements and their neighbours: arrays with a border, convolutions, differences over neighbours, counts by index."""
+"""Elements and their neighbours: arrays with a border, convolutions, differences over neighbours."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...errors import ShapeError
-from . import indexing
-from .folding import MISSING, python_value
 from .operators import binary, scalar
 from .products import summed
 from .shaping import at_least_rank, axis_of, flip, joined, known, numbers, ravel, view
-from .ufuncs import BY_OBJECT
 from .whole import clamped, smaller
 from ..values import Dim, Form, Known, Num, Row, describe
 
@@ -279,22 +274,3 @@ def ediff1d(w, ary, to_end=None, to_begin=None):
     parts = [to_begin, made, to_end]
     ends = [None if getattr(part, "value", 0) is None else part for part in parts]
     return joined(w, [w.cast(ravel(w, at_least_rank(w, w.num(part), 1)), a.kind) for part in ends if part is not None], Known(0))
-
-
-def bincount(w, x, weights=None, minlength=Known(0)):
-    """`np.bincount`. Where indices are read from data, `minlength` is the size, and a larger index is an error."""
-    k, given = w.num(x), python_value(x)
-    if k.rank != 1 or k.kind != "i":
-        w.fail(f"`np.bincount` of {describe(k)}", "it is for vectors of ints")
-    if given is not MISSING and isinstance(minlength, Known):
-        minlength = Known(len(np.bincount(given, minlength=minlength.value)))
-    elif getattr(minlength, "value", None) == 0:
-        w.fail("the size of `np.bincount` depends on data", "write `minlength=n` with an `n` above all indices, or `np.add.at(np.zeros(n), k, 1)`")
-    n, kind = w.dim(minlength, "`minlength`"), "i"
-    values = w.constant(1)
-    if weights is not None and getattr(weights, "value", 0) is not None:
-        values, kind = w.cast(w.num(weights), "f"), "f"
-        w.require_equal(k.dims[0], values.dims[0], "indices and their weights")
-    zero = w.cast(w.constant(0), kind)
-    made = indexing.accumulate(w, w.build((n,), lambda _: zero), k, values, BY_OBJECT[np.add])
-    return Num(made.term, made.kind, made.dims)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .operators import binary, call, scalar
 from .reductions import nested, sum_
-from .shaping import axis_of, diagonal, known, known_int
+from .shaping import axis_of, diagonal, known, known_int, moveaxis
 from ..values import Dim, Form, Known, Num, Row, describe
 
 
@@ -125,26 +125,41 @@ def tensordot(w, a, b, axes=Known(2)):
     return w.build(dims, element) if dims else element([])
 
 
-def einsum(w, subscripts, *operands):
+def with_letters(w, parts, result, arrays):
+    """The subscripts with letters for the axes of `...`, which are broadcast from the last one on."""
+    free = [letter for letter in string.ascii_letters if letter not in "".join(parts) + (result or "")]
+    counts = [array.rank - len(part.replace("...", "")) if "..." in part else 0 for part, array in zip(parts, arrays)]
+    if any(count < 0 for count in counts):
+        w.fail("the subscripts do not fit the arrays", "write a letter for each axis")
+    shared = "".join(free[:max(counts, default=0)])
+    named = [part.replace("...", shared[len(shared) - count:]) for part, count in zip(parts, counts)]
+    if result is None:
+        text = "".join(parts).replace(".", "")
+        result = "..." + "".join(sorted(letter for letter in set(text) if text.count(letter) == 1))
+    return named, result.replace("...", shared)
+
+
+def einsum(w, subscripts, *operands, optimize=None):
     text = known(w, subscripts, "the subscripts of `np.einsum`")
-    if not isinstance(text, str) or "..." in text:
-        w.fail("`np.einsum` takes its subscripts as a string without `...`", "name all axes")
-    text = text.replace(" ", "")
-    parts, _, result = text.partition("->")
+    if not isinstance(text, str):
+        w.fail("`np.einsum` takes its subscripts as a string", "write a letter for each axis")
+    parts, arrow, result = text.replace(" ", "").partition("->")
     parts = parts.split(",")
-    if "->" not in text:
-        result = "".join(sorted(c for c in set(text) if c in string.ascii_letters and text.count(c) == 1))
     arrays = [w.num(one) for one in operands]
-    if len(parts) != len(arrays) or any(len(part) != array.rank for part, array in zip(parts, arrays)):
+    if len(parts) != len(arrays):
+        w.fail("the subscripts do not fit the arrays", "write a letter for each axis")
+    parts, result = with_letters(w, parts, result if arrow else None, arrays)
+    if any(len(part) != array.rank for part, array in zip(parts, arrays)):
         w.fail("the subscripts do not fit the arrays", "write a letter for each axis")
     kind = w.common(*arrays)
     arrays = [w.cast(array, kind) for array in arrays]
     dims = {}
     for part, array in zip(parts, arrays):
         for letter, dim in zip(part, array.dims):
-            if letter in dims:
+            if dims.get(letter, Dim(1)).known == 1:
+                dims[letter] = dim
+            elif dim.known != 1:
                 w.require_equal(dims[letter], dim, f"they have the subscript `{letter}`")
-            dims.setdefault(letter, dim)
     if any(letter not in dims for letter in result):
         w.fail("a subscript of the result is none of the arrays'")
     rest = [letter for letter in dims if letter not in result]
@@ -154,7 +169,7 @@ def einsum(w, subscripts, *operands):
             index = dict(zip(result, outer)) | dict(zip(rest, inner))
             total = None
             for part, array in zip(parts, arrays):
-                factor = w.element(array, [index[letter] for letter in part])
+                factor = w.element(array, [w.constant(0) if dim.known == 1 else index[letter] for letter, dim in zip(part, array.dims)])
                 total = factor if total is None else scalar(w, "*", total, factor)
             return total
         return summed(w, [dims[letter] for letter in rest], kind, one)
@@ -178,23 +193,42 @@ def kron(w, a, b):
     return w.build(tuple(extent(w, [p, q]) for p, q in zip(a.dims, b.dims)), element)
 
 
-def cross(w, a, b):
+def cross(w, a, b, axisa=Known(-1), axisb=Known(-1), axisc=Known(-1), axis=None):
+    """`np.cross` of vectors of three elements, or of two, whose third one is 0."""
     a, b = w.num(a), w.num(b)
+    if axis is not None and getattr(axis, "value", 0) is not None:
+        axisa = axisb = axisc = axis
+    if not a.rank or not b.rank:
+        w.fail("At least one array has zero dimension")
+    a, b = moveaxis(w, a, axisa, Known(-1)), moveaxis(w, b, axisb, Known(-1))
+    lengths = []
     for array in (a, b):
-        if not array.rank or array.dims[-1].known not in (None, 3):
-            w.fail(f"`np.cross` of {describe(array)}", "the last axis has three elements")
+        if array.dims[-1].known not in (None, 2, 3):
+            w.fail(f"`np.cross` of {describe(array)}", "vectors have two or three elements")
         if array.dims[-1].known is None:
             w.require_equal(array.dims[-1], Dim(3), "vectors of three elements are multiplied")
+        lengths.append(array.dims[-1].known or 3)
     outer_a, outer_b = Num(a.term, a.kind, a.dims[:-1]), Num(b.term, b.kind, b.dims[:-1])
     dims = w.broadcast(outer_a, outer_b) if a.rank + b.rank > 2 else ()
+    zero = w.cast(w.constant(0), w.common(a, b))
 
     def vector(indices):
-        pick = lambda array, k: w.spread(array, [*indices, w.constant(k)])
-        term = lambda i, j: binary(w, "-", binary(w, "*", pick(a, i), pick(b, j)), binary(w, "*", pick(a, j), pick(b, i)))
-        return w.stack([term(1, 2), term(2, 0), term(0, 1)])
+        pick = lambda array, n, k: w.spread(array, [*indices, w.constant(k)]) if k < n else zero
+        both = lambda i, j: binary(w, "*", pick(a, lengths[0], i), pick(b, lengths[1], j))
+        term = lambda i, j: binary(w, "-", both(i, j), both(j, i))
+        return term(0, 1) if lengths == [2, 2] else w.stack([term(1, 2), term(2, 0), term(0, 1)])
 
     made = w.build(dims, vector) if dims else vector([])
-    return Num(made.term, made.kind, made.dims)
+    made = Num(made.term, made.kind, made.dims)
+    return made if lengths == [2, 2] else moveaxis(w, made, Known(-1), axisc)
+
+
+def cross_of_three(w, x1, x2, *, axis=Known(-1)):
+    return cross(w, x1, x2, axis=axis)
+
+
+def vecdot(w, x1, x2, *, axis=Known(-1)):
+    return sum_(w, binary(w, "*", w.num(x1), w.num(x2)), axis)
 
 
 def trace(w, a, offset=Known(0), axis1=Known(0), axis2=Known(1)):

@@ -144,15 +144,32 @@ def diagonal(w, a, offset=Known(0), axis1=Known(0), axis2=Known(1)):
     return view(w.build((*outer, n if n == m else w.at_most(n, m)), element), a)
 
 
+def diagonal_of_last(w, x, *, offset=Known(0)):
+    return diagonal(w, x, offset, Known(-2), Known(-1))
+
+
+def matrix_transpose(w, x):
+    """The transposes of the matrices on the last two axes."""
+    a = w.num(x)
+    if a.rank < 2:
+        w.fail(f"matrices are transposed in {describe(a)}", "write `.T`")
+    return swapaxes(w, a, Known(-2), Known(-1))
+
+
 def moved(w, i, by):
     """The index after as many elements."""
     return i if by.dim.known == 0 else scalar(w, "+", i, by)
 
 
 def expand_dims(w, a, axis):
-    a = w.num(a)
-    k = axis_of(w, a, axis, extra=1)
-    return view(w.build((*a.dims[:k], Dim(1), *a.dims[k:]), lambda i: w.element(a, [*i[:k], *i[k + 1:]])), a)
+    a, given = w.num(a), numbers(w, axis)
+    rank = a.rank + len(given)
+    axes = {axis_of(w, a, Known(k), extra=len(given)) for k in given}
+    if len(axes) < len(given):
+        w.fail("repeated axis")
+    kept = [k for k in range(rank) if k not in axes]
+    dims = iter(a.dims)
+    return view(w.build(tuple(Dim(1) if k in axes else next(dims) for k in range(rank)), lambda i: w.element(a, [i[k] for k in kept])), a)
 
 
 def squeeze(w, a, axis=None):
@@ -207,11 +224,21 @@ def product(w, dims):
     return total * factor
 
 
+def in_columns(w, a, order):
+    """Whether elements are counted with the first index running fastest."""
+    name = known(w, order, "the order", "C")
+    if name not in ("C", "F", "A", "K"):
+        w.fail(f"an array is read in the order {name!r}", "write 'C' or 'F'")
+    return name == "F"
+
+
 def reshape(w, a, shape, order=None):
     """`np.reshape`: axes that stay are taken as they are, those between are counted through."""
     a = w.num(a)
-    if order is not None and known(w, order, "the order") != "C":
-        w.fail("an array is reshaped in another order than C", "transpose it before")
+    if in_columns(w, a, order):
+        parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
+        made = transpose(w, reshape(w, transpose(w, a), Row(parts[::-1])))
+        return Num(made.term, made.kind, made.dims)
     from .arrays import extents_of
     parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
     guessed = [k for k, part in enumerate(parts) if isinstance(part, Known) and part.value == -1]
@@ -284,8 +311,11 @@ def reshape_method(w, a, *shape, order=None):
     return reshape(w, a, shape[0] if len(shape) == 1 else Row(shape), order)
 
 
-def ravel(w, a):
+def ravel(w, a, order=None):
     a = w.num(a)
+    if in_columns(w, a, order):
+        made = ravel(w, transpose(w, a))
+        return Num(made.term, made.kind, made.dims)
     return reshape(w, a, Known(-1)) if a.rank != 1 else a
 
 
@@ -303,10 +333,21 @@ def flipped(axis):
 
 def roll(w, a, shift, axis=None):
     a = w.num(a)
-    if axis is None and a.rank > 1:
+    is_flat = axis is None or getattr(axis, "value", 0) is None
+    if is_flat and a.rank > 1:
         flat = roll(w, ravel(w, a), shift)
         return reshape(w, Num(flat.term, flat.kind, flat.dims), Row([w.size(dim) for dim in a.dims]))
-    k = axis_of(w, a, axis, 0)
+    axes = [0] if is_flat else numbers(w, axis)
+    shifts = shift.items if isinstance(shift, Row) else list(map(Known, shift.value)) if isinstance(getattr(shift, "value", None), tuple) else [shift]
+    if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
+        w.fail("'shift' and 'axis' should be scalars or 1D sequences")
+    for k, by in zip(list(axes) * (len(shifts) if len(axes) == 1 else 1), shifts * (len(axes) if len(shifts) == 1 else 1)):
+        a = rolled(w, a, by, axis_of(w, a, Known(k)))
+    return a
+
+
+def rolled(w, a, shift, k):
+    """The array shifted along one axis; what leaves at one end enters at the other one."""
     by, n = w.integer(shift, "a shift"), w.size(a.dims[k])
     return w.build(a.dims, lambda i: w.element(a, [scalar(w, "%", scalar(w, "-", j, by), n) if m == k else j for m, j in enumerate(i)]))
 

@@ -60,11 +60,11 @@ def by_rows(w, a, axis, function):
     return Num(made.term, made.kind, a.dims)
 
 
-def argsort(w, a, axis=Known(-1)):
+def argsort(w, a, axis=Known(-1), kind=None, order=None, *, stable=None):
     return by_rows(w, a, axis, lambda v: order_of(w, v))
 
 
-def sort(w, a, axis=Known(-1)):
+def sort(w, a, axis=Known(-1), kind=None, order=None, *, stable=None):
     def one(v):
         order = order_of(w, v)
         return w.build(v.dims, lambda i: w.element(v, [w.element(order, i)]))

@@ -233,6 +233,17 @@ def _kl_div(w, x, y):
     return scalar(w, "+", scalar(w, "-", _rel_entr(w, x, y), w.cast(x, "f")), w.cast(y, "f"))
 
 
+def _gamma(w, x):
+    """The gamma function; between two negative integers its sign alternates."""
+    x = w.cast(x, "f")
+    size = call(w, "exp", call(w, "lgamma", x))
+    half = w.constant(0.5)
+    floor = call(w, "floor", x)
+    is_even = scalar(w, "==", scalar(w, "*", half, floor), call(w, "floor", scalar(w, "*", half, floor)))
+    is_plain = scalar(w, "|", scalar(w, ">", x, w.constant(0.0)), is_even)
+    return w.choose(is_plain, lambda: size, lambda: negative_scalar(w, size))
+
+
 def _erfc(w, x):
     return scalar(w, "-", w.constant(1.0), call(w, "erf", x))
 
@@ -282,15 +293,15 @@ ROWS = [
     Row("np.arccosh np.acosh math.acosh", _plain("acosh"), [[1.2, 2.0, 3.5, 7.0]]),
     Row("np.arctanh np.atanh math.atanh", _plain("atanh"), [UNIT]),
     Row("np.exp math.exp", _plain("exp"), [R]),
-    Row("np.expm1 math.expm1", _plain("expm1"), [R]),
-    Row("np.exp2 math.exp2", lambda w, x: call(w, "exp", _times(math.log(2.0))(w, x)), [R]),
+    Row("np.expm1 math.expm1 special.expm1", _plain("expm1"), [R]),
+    Row("np.exp2 math.exp2 special.exp2", lambda w, x: call(w, "exp", _times(math.log(2.0))(w, x)), [R]),
     Row("np.log math.log", _plain("log"), [POSITIVE]),
-    Row("np.log1p math.log1p", _plain("log1p"), [POSITIVE]),
+    Row("np.log1p math.log1p special.log1p", _plain("log1p"), [POSITIVE]),
     Row("np.log2 math.log2", _times(1.0 / math.log(2.0), "log"), [POSITIVE]),
     Row("np.log10 math.log10", _times(1.0 / math.log(10.0), "log"), [POSITIVE]),
     Row("np.logaddexp", _logaddexp, PAIRS),
     Row("np.sqrt math.sqrt", _plain("sqrt"), [POSITIVE]),
-    Row("np.cbrt math.cbrt", _plain("cbrt"), [R]),
+    Row("np.cbrt math.cbrt special.cbrt", _plain("cbrt"), [R]),
     Row("np.square", _square, [R]),
     Row("np.reciprocal", lambda w, x: scalar(w, "/", w.constant(1.0), w.cast(x, "f")), [R]),
     Row("np.power np.pow", _power, [POSITIVE, PAIRS[1]]),
@@ -334,6 +345,10 @@ ROWS = [
     Row("np.rint", nearest, [[-1.5, -0.5, 0.5, 1.7, 2.5]], smooth=False),
     Row("np.fmod math.fmod", _fmod, PAIRS),
     Row("np.sinc", _sinc, [R]),
+    Row("np.isposinf", lambda w, x: scalar(w, "==", w.cast(x, "f"), w.constant(math.inf)), [R], smooth=False, is_mask=True),
+    Row("np.isneginf", lambda w, x: scalar(w, "==", w.cast(x, "f"), w.constant(-math.inf)), [R], smooth=False, is_mask=True),
+    Row("special.gamma math.gamma", _gamma, [POSITIVE]),
+    Row("special.beta", lambda w, x, y: call(w, "exp", _betaln(w, x, y)), [POSITIVE, POSITIVE[::-1]]),
     Row("np.isnan math.isnan", _test("isNaN"), [R], smooth=False, is_mask=True),
     Row("np.isfinite math.isfinite", _test("isFinite"), [R], smooth=False, is_mask=True),
     Row("np.isinf math.isinf", _is_infinite, [R], smooth=False, is_mask=True),
