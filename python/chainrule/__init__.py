@@ -28,7 +28,8 @@ from .derivative import (
     value_and_gradient,
     vjp,
 )
-from .function import Function, Module, function, module
+from .function import Function, function
+from .modules import Module, module
 from .saved import load
 from .sparse import SparseDerivative, sparse_hessian, sparse_jacobian
 

@@ -13,7 +13,8 @@ from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
 from .fit import Fit
-from .function import Evaluator, Function
+from .evaluator import Evaluator
+from .function import Function
 from .trees import name_of_part, parts_of, put_together
 
 

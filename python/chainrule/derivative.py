@@ -8,7 +8,8 @@ from .arguments import count_leaves, for_all_sizes, spec_of, to_floats
 from .code import assemble, count_parts, structure_of
 from .errors import Error, ShapeError, TypeError_
 from .fit import Fit
-from .function import Call, Evaluator, Function
+from .evaluator import Call, Evaluator
+from .function import Function
 from .trees import template
 
 #: Derivatives that take directions, one for each argument they are by; `vjp` takes weights of the result.

@@ -9,184 +9,18 @@ import types
 
 import numpy as np
 
-from . import _core, annotations
+from . import annotations
 from . import sizes as known_sizes
 from ._core import SHORT
-from .arguments import Static, count_leaves, for_all_sizes, spec_of, to_floats, with_extents
+from .arguments import Static, for_all_sizes, spec_of, with_extents
 from .capture import capture
 from .capture.derivatives import RULE
-from .code import DTYPES, Code, assemble, fill, smooth
+from .code import assemble
+from .effects import run_with_effects
+from .entry import Entry
 from .errors import Error, ShapeError, TypeError_
+from .evaluator import Call, Evaluator, sizes_of
 from .fit import Fit, compared, same
-from .trees import parts_of
-
-
-class Entry:
-    """A function of the library for arguments of one key, with code where it has run."""
-
-    def __init__(self, function, names, structure, constants):
-        self.function = function
-        self.names = names  # of the leaves of each parameter
-        self.structure = structure  # of the result
-        self.constants = constants
-        floats = iter([kind == "f" for _, kind, _ in function.outputs])
-        self.smooth = smooth(structure, floats)  # the structure with `False` for results without derivatives
-        self.lock = threading.Lock()
-        self.derived = {}
-        self.check = None  # of the shapes of arguments, where these are annotated
-        self.deciding = constants.deciding  # see :mod:`chainrule.fit`
-        self.base = self  # the entry whose deciding sizes this one is for
-        self.widen = None  # makes the entry for all sizes, where this one is for short extents
-        self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
-
-    @property
-    def general(self):
-        """The entry for all sizes; that for the short extents where a function cannot be captured so."""
-        try:
-            return self.base if self.base.widen is None else self.base.widen()
-        except Error:
-            return self.base
-
-    def taken(self, leaves):
-        """The leaves that code takes."""
-        return leaves if self.kept is None else [leaves[k] for k in self.kept] + leaves[self.n_leaves:]
-
-    def holds(self):
-        return all(dependency.holds() for dependency in self.constants.dependencies)
-
-    def code(self, key, derive):
-        """The code of a derivative, made once; that of the function for the key `None`."""
-        code = self.derived.get(key)
-        if code is None:
-            with self.lock:
-                code = self.derived.get(key)
-                if code is None:
-                    function = derive()
-                    code = self.derived[key] = Code(function.compile(), function)
-        return code
-
-
-class Call:
-    """A call that can be run: code, the arrays that it takes, how the result is put together."""
-
-    __slots__ = ("entry", "code", "leaves", "template", "keys", "by")
-
-    def __init__(self, entry, code, leaves, template, keys, by=()):
-        self.entry = entry
-        self.code = code
-        self.leaves = leaves
-        self.template = template  # the result with numbers of leaves for the leaves
-        self.keys = keys  # of the arguments and directions, each with whether ints are taken for floats
-        self.by = by  # names of leaves by which it is differentiated
-
-
-class Evaluator(_core.Caller):
-    """What functions and derivatives share: calls.
-
-    `_prepare(args, kwargs, fit)` makes a :class:`Call`, of code for all sizes or that fits those of the arguments;
-    `_code(entry, by)` makes the code of an entry.
-    """
-
-    _last = None  # the call that was prepared last
-    _needs_sizes = False  # whether symbolic sizes do not do: see :mod:`chainrule.sizes`
-
-    def _takes(self, parameters, n_extra=0):
-        """Lets calls run without Python code where all arguments have names."""
-        plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        if all(p.kind in plain for p in parameters):
-            defaults = [() if p.default is p.empty else (p.default,) for p in parameters]
-            self._interface([p.name for p in parameters], defaults, n_extra)
-
-    def _general(self, args, kwargs):
-        """A call that is not like an earlier one."""
-        kwargs = dict(kwargs or {})
-        out = None if "out" in self.__signature__.parameters else kwargs.pop("out", None)
-        return known_sizes.attempt(self, lambda: self._run(args, kwargs, out))
-
-    def _run(self, args, kwargs, out):
-        call = self._prepare(args, kwargs, Fit.CALL)
-        self._last = last(call)
-        if call.entry.constants.effects is not None and isinstance(self, Function):
-            return self._run_with_effects(call, args, kwargs, out)
-        results = call.code.run(call.leaves, out)
-        self._remember(call, call.code, (call.template, ()))
-        return out if out is not None else fill(call.template, call.code.leaves(results))
-
-    def batch(self, *args, in_axes=0, threads=1, out=None, progress=None, **kwargs):
-        """The results at many points: see :func:`chainrule.vmap`."""
-        from .batch import Batch
-        return Batch(self, in_axes, 0, threads, progress)(*args, out=out, **kwargs)
-
-    def bound(self, *args, **kwargs):
-        """The function with arrays of its own, at first these arguments: see :class:`chainrule.bound.Bound`."""
-        from .bound import Bound
-        return Bound(self._prepare(args, kwargs, Fit.SHORT))
-
-    def _told(self, args, kwargs):
-        """The program for these arguments, or those of the last call, with its sizes."""
-        if args or kwargs:
-            self._last = last(self._prepare(args, kwargs))
-        if self._last is None:
-            raise Error(f"`{self.__name__}` was not called yet", remedy="pass example arguments")
-        entry, by, shapes, ints = self._last
-        code = self._code(entry.general, by)
-        if code.function is None:
-            raise Error(f"the program of `{self.__name__}` was not saved with its code")
-        leaves = [np.broadcast_to(0, shape) if n is None else np.array(n) for shape, n in zip(shapes, ints)]
-        return code.function, sizes_of(code.function, leaves)
-
-    @property
-    def counts(self):
-        """How many operations of each kind the last call takes: a dict."""
-        function, sizes = self._told((), {})
-        return dict(function.counts(sizes))
-
-    def explain(self, *args, **kwargs):
-        """What the optimiser does with the program, as text: for these arguments, or those of the last call."""
-        function, sizes = self._told(args, kwargs)
-        counts = ", ".join(f"{n} {name}" for name, n in function.counts(sizes) if n)
-        return f"{function.explain() or 'straight-line code'}\noperations at {dict(sizes)}: {counts}"
-
-    def source(self, language="c", *args, **kwargs):
-        """The program as text: `c`, `rust`, or `ft` for F~. For these arguments, or those of the last call."""
-        languages = {"c": "c", "rust": "rust", "ft": "text"}
-        if language not in languages:
-            raise Error(f"there is no language `{language}`", remedy="'c', 'rust' or 'ft'")
-        return getattr(self._told(args, kwargs)[0], languages[language])()
-
-    def graph(self, *args, **kwargs):
-        """A picture of straight-line code (of `f.unroll()` and its derivatives)."""
-        from .display import graph_picture
-        dot = self._told(args, kwargs)[0].dot()
-        if dot is None:
-            raise Error(f"`{self.__name__}` keeps its loops", remedy="draw `f.unroll()` or a derivative of it")
-        return graph_picture(dot)
-
-    def report(self, path, *args, **kwargs):
-        """Writes a page with source, program, operations and C: for these arguments, or those of the last call."""
-        from .display import report
-        report(self, path, args, kwargs)
-
-    def _repr_html_(self):
-        from .display import table
-        return table(self)
-
-    def _remember(self, call, code, results):
-        """Lets later calls like this one run without Python code; `results` are their template, and leaves that are written to."""
-        constants = call.entry.constants
-        if known_sizes.is_known() or any(d.place is None for d in constants.dependencies):
-            return
-        arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
-        # As they are now: an equal number may be another object.
-        places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
-        pairs = compared(call.entry.base.deciding, call.leaves)
-        self._plan((call.keys, pairs), arrays, places, code.compiled, results, call.entry.check)
-
-
-def last(call):
-    """What is kept of a call: its entry, what it is differentiated by, the shapes of the arguments, integers among them."""
-    ints = [int(a.reshape(-1)[0]) if kind == "i" and not rank else None for a, (_, kind, rank) in zip(call.leaves, call.code.inputs)]
-    return call.entry, call.by, [array.shape for array in call.leaves], ints
 
 
 class Function(Evaluator):
@@ -200,6 +34,7 @@ class Function(Evaluator):
     strict = False
     #: Whether loops whose steps write separate parts of an array build them side by side.
     _has_rows = True
+    _writes = True
     #: The shapes of the arguments that are annotated: see :mod:`chainrule.annotations`.
     _annotations = None
 
@@ -390,20 +225,8 @@ class Function(Evaluator):
         from .saved import dumps, importable, loads
         return self.__qualname__ if importable(self) else (loads, (dumps(self),))
 
-
     def _run_with_effects(self, call, args, kwargs, out):
-        """Runs a function that writes to its arguments."""
-        effects = call.entry.constants.effects
-        arrays = written_arrays(self._bind(args, kwargs), effects.leaves)
-        code = call.entry.code("effects", lambda: effects.function)
-        n = effects.n_results
-        results = code.run(call.leaves, None if out is None else with_room(out, arrays))
-        for array, result in zip(arrays, results[n:]):
-            np.copyto(array, result)
-        self._remember(call, code, (None if effects.structure is False else call.template, effects.leaves))
-        if out is not None or effects.structure is False:
-            return out
-        return fill(call.template, code.leaves(results)[:n])
+        return run_with_effects(self, call, self._bind(args, kwargs), out)
 
 
 def known_spec(value, name):
@@ -413,50 +236,9 @@ def known_spec(value, name):
     return ("known", Static(value.item() if isinstance(value, np.generic) else value))
 
 
-def written_arrays(values, numbers):
-    """The arrays that a call writes to, of its arguments; they must not share memory with others."""
-    flat = list(flatten(values))
-    found = [flat[k] for k in numbers]
-    for k, array in zip(numbers, found):
-        if not isinstance(array, np.ndarray):
-            raise TypeError_(f"the function writes to an argument that is a {type(array).__name__}", remedy="pass an array")
-        if not array.flags.writeable:
-            raise TypeError_("the function writes to an argument that is read-only", remedy="pass a copy")
-        if any(j != k and isinstance(other, np.ndarray) and np.may_share_memory(array, other) for j, other in enumerate(flat)):
-            raise TypeError_("the function writes to an argument that shares memory with another one", remedy="pass a copy")
-    return found
-
-
-def flatten(values):
-    """The arguments that are leaves, in the order of their leaves."""
-    for value in values:
-        found = parts_of(value)
-        if found is not None:
-            yield from flatten(found[0])
-        elif count_leaves(value):
-            yield value
-
-
-def with_room(out, arrays):
-    """`out` with arrays for what is written to arguments."""
-    return [*(out if isinstance(out, (tuple, list)) else [out]), *(np.empty(a.shape, DTYPES["f" if a.dtype.kind == "f" else "i"]) for a in arrays)]
-
-
 def at_size(array):
     """What unrolled code depends on: extents, and the value of an integer."""
     return int(array) if not array.ndim and array.dtype.kind == "i" else array.shape
-
-
-def sizes_of(function, leaves):
-    """The sizes of a function by name, for arrays."""
-    known = set(function.sizes)
-    found = {}
-    for (name, kind, rank), array in zip(function.inputs, leaves):
-        if not rank and kind == "i":
-            found[name] = int(array.reshape(())[()])
-        for k, n in enumerate(array.shape[:rank]):
-            found[f"n_{name}{k}" if rank > 1 else f"n_{name}"] = n
-    return [(name, n) for name, n in found.items() if name in known]
 
 
 def function(python=None, *, static=(), strict=False):
@@ -477,64 +259,3 @@ def function(python=None, *, static=(), strict=False):
     if not isinstance(python, types.FunctionType):
         raise TypeError_(f"{python!r} is not a Python function", remedy="decorate a `def` or pass a lambda")
     return Function(python, static, strict)
-
-
-class ModuleFunction(Function):
-    """A function of an F~ file. Its arguments are as F~ has them: floats, ints, arrays."""
-
-    def __init__(self, core, path=None):
-        self._core, self._path = core, path
-        self.__name__ = self.__qualname__ = core.name
-        self.__doc__ = f"The function {core.name} of an F~ file."
-        parameter = lambda name: inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        names = list(dict.fromkeys(name for name, _, _ in core.inputs))
-        self.__signature__ = inspect.Signature([parameter(name) for name in names])
-        self._parameters = list(self.__signature__.parameters.values())
-        self._setup()
-        self._single = Entry(core, names, None, Nothing())
-        n = len(core.outputs)
-        self._single.structure = None if n == 1 else (tuple([None] * n), False)
-
-    def _entry(self, values, fit=Fit.ALL):
-        leaves, keys = [], []
-        for (name, kind, rank), value in zip(self._core.inputs, values):
-            value = to_floats(value) if kind == "f" else value
-            before = len(leaves)
-            key = spec_of(value, name, leaves)
-            if key[0] != "num" or key[1] != kind or len(key[2]) != rank or len(leaves) != before + 1:
-                raise TypeError_(f"`{name}` is to be an array of {rank} dimensions of {DTYPES[kind].__name__}")
-            keys.append(key)
-        return self._single, leaves, for_all_sizes(keys)
-
-
-    def __reduce__(self):
-        return (_function_of_module, (self._path, self.__name__))
-
-
-def _function_of_module(path, name):
-    return Module(path)._functions[name]
-
-
-class Nothing:
-    """What a function of an F~ file reads of its surroundings."""
-
-    arrays = ()
-    dependencies = ()
-    effects = None
-    deciding = ()
-
-
-class Module:
-    """The functions of an F~ file as attributes."""
-
-    def __init__(self, path):
-        self._functions = {name: ModuleFunction(core, path) for name, core in _core.module(path)}
-        self.__dict__.update(self._functions)
-
-    def __repr__(self):
-        return f"<chainrule module: {', '.join(self._functions)}>"
-
-
-def module(path):
-    """The functions of an F~ file: `cr.module("model.ft").energy`."""
-    return Module(path)

@@ -19,8 +19,10 @@ import numpy as np
 from . import _core, trees
 from .arguments import Static, for_all_sizes
 from .code import Code
+from .entry import Entry
 from .errors import Error
-from .function import Entry, Function, Nothing
+from .function import Function
+from .modules import Nothing
 
 MAGIC = b"chainrule for Python 1\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from ..function import Evaluator
+from ..evaluator import Evaluator
 from ..function import function as as_function
 
 

@@ -11,7 +11,7 @@ import types
 import numpy as np
 
 from . import derivatives, loops, records
-from .operations import calls, folding, indexing, mapped, products, reductions, slices
+from .operations import calls, folding, indexing, mapped, products, properties, reductions, slices, table
 from .frame import Frame
 from .operations.operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
@@ -230,20 +230,20 @@ class Expressions:
 
     def expr_Attribute(self, node):
         value = self.value(node.value)
-        if isinstance(value, Masked) and node.attr in calls.OF_MASKED:
+        if isinstance(value, Masked) and node.attr in table.OF_MASKED:
             return Bound(value, node.attr)
         if isinstance(value, Masked) and node.attr == "size":
-            return calls.size_of_masked(self.w, value)
+            return properties.size_of_masked(self.w, value)
         if isinstance(value, Row) and isinstance(value.is_list, Form):
             found = records.attribute(self.w, value, node.attr, self.capture.lift)
             is_property = isinstance(found, Bound) and isinstance(getattr(value.is_list.cls, node.attr, None), property)
             return self.inline_object(getattr(value.is_list.cls, node.attr).fget, [value], {}) if is_property else found
         if isinstance(value, Num) or isinstance(value, Row):
-            if isinstance(value, Num) and node.attr in calls.ATTRIBUTES:
-                return calls.ATTRIBUTES[node.attr](self.w, value)
-            if isinstance(value, Num) and node.attr in calls.METHODS:
+            if isinstance(value, Num) and node.attr in table.ATTRIBUTES:
+                return table.ATTRIBUTES[node.attr](self.w, value)
+            if isinstance(value, Num) and node.attr in table.METHODS:
                 return Bound(value, node.attr)
-            names = sorted(calls.ATTRIBUTES) + sorted(calls.METHODS)
+            names = sorted(table.ATTRIBUTES) + sorted(table.METHODS)
             self.w.fail(f"`.{node.attr}` of {describe(value)} cannot be compiled", f"supported are {', '.join(names)}")
         if isinstance(value, Known):
             found = self.capture.attribute(value.value, node.attr)
@@ -284,7 +284,7 @@ class Expressions:
         if isinstance(function, Bound) and isinstance(function.value, Row):
             return self.call_of_record(function.value, function.name, args, kwargs)
         if isinstance(function, Bound):
-            handler = calls.METHODS[function.name]
+            handler = table.METHODS[function.name]
             return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs, getattr(np, function.name, None))
         if isinstance(function, Local):
             return self.inline(function.node, function.frame, args, kwargs, function.name)

@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from . import loops, records
-from .operations import calls, indexing
+from .operations import indexing, ufuncs
 from .branches import BREAK, CONTINUE, LEFT, RESULT, RETURN, RETURNED, Branches
 from .expressions import phrase
 from .frame import Gone
@@ -112,7 +112,7 @@ class Statements(Memory, Branches, Repetition, Lists):
         *index, value = self.values(rest)
         self.w.at(self.frame.source, call)
         if name == "at":
-            new = indexing.accumulate(self.w, array, index[0], value, calls.BY_OBJECT[ufunc])
+            new = indexing.accumulate(self.w, array, index[0], value, ufuncs.BY_OBJECT[ufunc])
         elif name == "fill_diagonal":
             new = indexing.put_diagonal(self.w, array, value)
         else:

@@ -6,7 +6,8 @@ from cases import CASES, INDEXED, INDEXING
 from support import check, same
 
 import chainrule as cr
-from chainrule.capture.operations.calls import ATTRIBUTES, METHODS, TABLE, name_of
+from chainrule.capture.operations.calls import name_of
+from chainrule.capture.operations.table import ATTRIBUTES, METHODS, TABLE
 
 
 @pytest.mark.parametrize("name, f, args", CASES, ids=[f"{k}-{c[0].split()[0]}" for k, c in enumerate(CASES)])

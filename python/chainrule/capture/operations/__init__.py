@@ -2,7 +2,7 @@
 
 | module | owns |
 | --- | --- |
-| `operators`, `ufuncs` | arithmetic and elementwise functions |
+| `operators`, `ufuncs`, `elementwise` | arithmetic, the table of elementwise functions, their calls |
 | `arrays`, `shaping`, `assembly` | arrays that are made, in other shapes, put together and cut |
 | `reductions`, `options` | sums, extremes and other reductions; the parameters that NumPy's have |
 | `products`, `triangular`, `factors`, `norms` | products, matrices, triangular systems; QR factors and least squares; norms |
@@ -14,5 +14,6 @@
 | `tolerant` | elementwise functions with options: tolerances, digits, replacements of NaN |
 | `whole` | floats made integers, bits of integers |
 | `folding` | calls with known arguments, `functools.reduce` |
-| `calls` | the tables of what may be called |
+| `builtins`, `properties` | functions of Python and `math`; shapes, sizes and dtypes |
+| `table`, `calls` | the tables of what may be called; calls by these tables |
 """

@@ -7,7 +7,7 @@ from .operators import binary, scalar
 from .products import summed
 from .shaping import at_least_rank, axis_of, flip, joined, known, numbers, ravel, view
 from .whole import clamped, smaller
-from ..values import Dim, Form, Known, Num, Row, describe
+from ..values import Dim, Form, Known, Row, describe
 
 
 def pairs(w, value, rank, what):

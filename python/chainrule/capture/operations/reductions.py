@@ -348,6 +348,16 @@ def logsumexp(w, a, axis=None, b=None, keepdims=None):
     return w.build(rest, element)
 
 
+def softmax(w, x, axis=None):
+    x = w.cast(w.num(x), "f")
+    e = w.map(lambda v: call(w, "exp", v), binary(w, "-", x, extreme("max")(w, x, axis, Known(True))))
+    return binary(w, "/", e, sum_(w, e, axis, Known(True)))
+
+
+def log_softmax(w, x, axis=None):
+    return binary(w, "-", w.num(x), logsumexp(w, x, axis, keepdims=Known(True)))
+
+
 def cumulative(sign):
     def scan(w, a, axis=None):
         from .shaping import axis_of, moveaxis, ravel

@@ -170,7 +170,7 @@ def _fmod(w, x, y):
     return w.choose(is_special, special, formula)
 
 
-#: Bound of the numbers whose `sin(x) / x` is a polynomial: there, the quotient's derivatives are differences of large numbers.
+#: Bound of the numbers whose `sin(x) / x` is a polynomial: derivatives of the quotient lose digits there.
 SERIES_OF_SINC = 0.5
 
 
