@@ -76,6 +76,24 @@ class Extents:
                 self.limits[name] = limit
         return Dim(0, {name: 1})
 
+    def outside(self, dim):
+        """The linear form after the block that it was written in; `None` where it depends on that block.
+
+        Products of extents that are visible are written again.
+        """
+        from .operations.shaping import product
+        found = Dim(dim.const)
+        for name, k in dim.coef.items():
+            if self.names[name].is_visible:
+                found = found + Dim(0, {name: k})
+                continue
+            factors = next((key[1:] for key, made in self.made.items() if made == name and key[0] == "product"), (None,))
+            factors = [factor if factor is None else self.outside(factor) for factor in factors]
+            if None in factors:
+                return None
+            found = found + product(self, factors) * k
+        return found
+
     def worst(self, dim):
         """A linear form that this one is at least, with the numbers of steps of loops at their ends."""
         for _ in range(30):

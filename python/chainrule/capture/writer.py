@@ -129,9 +129,10 @@ class Writer(Extents):
         term = inner.term
         for count in reversed(counts):
             term = self.program.apply("build", [count, self.program.close(term)])
-        if not all(self.names[name].is_visible for dim in inner.dims for name in dim.coef):
+        parts = tuple(self.outside(dim) for dim in inner.dims)
+        if None in parts:
             self.fail("the shapes of a loop's arrays are not known to be equal", "let no size depend on the loop's variable")
-        return Num(term, inner.kind, (*dims, *inner.dims), is_list=is_list)
+        return Num(term, inner.kind, (*dims, *parts), is_list=is_list)
 
     def element(self, array, indices):
         """The element, or the part, at these first indices."""

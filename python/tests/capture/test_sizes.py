@@ -51,6 +51,8 @@ FUNCTIONS = {
     "sort": lambda x: np.sort(x[:, None] * x, axis=0),
     "nest": lambda x: np.array([x[i] * x[j] for i in range(len(x)) for j in range(len(x))]),
     "max": lambda x: max(x[i] * x[j] for i in range(len(x)) for j in range(len(x))),
+    "nest in a row": lambda x: np.reshape([[x[i] * x[j] * v for i in range(len(x)) for j in range(len(x))] for v in x], (-1, 1)),
+    "flattened in a row": lambda x: np.reshape([np.ravel(x[:, None] * x * v) for v in x], (-1, 1)),
     "triangle": lambda x: np.array([x[i] * x[j] for i in range(len(x)) for j in range(i)]),
 }
 
