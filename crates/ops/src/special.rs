@@ -1,5 +1,5 @@
-//! Functions that neither `libm` nor `astro-float` has: polygamma in doubles (`polygamma.rs`); erf, lgamma and
-//! polygamma in extended precision.
+//! Functions that neither `libm` nor `astro-float` has: polygamma in doubles (`polygamma.rs`); erf, erfc,
+//! lgamma and polygamma in extended precision.
 //!
 //! Polygamma and lgamma in extended precision: the recurrence shifts the argument past a threshold, then the asymptotic
 //! series with Bernoulli numbers is summed (Abramowitz and Stegun, 6.1.41 and 6.4.11).
@@ -187,12 +187,38 @@ pub fn erf_precise(ctx: &mut Precise, x: &Big) -> Big {
         }
         sum = next;
     }
-    let minus = ctx.neg(&x2);
+    let c = gaussian_by_root_pi(ctx, &x2);
+    let c = ctx.mul(&two, &c);
+    ctx.mul(&c, &sum)
+}
+
+/// Returns exp(-x^2) / sqrt(pi) for a square.
+fn gaussian_by_root_pi(ctx: &mut Precise, square: &Big) -> Big {
+    let minus = ctx.neg(square);
     let e = ctx.exp(&minus);
     let two_pi = ctx.two_pi();
+    let two = ctx.from_f64(2.0);
     let pi = ctx.div(&two_pi, &two);
     let root = ctx.sqrt(&pi);
-    let c = ctx.div(&two, &root);
-    let c = ctx.mul(&c, &e);
-    ctx.mul(&c, &sum)
+    ctx.div(&e, &root)
+}
+
+/// Returns 1 - erf in extended precision: beyond 2 the continued fraction exp(-x^2) / sqrt(pi) / (x + (1/2) / (x + (2/2)
+/// / (x + ...))) (A&S 7.1.14), from its 1500th term, which is enough for 80 digits.
+pub fn erfc_precise(ctx: &mut Precise, x: &Big) -> Big {
+    const TERMS: u32 = 1500;
+    let x64 = ctx.as_f64(x);
+    if !(2.0..=1e6).contains(&x64) {
+        let (one, erf) = (ctx.from_f64(1.0), erf_precise(ctx, x));
+        return ctx.sub(&one, &erf);
+    }
+    let mut rest = x.clone();
+    for k in (1..=TERMS).rev() {
+        let half = ctx.from_f64(f64::from(k) / 2.0);
+        let quotient = ctx.div(&half, &rest);
+        rest = ctx.add(x, &quotient);
+    }
+    let square = ctx.mul(x, x);
+    let factor = gaussian_by_root_pi(ctx, &square);
+    ctx.div(&factor, &rest)
 }

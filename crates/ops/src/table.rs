@@ -608,6 +608,18 @@ operators! {
         c: plain("erf({0})"),
         rust: plain("libm::erf({0})")
     }
+    /// 1 - erf(x), accurate where erf(x) is nearly 1.
+    Erfc {
+        name: "erfc",
+        value: |a| libm::erfc(a[0]), precise: |p, a| special::erfc_precise(p, &a[0]),
+        saturates: true,
+        partials: &[Apply(Mul, &[
+            Const(-std::f64::consts::FRAC_2_SQRT_PI),
+            Apply(Gaussian, &[A0]),
+        ])],
+        c: plain("erfc({0})"),
+        rust: plain("libm::erfc({0})")
+    }
     /// log |gamma(x)|.
     Lgamma {
         name: "lgamma",

@@ -268,6 +268,7 @@ impl Term {
         floor "floor" "The largest whole number that is not greater.",
         ceil "ceil" "The least whole number that is not less.",
         erf "erf" "The error function.",
+        erfc "erfc" "1 less the error function, accurate where that is nearly 1.",
         ln_gamma "lgamma" "The logarithm of the absolute value of the gamma function.",
         digamma "digamma" "The derivative of [`Self::ln_gamma`].",
     }

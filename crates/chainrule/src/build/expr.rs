@@ -151,7 +151,7 @@ macro_rules! functions {
 functions! {
     sqrt Sqrt cbrt Cbrt exp Exp expm1 Expm1 log Log log1p Log1p sin Sin cos Cos tan Tan asin Asin acos Acos
     atan Atan sinh Sinh cosh Cosh tanh Tanh asinh Asinh acosh Acosh atanh Atanh abs Abs sign Sign floor Floor
-    ceil Ceil erf Erf lgamma Lgamma digamma Digamma
+    ceil Ceil erf Erf erfc Erfc lgamma Lgamma digamma Digamma
 }
 
 impl Cond {

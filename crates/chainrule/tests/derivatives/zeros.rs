@@ -76,6 +76,7 @@ const ROWS: &[Row] = &[
     first("exp x / (exp x + exp y)", [0.0, 800.0], [0.0, 0.0]),
     first("1 / cosh x + y", [800.0, 0.0], [0.0, 1.0]),
     first("erf (expm1 x) + y", [800.0, 0.0], [0.0, 1.0]),
+    first("erfc (expm1 x) + y", [800.0, 0.0], [0.0, 1.0]),
     first("x * sqrt x * y", [0.0, 3.0], [0.0, 0.0]),
     first("sin x * sqrt x + y", [0.0, 1.0], [0.0, 1.0]),
     first("(x + x * x) * sqrt x * y", [0.0, 2.0], [0.0, 0.0]),

@@ -201,6 +201,7 @@ fn every_function_of_a_number_is_that_of_the_same_name() {
         ("floor", Term::floor),
         ("ceil", Term::ceil),
         ("erf", Term::erf),
+        ("erfc", Term::erfc),
         ("lgamma", Term::ln_gamma),
         ("digamma", Term::digamma),
     ];

@@ -147,7 +147,7 @@ fn steps(u: &mut Unstructured<'_>, derivatives: bool) -> arbitrary::Result<Steps
         point.push(f64::from(u.int_in_range(-2000i32..=2000)?) / 1024.0 + 1e-3 * (k as f64 + 0.618));
     }
     // Less accurate in extended precision than repeated difference quotients require; programs in F~ contain them.
-    let inexact = [Op::Lgamma, Op::Digamma, Op::Erf];
+    let inexact = [Op::Lgamma, Op::Digamma, Op::Erf, Op::Erfc];
     let rows: Vec<_> = ROWS
         .iter()
         .filter(|row| {

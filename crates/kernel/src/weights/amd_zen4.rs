@@ -41,6 +41,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Hypot, Weight { plain: 44.83, lanes: 510.08 }),
         (Op::Sign, Weight { plain: 2.42, lanes: 0.76 }),
         (Op::Erf, Weight { plain: 46.74, lanes: 450.37 }),
+        (Op::Erfc, Weight { plain: 45.05, lanes: 438.17 }),
         (Op::Lgamma, Weight { plain: 57.57, lanes: 573.96 }),
         (Op::Digamma, Weight { plain: 158.72, lanes: 1058.41 }),
         (Op::Polygamma, Weight { plain: 1616.34, lanes: 7157.45 }),

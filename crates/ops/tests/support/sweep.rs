@@ -34,7 +34,7 @@ fn interval(op: Op) -> (f64, f64) {
         Op::Sin | Op::Cos | Op::Tan => (-100.0, 100.0),
         Op::Exp | Op::Expm1 | Op::Sinh | Op::Cosh | Op::Tanh | Op::SechSquare => (-712.0, 712.0),
         Op::Asin | Op::Acos | Op::Atanh | Op::OneMinusSquare => (-1.0, 1.0),
-        Op::Erf | Op::Gaussian => (-27.0, 27.0),
+        Op::Erf | Op::Erfc | Op::Gaussian => (-27.0, 27.0),
         Op::Digamma | Op::Lgamma | Op::Polygamma => (-1.0, 30.0),
         _ => (-10.0, 10.0),
     }

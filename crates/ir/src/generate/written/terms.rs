@@ -160,7 +160,7 @@ impl Writer<'_, '_> {
             10 => format!("(1.0 / (2.0 + cos {x}))"),
             11 => format!("({x} ** {})", self.choose(&["2", "3", "2.0"])?),
             12 => format!("(atan2 {x} (2.0 + {} ** 2))", self.number(depth)?),
-            13 => format!("({} {x})", self.choose(&["atan", "erf", "asinh"])?),
+            13 => format!("({} {x})", self.choose(&["atan", "erf", "erfc", "asinh"])?),
             // With a derivative of its own, or without a part of it.
             14 if self.u.arbitrary()? => format!("({x} * constant {})", self.number(depth)?),
             14 => self.stated_number(&x, depth.min(2))?,
