@@ -128,7 +128,11 @@ fn condition_of(rb: &Rebuild<'_>, expr: &Expr) -> Option<VarId> {
 pub(super) fn is_zero(rb: &Rebuild<'_>, var: VarId) -> bool {
     match rb.real_of(var) {
         Some(value) => value == 0.0 && (value.is_sign_positive() || rb.settings.semantics == Semantics::Algebraic),
-        None => matches!(rb.def(var).as_deref(), Some(Expr::Zero)),
+        None => match rb.def(var).as_deref() {
+            Some(Expr::Zero) => true,
+            Some(Expr::Tuple(parts)) => !parts.is_empty() && parts.iter().all(|part| is_zero(rb, *part)),
+            _ => false,
+        },
     }
 }
 
