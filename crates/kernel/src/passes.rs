@@ -105,6 +105,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| loops::skew(kernel),
     },
     Pass {
+        name: "accumulate",
+        does: "elements to which inner loops add, at indices of outer ones, become sums in registers",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::accumulate(kernel),
+    },
+    Pass {
         name: "parallelise",
         does: "outermost loops are cut into chunks for threads",
         stage: Stage::Threads,

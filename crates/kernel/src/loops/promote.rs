@@ -1,5 +1,5 @@
-//! Promotion of array elements to registers: elements at constant indices that a loop reads and writes become
-//! loop-carried values.
+//! Promotion of array elements to registers: elements at indices that do not vary in a loop, which it reads and writes,
+//! become loop-carried values.
 //!
 //! ```text
 //! for i in 0..n                  r1 = load b[0]
@@ -8,14 +8,19 @@
 //!   store b[0] = r3              store b[0] = r2
 //! ```
 //!
-//! Small states of loops are such arrays. A step then waits for arithmetic, not for memory that holds the last step.
+//! Small states of loops are such arrays: elements at constant indices, which stay in registers at the end, when loops
+//! have their lanes. A step then waits for arithmetic, not for memory that holds the last step. Sums that a nest adds
+//! to one element in its inner loop are such elements as well, at an index of the outer loop. They become sums in
+//! registers before lanes are chosen, which run along either loop.
 //!
-//! All accesses to the array in the loop have constant indices, and one of them reads what an earlier iteration wrote:
-//! the array is live in the whole loop, so that no other one is in its place before or after it.
+//! All accesses to the array in the loop have such indices, and one of them reads what an earlier iteration wrote: the
+//! array is live in the whole loop, so that no other one is in its place before or after it. An index is inside its
+//! array where the loop begins: the element can be read where the loop does not run.
 
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
+use crate::ranges::Ranges;
 use crate::rebuild::{Aliases, Pass, Rounds, each_statement, rebuild};
 use crate::registers::Registers;
 use chainrule_base::Poly;
@@ -25,14 +30,80 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_ELEMENTS: usize = 12;
 
 /// Element of a buffer.
-type Element = (BufferId, i64);
+type Element = (BufferId, Poly<Reg>);
 
-/// Promotes elements in the outermost loops where that is possible. Linear in the size of `kernel` times the depth of
-/// its loops.
+/// Promotes elements at constant indices in the outermost loops where that is possible. Linear in the size of `kernel`
+/// times the depth of its loops.
 pub(crate) fn promote(kernel: &mut Kernel) {
+    promote_where(kernel, |kernel, _, buffer, at| {
+        let (at, len) = (at.as_constant(), kernel.buffers[buffer].len.as_constant());
+        at.zip(len).is_some_and(|(at, len)| (0..len).contains(&at))
+    });
+}
+
+/// Promotes the elements to which inner loops add, at indices that vary outside of them, in the outermost loops where
+/// that is possible. As costly as [`promote`].
+pub(crate) fn accumulate(kernel: &mut Kernel) {
+    let sums = sums(kernel);
+    if !sums.is_empty() {
+        promote_where(kernel, |_, index, buffer, at| {
+            index.is_some_and(|index| sums.get(&index).is_some_and(|all| all.get(&buffer) == Some(at)))
+        });
+    }
+}
+
+/// Returns the element of each buffer which is the only one that a counted loop accesses, by the index of the loop: at
+/// an index that varies outside of the loop, and is inside of the buffer where the loop begins.
+fn sums(kernel: &Kernel) -> BTreeMap<Reg, BTreeMap<BufferId, Poly<Reg>>> {
+    let all = events(&kernel.body);
+    let mut found: BTreeMap<Reg, BTreeMap<BufferId, Option<Poly<Reg>>>> = BTreeMap::new();
+    let mut open: Vec<Reg> = Vec::new();
+    let mut see = |open: &[Reg], buffer: BufferId, at: Option<&Poly<Reg>>| {
+        for index in open {
+            let only = found.entry(*index).or_default().entry(buffer).or_insert_with(|| at.cloned());
+            if only.as_ref() != at {
+                *only = None;
+            }
+        }
+    };
+    for event in &all {
+        match event {
+            Event::For { index, .. } => open.push(*index),
+            Event::EndFor { .. } => drop(open.pop()),
+            Event::Instr(Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. }) => {
+                see(&open, *buffer, at.as_constant().is_none().then_some(at));
+            }
+            event => event.for_each_access(|buffer, _| see(&open, buffer, None)),
+        }
+    }
+    let mut ranges = Ranges::new(kernel);
+    let mut defined: BTreeSet<Reg> = kernel.sizes.iter().map(|size| size.reg).collect();
+    let mut sums = BTreeMap::new();
+    for event in &all {
+        if let Event::For { index, order: Order::InOrder, .. } = event
+            && let Some(elements) = found.remove(index)
+        {
+            let is_sum = |(buffer, at): (BufferId, Option<Poly<Reg>>)| {
+                let at = at.filter(|at| at.vars().iter().all(|r| defined.contains(r)))?;
+                ranges.is_inside(&at, &kernel.buffers[buffer].len).then_some((buffer, at))
+            };
+            let elements: BTreeMap<_, _> = elements.into_iter().filter_map(is_sum).collect();
+            if !elements.is_empty() {
+                sums.insert(*index, elements);
+            }
+        }
+        event.for_each_def(|r| defined.extend([r]));
+        ranges.event(event);
+    }
+    sums
+}
+
+/// Promotes elements in the outermost loops where that is possible: `may` is told the kernel, the index of a counted
+/// loop, and an element.
+fn promote_where(kernel: &mut Kernel, may: impl Fn(&Kernel, Option<Reg>, BufferId, &Poly<Reg>) -> bool) {
     let mut body = std::mem::take(&mut kernel.body);
     let mut any = false;
-    each_statement(&mut body, |stmt, done| match Elements::of(kernel, &stmt) {
+    each_statement(&mut body, |stmt, done| match Elements::of(kernel, &stmt, &may) {
         Some(elements) => {
             promote_in(kernel, stmt, elements, done);
             any = true;
@@ -55,8 +126,8 @@ struct Elements {
 /// Accesses to a buffer in a loop.
 #[derive(Default)]
 struct Accesses {
-    elements: BTreeSet<i64>,
-    stored: BTreeSet<i64>,
+    elements: BTreeSet<Poly<Reg>>,
+    stored: BTreeSet<Poly<Reg>>,
     /// Whether an element is read that no earlier statement of the loop stores to.
     reads_before: bool,
     /// Whether an index varies, a copy accesses several elements, or a condition stores.
@@ -64,10 +135,17 @@ struct Accesses {
 }
 
 impl Elements {
-    fn of(kernel: &Kernel, stmt: &Stmt) -> Option<Self> {
-        if !matches!(stmt, Stmt::For { order: Order::InOrder, .. } | Stmt::While { .. }) {
-            return None;
-        }
+    fn of(
+        kernel: &Kernel,
+        stmt: &Stmt,
+        may: impl Fn(&Kernel, Option<Reg>, BufferId, &Poly<Reg>) -> bool,
+    ) -> Option<Self> {
+        let own = match stmt {
+            Stmt::For { order: Order::InOrder, index, .. } => Some(*index),
+            Stmt::While { .. } => None,
+            _ => return None,
+        };
+        let may = |buffer: BufferId, at: &Poly<Reg>| may(kernel, own, buffer, at);
         let mut accesses: BTreeMap<BufferId, Accesses> = BTreeMap::new();
         let mut stored: Vec<BTreeSet<Element>> = Vec::new();
         // Open loops, by number.
@@ -92,25 +170,23 @@ impl Elements {
                 }
                 Event::Instr(Instr::Load { buffer, at, .. }) => {
                     let uses = accesses.entry(*buffer).or_default();
-                    match constant(kernel, *buffer, at) {
-                        Some(at) => {
-                            uses.elements.insert(at);
-                            uses.reads_before |= !uses.stored.contains(&at);
-                        }
-                        None => uses.varies = true,
+                    if may(*buffer, at) {
+                        uses.elements.insert(at.clone());
+                        uses.reads_before |= !uses.stored.contains(at);
+                    } else {
+                        uses.varies = true;
                     }
                 }
                 Event::Instr(Instr::Store { buffer, at, .. }) => {
                     let uses = accesses.entry(*buffer).or_default();
-                    match constant(kernel, *buffer, at) {
-                        Some(at) if conditions == 0 => {
-                            uses.elements.insert(at);
-                            uses.stored.insert(at);
-                            for number in &open {
-                                stored[*number].insert((*buffer, at));
-                            }
+                    if conditions == 0 && may(*buffer, at) {
+                        uses.elements.insert(at.clone());
+                        uses.stored.insert(at.clone());
+                        for number in &open {
+                            stored[*number].insert((*buffer, at.clone()));
                         }
-                        _ => uses.varies = true,
+                    } else {
+                        uses.varies = true;
                     }
                 }
                 _ => {}
@@ -120,7 +196,7 @@ impl Elements {
         for (buffer, uses) in &accesses {
             let is_state = !uses.varies && uses.reads_before && !uses.stored.is_empty();
             if is_state && kernel.buffers[*buffer].class == Class::Real {
-                all.extend(uses.elements.iter().map(|at| (*buffer, *at)));
+                all.extend(uses.elements.iter().map(|at| (*buffer, at.clone())));
             }
         }
         if all.is_empty() || all.len() > MAX_ELEMENTS {
@@ -131,12 +207,6 @@ impl Elements {
     }
 }
 
-/// Returns an index that is a constant inside its buffer: the element can be read where the loop does not run.
-fn constant(kernel: &Kernel, buffer: BufferId, at: &Poly<Reg>) -> Option<i64> {
-    let (at, len) = (at.as_constant()?, kernel.buffers[buffer].len.as_constant()?);
-    (0..len).contains(&at).then_some(at)
-}
-
 /// Appends the loop `stmt`, with loads before and stores after it.
 fn promote_in(kernel: &mut Kernel, stmt: Stmt, elements: Elements, done: &mut Vec<Stmt>) {
     let Elements { all, stored } = elements;
@@ -144,8 +214,8 @@ fn promote_in(kernel: &mut Kernel, stmt: Stmt, elements: Elements, done: &mut Ve
     let mut loads = Vec::new();
     for (buffer, at) in &all {
         let dst = kernel.regs.push(Class::Real);
-        loads.push(Instr::Load { dst, buffer: *buffer, at: Poly::constant(*at) });
-        current.insert((*buffer, *at), dst);
+        loads.push(Instr::Load { dst, buffer: *buffer, at: at.clone() });
+        current.insert((*buffer, at.clone()), dst);
     }
     let written = stored[0].clone();
     let mut pass = Promote {
@@ -157,11 +227,8 @@ fn promote_in(kernel: &mut Kernel, stmt: Stmt, elements: Elements, done: &mut Ve
         branches: Vec::new(),
     };
     let body = rebuild(vec![stmt], &mut pass);
-    let store = |element: &Element| Instr::Store {
-        buffer: element.0,
-        at: Poly::constant(element.1),
-        value: pass.current[element],
-    };
+    let store =
+        |element: &Element| Instr::Store { buffer: element.0, at: element.1.clone(), value: pass.current[element] };
     let stores = written.iter().map(store).collect();
     done.push(Stmt::Straight(loads));
     done.extend(body);
@@ -193,8 +260,8 @@ impl Promote<'_> {
         let mut added = Vec::new();
         for element in self.stored.next().unwrap_or_default() {
             let (var, init) = (self.regs.push(Class::Real), self.current[&element]);
+            self.current.insert(element.clone(), var);
             added.push((element, Carried { var, init, next: init }));
-            self.current.insert(element, var);
         }
         self.loops.push(added);
     }
@@ -211,15 +278,13 @@ impl Promote<'_> {
         self.aliases.operands(&mut instr);
         match &instr {
             Instr::Load { dst, buffer, at } => {
-                if let Some(same) = at.as_constant().and_then(|at| self.current.get(&(*buffer, at))) {
+                if let Some(same) = self.current.get(&(*buffer, at.clone())) {
                     self.aliases.set(*dst, *same);
                     return None;
                 }
             }
             Instr::Store { buffer, at, value } => {
-                if let Some(at) = at.as_constant()
-                    && let Some(current) = self.current.get_mut(&(*buffer, at))
-                {
+                if let Some(current) = self.current.get_mut(&(*buffer, at.clone())) {
                     *current = *value;
                     return None;
                 }
