@@ -177,7 +177,7 @@ fn functions_of_the_library_and_derivatives_inside() {
 #[test]
 fn every_function_of_a_number_is_that_of_the_same_name() {
     type Case = (&'static str, fn(&Term) -> Term);
-    let cases: [Case; 25] = [
+    let cases: [Case; 26] = [
         ("sqrt", Term::sqrt),
         ("cbrt", Term::cbrt),
         ("exp", Term::exp),
