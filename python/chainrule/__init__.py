@@ -9,7 +9,7 @@ array([-1., -1.,  2.])
 """
 
 from .annotations import F64, I64, Bool
-from .arguments import ConversionWarning
+from .arguments import ConversionWarning, InterpreterWarning
 from .batch import Batch, vmap
 from .bound import Bound
 from .capture.operations.calls import supported
@@ -34,7 +34,7 @@ from .saved import load
 from .sparse import SparseDerivative, sparse_hessian, sparse_jacobian
 
 __all__ = [
-    "Batch", "Bool", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "F64", "Function", "I64", "Limitation", "Module", "Picture",
+    "Batch", "Bool", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "F64", "Function", "I64", "InterpreterWarning", "Limitation", "Module", "Picture",
     "ShapeError", "SparseDerivative", "TypeError_", "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp",
     "load", "module", "sparse_hessian", "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
 ]

@@ -37,6 +37,7 @@ class TypeError_(Error, TypeError): ...
 class Limitation(Error): ...
 class Bug(Error): ...
 class ConversionWarning(UserWarning): ...
+class InterpreterWarning(UserWarning): ...
 
 class Picture:
     svg: str
@@ -147,7 +148,7 @@ grad = gradient
 value_and_grad = value_and_gradient
 
 __all__ = [
-    "Batch", "Bool", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "F64", "Function", "I64", "Limitation", "Module", "Picture",
+    "Batch", "Bool", "Bound", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "F64", "Function", "I64", "InterpreterWarning", "Limitation", "Module", "Picture",
     "ShapeError", "SparseDerivative", "TypeError_", "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp",
     "load", "module", "sparse_hessian", "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
 ]

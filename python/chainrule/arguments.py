@@ -25,6 +25,10 @@ class ConversionWarning(UserWarning):
     """An argument was copied, because it is not an array of float64 or int64 in C order."""
 
 
+class InterpreterWarning(UserWarning):
+    """There is no native code for a function, on a machine that runs native code."""
+
+
 class Static:
     """A known argument in a key: told apart by type, too."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from .arguments import count_leaves
+from .arguments import InterpreterWarning, count_leaves, levels_to_caller
 from .errors import ShapeError, TypeError_
 from .trees import Filled, parts_of, put_together, template
 
@@ -19,6 +21,8 @@ class Code:
         self.compiled = compiled
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
+        if compiled.backend == "interpreter" and compiled.refusal is not None:
+            warnings.warn(f"the interpreter runs this, which takes longer: {compiled.refusal}", InterpreterWarning, stacklevel=levels_to_caller())
 
     def run(self, inputs, out=None):
         """The results, one array a leaf; a number is an array of one element."""

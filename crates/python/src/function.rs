@@ -282,6 +282,14 @@ impl Compiled {
     fn backend(&self) -> String {
         format!("{:?}", self.compiled.backend()).to_lowercase()
     }
+
+    /// Returns why it is not native code although the machine runs that.
+    #[getter]
+    fn refusal(&self) -> Option<String> {
+        self.compiled.refusal().map(|why| {
+            why.reason.as_ref().map_or_else(|| why.title.clone(), |reason| format!("{}: {reason}", why.title))
+        })
+    }
 }
 
 #[pymethods]

@@ -85,6 +85,7 @@ impl Engine {
                 Ok(engine) => return Ok((engine, refused)),
                 // A user's error is reported; a limitation or a bug of ours falls back to the next backend.
                 Err(why) if options.backend == Backend::Auto && why.kind != Kind::Error => {
+                    debug_assert!(why.kind != Kind::Bug, "{}: {:?}", why.title, why.reason);
                     refused = Some(match refused {
                         None => why,
                         Some(first) => both(first, &why),

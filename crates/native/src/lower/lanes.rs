@@ -260,6 +260,11 @@ impl LanePlan {
         self.index
     }
 
+    /// Returns the gathered integers.
+    pub(super) fn gathered(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.fetched.integers()
+    }
+
     /// Sets the location of the count, for loops with inactive lanes.
     pub(super) fn counted_by(&mut self, count: Number) {
         if let Active::Counted(number) = &mut self.active {
