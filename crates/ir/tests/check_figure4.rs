@@ -13,7 +13,7 @@ fn figure_4_has_the_types_that_one_expects() {
 #[test]
 fn the_library_has_the_types_that_one_expects() {
     // A name of each module.
-    let program = load("// matrixMul, cholesky").unwrap_or_else(|(_, d)| panic!("{d}"));
+    let program = load("// matrixMul, cholesky, argsort").unwrap_or_else(|(_, d)| panic!("{d}"));
     let types: Vec<String> =
         program.library().filter(|d| !d.name.starts_with('_')).map(|d| format!("{} : {}", d.name, d.ty)).collect();
     insta::assert_snapshot!(types.join("\n"));

@@ -166,8 +166,32 @@ fn matrices() {
 }
 
 #[test]
+fn vectors_are_sorted() {
+    for n in (0..20).chain([63, 64, 65, 200]) {
+        // With equal numbers, infinities and NaN.
+        let mut x: Vec<f64> = numbers(n, 7 + n as u64).iter().map(|x| (4.0 * x).round()).collect();
+        for (k, special) in [f64::NAN, f64::INFINITY, f64::NAN, f64::NEG_INFINITY].into_iter().enumerate() {
+            if n > 5 {
+                x[3 * k % n] = special;
+            }
+        }
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|a, b| x[*a].partial_cmp(&x[*b]).unwrap_or_else(|| x[*a].is_nan().cmp(&x[*b].is_nan())));
+        let found = f("let f = fun (x : [n]Double) -> argsort x", &[v(&x)]);
+        assert_eq!(found, Value::Array(order.iter().map(|k| Value::Int(*k as i64)).collect()), "{x:?}");
+        let ints: Vec<Value<f64>> = x.iter().map(|x| Value::Int(*x as i64)).collect();
+        let found = f("let f = fun (x : [n]Int) -> sort x", &[Value::Array(ints.clone())]);
+        let mut expected: Vec<i64> = x.iter().map(|x| *x as i64).collect();
+        expected.sort_unstable();
+        assert_eq!(found, Value::Array(expected.into_iter().map(Value::Int).collect()), "{x:?}");
+    }
+    let found = f("let f = fun (x : [n]Double) -> sort x", &[v(&[2.0, -1.0, 0.5, 2.0])]);
+    assert_eq!(found, v(&[-1.0, 0.5, 2.0, 2.0]));
+}
+
+#[test]
 fn every_function_of_the_library_is_documented() {
-    let program = load("// matrixMul, cholesky").unwrap_or_else(|(_, d)| panic!("{d}"));
+    let program = load("// matrixMul, cholesky, argsort").unwrap_or_else(|(_, d)| panic!("{d}"));
     for def in program.library().filter(|def| !def.name.starts_with('_')) {
         assert!(!def.docs.is_empty(), "{} has no comment", def.name);
     }

@@ -16,9 +16,10 @@ pub struct Module {
 }
 
 /// Modules of the library; each sees the previous ones. The first is always read.
-pub const MODULES: [Module; 2] = [
+pub const MODULES: [Module; 3] = [
     Module { name: "linalg", text: include_str!("linalg.ft") },
     Module { name: "matrices", text: include_str!("matrices.ft") },
+    Module { name: "sorting", text: include_str!("sorting.ft") },
 ];
 
 /// Returns the public names of each module, in the order of the text.
