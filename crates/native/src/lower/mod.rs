@@ -423,22 +423,22 @@ impl<'k> Writer<'k> {
             self.addresses.spares.step();
             match instr {
                 Instr::Op { dst, op, args } if self.plain_op(*dst, *op, args)? => {
-                    self.registers.end();
+                    self.end();
                     continue;
                 }
                 Instr::MulAdd { dst, signs, args } => {
                     self.mul_add(*dst, *signs, args)?;
-                    self.registers.end();
+                    self.end();
                     continue;
                 }
                 Instr::Const { dst, value } => {
                     self.instr_const(*dst, *value)?;
-                    self.registers.end();
+                    self.end();
                     continue;
                 }
                 Instr::Load { dst, buffer, at: address } => {
                     if self.mode.is_line && self.plain_load(at, *dst, *buffer, address) {
-                        self.registers.end();
+                        self.end();
                         continue;
                     }
                     if self.kernel.regs[*dst] == Class::Int {
@@ -447,7 +447,7 @@ impl<'k> Writer<'k> {
                     if let Some(tree) = self.plan.accumulators.trees.get(&at) {
                         self.put_together(tree)?;
                         done += accumulators::TREE - 1;
-                        self.registers.end();
+                        self.end();
                         continue;
                     }
                 }
@@ -458,7 +458,7 @@ impl<'k> Writer<'k> {
                     };
                     if stored > 0 {
                         done += stored - 1;
-                        self.registers.end();
+                        self.end();
                         continue;
                     }
                 }
@@ -469,8 +469,7 @@ impl<'k> Writer<'k> {
                         }
                         _ => self.instr(at, instr, after)?,
                     }
-                    self.registers.end();
-                    self.truths.masks.end();
+                    self.end();
                     self.integers.ranges.event(&Event::Instr(instr));
                     continue;
                 }
@@ -478,7 +477,7 @@ impl<'k> Writer<'k> {
                     if self.plan.fused.contains(&at) =>
                 {
                     self.control.compared = Some(self.compare_doubles(*op, *a, *b)?);
-                    self.registers.end();
+                    self.end();
                     continue;
                 }
                 _ => {}
@@ -487,10 +486,16 @@ impl<'k> Writer<'k> {
             if let Instr::Op { op: Op::And | Op::Or | Op::Not, .. } = instr {
                 self.integers.ranges.event(&Event::Instr(instr));
             }
-            self.registers.end();
-            self.truths.masks.end();
+            self.end();
         }
         Ok(())
+    }
+
+    /// Ends an instruction: what it holds may be spilled from now on.
+    #[inline]
+    fn end(&mut self) {
+        self.registers.end();
+        self.truths.masks.end();
     }
 
     /// Emits a group of stores at the start of `instrs`; returns their number, or 0.
