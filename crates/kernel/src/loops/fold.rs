@@ -1,5 +1,5 @@
-//! Constant folding and local value numbering of integers: constant integers, decided comparisons, checks that hold,
-//! loops of at most one iteration; aliases and recomputed integers are removed.
+//! Constant folding and local value numbering of integers: constant integers, decided comparisons, also of constant
+//! doubles, checks that hold, loops of at most one iteration; aliases and recomputed integers are removed.
 //!
 //! Addresses are expanded over indices and sizes where possible, so that later analyses see how they depend on each
 //! index.
@@ -40,8 +40,17 @@ fn fold_by(kernel: &mut Kernel, aliases: Aliases, numbered: Numbered) {
     let mut is_index = vec![false; kernel.regs.len()];
     kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
     let (ranges, seen) = (Ranges::new(kernel), Seen::default());
-    let mut pass =
-        Fold { kernel, ranges, aliases, is_index, seen, numbered, less: BTreeMap::new(), divided: BTreeMap::new() };
+    let mut pass = Fold {
+        kernel,
+        ranges,
+        aliases,
+        is_index,
+        seen,
+        numbered,
+        reals: BTreeMap::new(),
+        less: BTreeMap::new(),
+        divided: BTreeMap::new(),
+    };
     let mut body = rebuild(body, &mut pass);
     prune(&mut body, kernel.regs.len(), &kernel.buffers);
     kernel.body = body;
@@ -55,6 +64,8 @@ struct Fold<'k> {
     is_index: Vec<bool>,
     seen: Seen,
     numbered: Numbered,
+    /// Constant doubles.
+    reals: BTreeMap<Reg, f64>,
     /// Operands of `<` comparisons of doubles, by result.
     less: BTreeMap<Reg, [Reg; 2]>,
     /// Operators and operands of quotients and remainders, by result.
@@ -234,7 +245,10 @@ impl Fold<'_> {
     /// Returns the folded instruction; `None` if its register becomes an alias.
     fn known(&mut self, instr: Instr) -> Option<Instr> {
         Some(match instr {
-            Instr::Const { .. } => instr,
+            Instr::Const { dst, value } => {
+                self.reals.insert(dst, value);
+                instr
+            }
             Instr::Int { dst, value } => {
                 let value = self.poly(&value);
                 if let Some(same) = value.as_var() {
@@ -304,8 +318,14 @@ impl Fold<'_> {
                 }
                 return Some(self.select(dst, args));
             }
-            Op::Lt => {
-                self.less.insert(dst, [a, b]);
+            Op::Lt | Op::Le | Op::Eq => {
+                if let (Some(x), Some(y)) = (self.reals.get(&a), self.reals.get(&b)) {
+                    let holds = (op.row().value)(&[*x, *y]) != 0.0;
+                    return Some(Instr::Int { dst, value: Poly::constant(i64::from(holds)) });
+                }
+                if op == Op::Lt {
+                    self.less.insert(dst, [a, b]);
+                }
             }
             _ => {}
         }
