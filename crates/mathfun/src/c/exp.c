@@ -3,7 +3,6 @@ static double cr_exp_rare(double x) {
     double y, t;
     if (x != x) return x;
     if (x > 710.0) return HUGE_VAL;
-    if (x < -746.0) return 0.0;
     cr_exp_parts(x, &y, &t);
     return cr_scaled(y, t);
 }

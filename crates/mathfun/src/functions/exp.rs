@@ -10,7 +10,7 @@
 //! | `r + r_lo` | x - n log(2) |
 //! | `EXP` | (exp(r) - 1 - r) / r^2 |
 //!
-//! Rare: overflowing, subnormal and zero results; NaN.
+//! Rare: overflowing and subnormal results; NaN.
 
 use super::lanes::{Lanes, ROUNDER, fast_two_sum, polynomial};
 
@@ -74,18 +74,24 @@ pub fn exp<L: Lanes>(x: L) -> L {
     let (t, r, r_lo) = reduce(x);
     let y = of_reduced(r, r_lo) * power_of_two(t, 0);
     let usual = x.abs().at_most(L::splat(708.0));
-    if L::any(L::not(usual)) { x.each(L::not(usual), rare, y) } else { y }
+    if !L::any(L::not(usual)) {
+        return y;
+    }
+    let vanishes = x.less(L::splat(VANISHES));
+    let y = L::select(vanishes, L::splat(0.0), y);
+    let rare = L::not(L::either(usual, vanishes));
+    if L::any(rare) { x.each(rare, unusual, y) } else { y }
 }
+
+/// Below, exp(x) is 0: the exponents of masked elements are, or minus infinity.
+const VANISHES: f64 = -746.0;
 
 /// exp(x) if 2^n may not be a double.
 #[cold]
 #[inline(never)]
-fn rare(x: f64) -> f64 {
+fn unusual(x: f64) -> f64 {
     if x > 710.0 {
         return f64::INFINITY;
-    }
-    if x < -746.0 {
-        return 0.0;
     }
     let (t, r, r_lo) = reduce(x);
     scaled(of_reduced(r, r_lo), t)
