@@ -121,6 +121,13 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "compare-loaded",
+        does: "truth values that loops load from memory are compared with 0, which lanes do",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::compare_loaded(kernel),
+    },
+    Pass {
         name: "fission",
         does: "nests that multiply by a matrix leave the loop whose iterations they begin",
         stage: Stage::Lanes,

@@ -21,6 +21,8 @@
 //! eight partial sums, if there is a whole block; the last iterations then run in sequence, backwards. Other memory is
 //! written where no other iteration accesses it.
 //!
+//! **Loaded truth values** (`loaded`) become comparisons of doubles.
+//!
 //! **If-conversion** ([`choices`](crate::choices)) of branches on data, in loops that are cut.
 //!
 //! **Cheap sums** run in sequence if there is no whole block, since the reduction of eight lanes takes as long.
@@ -62,6 +64,7 @@ mod fission;
 pub(crate) mod independence;
 mod jam;
 mod keep;
+mod loaded;
 mod panel;
 mod predict;
 pub(crate) mod rewrite;
@@ -85,6 +88,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use distribute::distribute;
 pub(crate) use fission::fission;
+pub(crate) use loaded::compare_loaded;
 pub use predict::predicted_time;
 pub(crate) use sweep::sweep;
 pub use time::time;

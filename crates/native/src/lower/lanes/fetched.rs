@@ -7,6 +7,7 @@
 //! one.
 
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use crate::level::Level;
 use crate::lower::frame::Words;
 use crate::lower::lanes::Across;
 use crate::lower::plan::Number;
@@ -84,6 +85,15 @@ impl Writer<'_> {
             Across::Same => return Err(crate::lower::bug("an integer that is fetched is the same for all")),
         };
         let mem = self.address(buffer, at)?;
+        if slope == Poly::constant(1) && !self.has_mask() {
+            let x = self.temporary()?;
+            self.asm.load(self.lanes.shape, x, mem);
+            let words = self.frame.word(first);
+            self.asm.store(self.lanes.shape, words, x);
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+            return Ok(());
+        }
         let mut places = self.places(mem, &slope)?;
         let value = if places.is_stepped() { rcx } else { rdx };
         for lane in 0..n_lanes(self.lanes.shape) {
@@ -164,6 +174,12 @@ impl Writer<'_> {
     /// Converts a gathered integer to doubles.
     pub(in crate::lower) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let [rax, ..] = SCRATCH;
+        if self.mode.level == Level::Avx512
+            && let Some(first) = self.words_of(src)
+        {
+            let (shape, words) = (self.lanes.shape, self.frame.word(first));
+            return self.finish(dst, |this, d| this.asm.cvtqq2pd(shape, d, words));
+        }
         let mut lane = 0;
         self.integers_to_reals(dst, &mut |this| {
             this.lanes.fetching = lane;
