@@ -203,8 +203,8 @@ fn gaussian_by_root_pi(ctx: &mut Precise, square: &Big) -> Big {
     ctx.div(&e, &root)
 }
 
-/// Returns 1 - erf in extended precision: beyond 2 the continued fraction exp(-x^2) / sqrt(pi) / (x + (1/2) / (x + (2/2)
-/// / (x + ...))) (A&S 7.1.14), from its 1500th term, which is enough for 80 digits.
+/// Returns 1 - erf in extended precision: beyond 2 the continued fraction exp(-x^2) / sqrt(pi) / (x + (1/2) / (x +
+/// (2/2) / (x + ...))) (A&S 7.1.14), from its 1500th term, which is enough for 80 digits.
 pub fn erfc_precise(ctx: &mut Precise, x: &Big) -> Big {
     const TERMS: u32 = 1500;
     let x64 = ctx.as_f64(x);
