@@ -91,7 +91,7 @@ impl Algebra for Absorbing {
         c
     }
     fn apply(&mut self, op: Op, args: &[f64]) -> f64 {
-        if op == Op::Mul && args.contains(&0.0) { 0.0 } else { op.value(args) }
+        if matches!(op, Op::Mul | Op::MaskedMul) && args.contains(&0.0) { 0.0 } else { op.value(args) }
     }
     fn to_f64(&self, value: &f64) -> Option<f64> {
         Some(*value)

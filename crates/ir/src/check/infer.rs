@@ -338,6 +338,9 @@ impl Checker {
         {
             return Core { kind: CoreKind::Literal(m), ty: value.ty, span };
         }
+        if let CoreKind::Real(x) = value.kind {
+            return Core { kind: CoreKind::Real(-x), ty: value.ty, span };
+        }
         let number = self.table.var(Class::Num);
         self.expect(&value, number, &Why::new("`-` takes a number", span));
         Core { ty: value.ty, kind: CoreKind::Neg(Box::new(value)), span }
