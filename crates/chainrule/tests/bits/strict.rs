@@ -77,8 +77,8 @@ fn strict_examples_have_the_bits_of_the_evaluator() {
 
 #[test]
 fn strict_random_programs_have_the_bits_of_the_evaluator() {
-    let strict = random(Semantics::Strict, 54, 1000);
-    let (straight, differ) = check(&strict, &random(Semantics::Algebraic, 54, 1000));
+    let strict = random(Semantics::Strict, 54, 1200);
+    let (straight, differ) = check(&strict, &random(Semantics::Algebraic, 54, 1200));
     covers!(
         strict.len() > 600 && straight > 300 && differ > 100,
         "{} samples, {straight} of them unrolled, {differ} differ where algebraic",
