@@ -105,11 +105,11 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| loops::skew(kernel),
     },
     Pass {
-        name: "accumulate",
+        name: "promote-sums",
         does: "elements to which inner loops add, at indices of outer ones, become sums in registers",
         stage: Stage::Loops,
         rounding: Rounding::Exact,
-        run: |kernel, _| loops::accumulate(kernel),
+        run: |kernel, _| loops::promote_sums(kernel),
     },
     Pass {
         name: "parallelise",

@@ -50,7 +50,7 @@ pub(crate) use delinearise::delinearise;
 pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;
 pub(crate) use join::join;
-pub(crate) use promote::{accumulate, promote};
+pub(crate) use promote::{promote, promote_sums};
 pub(crate) use skew::skew;
 
 /// Maximum number of rounds of index set splitting.

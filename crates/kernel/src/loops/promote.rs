@@ -43,7 +43,7 @@ pub(crate) fn promote(kernel: &mut Kernel) {
 
 /// Promotes the elements to which inner loops add, at indices that vary outside of them, in the outermost loops where
 /// that is possible. As costly as [`promote`].
-pub(crate) fn accumulate(kernel: &mut Kernel) {
+pub(crate) fn promote_sums(kernel: &mut Kernel) {
     let sums = sums(kernel);
     if !sums.is_empty() {
         promote_where(kernel, |_, index, buffer, at| {
