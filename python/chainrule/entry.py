@@ -48,6 +48,8 @@ class Entry:
             with self.lock:
                 code = self.derived.get(key)
                 if code is None:
-                    function = derive()
-                    code = self.derived[key] = Code(function.compile(), function)
+                    code = self.derived[key] = self.compiled(derive())
         return code
+
+    def compiled(self, function):
+        return Code(function.compile(), function)

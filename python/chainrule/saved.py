@@ -69,15 +69,8 @@ class SavedEntry(Entry):
                 self._function = function.strict() if self.strict else function
             return self._function
 
-    def code(self, key, derive):
-        code = self.derived.get(key)
-        if code is None:
-            with self.lock:
-                code = self.derived.get(key)
-                if code is None:
-                    function = derive()
-                    code = self.derived[key] = SavedCode(function.compile(), function, self.derived[None].compiled)
-        return code
+    def compiled(self, function):
+        return SavedCode(function.compile(), function, self.derived[None].compiled)
 
 
 class SavedFunction(Function):

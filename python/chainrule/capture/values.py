@@ -216,6 +216,12 @@ def is_number(value):
     return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
 
 
+def is_given(option):
+    """Whether an optional argument is neither left out nor `None`, nor what NumPy has for such ones."""
+    value = None if option is None else getattr(option, "value", option)
+    return value is not None and value is not np._NoValue
+
+
 def describe(value):
     """A value in words, for messages."""
     if isinstance(value, Num):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .operators import binary, scalar
 from .shaping import at_least_rank, axis_of, diagonal, joined, known_int, moved, ravel
-from ..values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe, is_given
 from .whole import to_int
 
 FLOATS = (float, np.float64, "float64", "float", "d")
@@ -103,7 +103,7 @@ def linspace(w, start, stop, num=None, endpoint=Known(True), dtype=None):
 
 def eye(w, N, M=None, k=Known(0), dtype=None):
     n, kind = w.dim(N), kind_of(w, dtype, "f")
-    m = n if M is None or getattr(M, "value", 0) is None else w.dim(M)
+    m = w.dim(M) if is_given(M) else n
     one, zero = w.cast(w.constant(1), kind), w.cast(w.constant(0), kind)
     row = lambda i: i if getattr(k, "value", None) == 0 else scalar(w, "+", i, w.integer(k, "a diagonal"))
     return w.build((n, m), lambda i: w.choose(scalar(w, "==", row(i[0]), i[1]), lambda: one, lambda: zero))
@@ -225,7 +225,7 @@ def vander(w, x, N=None, increasing=Known(False)):
     if x.rank != 1:
         w.fail(f"`np.vander` of {describe(x)}", "it is for vectors")
     x = w.cast(x, "i") if x.kind == "b" else x
-    n = x.dims[0] if N is None or getattr(N, "value", 0) is None else w.dim(N)
+    n = w.dim(N) if is_given(N) else x.dims[0]
     last, one = w.size(n - 1), w.cast(w.constant(1), x.kind)
 
     def element(i):

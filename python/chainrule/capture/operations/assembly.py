@@ -7,7 +7,7 @@ from . import indexing
 from .operators import scalar
 from .shaping import at_least_rank, atleast_3d, axis_of, concatenate, is_list, joined, known_int, moveaxis, of_one_kind, product, quotient, ravel, rows
 from .slices import Slice
-from ..values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe, is_given
 
 
 def append(w, arr, values, axis=None):
@@ -121,7 +121,7 @@ def block_diag(w, *arrs):
 def toeplitz(w, c, r=None):
     """`scipy.linalg.toeplitz`: the first column, and the first row, whose own first element is not read."""
     column = ravel(w, at_least_rank(w, w.num(c), 1))
-    row = column if r is None or getattr(r, "value", 0) is None else ravel(w, at_least_rank(w, w.num(r), 1))
+    row = ravel(w, at_least_rank(w, w.num(r), 1)) if is_given(r) else column
     kind = w.common(column, row)
     column, row = w.cast(column, kind), w.cast(row, kind)
     return w.build((column.dims[0], row.dims[0]), lambda i: w.choose(

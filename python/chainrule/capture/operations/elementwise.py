@@ -7,7 +7,7 @@ import numpy as np
 from . import arrays, options
 from .operators import binary, named
 from .ufuncs import BY_OBJECT
-from ..values import Masked, Num
+from ..values import Masked, Num, is_given
 
 
 def elementwise(w, row, args):
@@ -27,10 +27,10 @@ def elementwise(w, row, args):
 def clip(w, a, a_min=None, a_max=None, out=None, *, min=None, max=None):
     """`np.clip`, with both bounds or one of them."""
     options.no_out(w, "np.clip", out)
-    low, high = (first if options.is_given(first) else second for first, second in ((a_min, min), (a_max, max)))
-    if options.is_given(low) and options.is_given(high):
+    low, high = (first if is_given(first) else second for first, second in ((a_min, min), (a_max, max)))
+    if is_given(low) and is_given(high):
         return elementwise(w, BY_OBJECT[np.clip], [a, low, high])
     for bound, ufunc in ((low, np.maximum), (high, np.minimum)):
-        if options.is_given(bound):
+        if is_given(bound):
             return elementwise(w, BY_OBJECT[ufunc], [a, bound])
     return arrays.array(w, a)

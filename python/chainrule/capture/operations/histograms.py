@@ -13,11 +13,7 @@ from .reductions import extreme, sum_
 from .shaping import ravel
 from .sorting import counting
 from .ufuncs import BY_OBJECT
-from ..values import Known, Num, Row, describe
-
-
-def is_given(option):
-    return option is not None and getattr(option, "value", 0) is not None
+from ..values import Known, Num, Row, describe, is_given
 
 
 def bincount(w, x, weights=None, minlength=Known(0)):

@@ -8,7 +8,7 @@ from .operators import call, scalar
 from .products import matrices
 from .reductions import axes_of, extreme, sum_
 from .shaping import axis_of, dropped, known, numbers, permuted, ravel, reshape
-from ..values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe, is_given
 
 SINGULAR = "it needs singular values: leave `ord` out, or use 1, `np.inf` or 'fro'"
 
@@ -16,7 +16,7 @@ SINGULAR = "it needs singular values: leave `ord` out, or use 1, `np.inf` or 'fr
 def norm(w, x, ord=None, axis=None, keepdims=None):
     """`np.linalg.norm`: of vectors along one axis, of matrices along two, of all elements without an axis and an order."""
     array, order = w.cast(w.num(x), "f"), known(w, ord, "the order of a norm")
-    if axis is None or getattr(axis, "value", 0) is None:
+    if not is_given(axis):
         if order is None:
             return frobenius(w, array, None, keepdims)
         if array.rank not in (1, 2):

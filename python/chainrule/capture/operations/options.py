@@ -9,11 +9,7 @@ import numpy as np
 from . import arrays, reductions
 from .operators import scalar
 from .ufuncs import BY_OBJECT
-from ..values import Known, Masked
-
-
-def is_given(option):
-    return option is not None and getattr(option, "value", 0) not in (None, np._NoValue)
+from ..values import Known, Masked, is_given
 
 
 def no_out(w, name, out):

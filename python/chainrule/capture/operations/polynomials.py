@@ -9,7 +9,7 @@ from .operators import binary, call, scalar
 from .padding import convolve
 from .reductions import sum_
 from .shaping import at_least_rank, axis_of, known_int
-from ..values import Dim, Known, describe
+from ..values import Dim, Known, describe, is_given
 
 
 def coefficients(w, name, p):
@@ -47,7 +47,7 @@ def polyint(w, p, m=Known(1), k=None):
     p, order = w.cast(coefficients(w, "np.polyint", p), "f"), known_int(w, m, "the order of an integral")
     if order < 0:
         w.fail("Order of integral must be positive (see polyder)")
-    constants = w.build((Dim(order),), lambda _: w.constant(0.0)) if k is None or getattr(k, "value", 0) is None else at_least_rank(w, w.cast(w.num(k), "f"), 1)
+    constants = at_least_rank(w, w.cast(w.num(k), "f"), 1) if is_given(k) else w.build((Dim(order),), lambda _: w.constant(0.0))
     one = constants.dims[0].known == 1
     for step in range(order):
         n = w.size(p.dims[0])
@@ -92,7 +92,7 @@ def polyfit(w_, x, y, deg, rcond=None, full=Known(False), w=None, cov=Known(Fals
         w_.fail("expected deg >= 0")
     w_.require_equal(x.dims[0], y.dims[0], "points and their values")
     powers = vander(w_, x, Known(degree + 1))
-    if w is not None and getattr(w, "value", 0) is not None:
+    if is_given(w):
         weights = w_.cast(w_.num(w), "f")
         w_.require_equal(x.dims[0], weights.dims[0], "points and their weights")
         by_row = lambda a: w_.build(a.dims, lambda i: scalar(w_, "*", w_.element(a, i), w_.element(weights, i[:1])))
@@ -113,7 +113,7 @@ def trapezoid(w, y, x=None, dx=Known(1.0), axis=Known(-1)):
     after = lambda i: [scalar(w, "+", j, w.constant(1)) if m == k else j for m, j in enumerate(i)]
     dims = tuple(dim - 1 if m == k else dim for m, dim in enumerate(y.dims))
     middle = w.build(dims, lambda i: scalar(w, "*", w.constant(0.5), scalar(w, "+", w.element(y, i), w.element(y, after(i)))))
-    if x is None or getattr(x, "value", 0) is None:
+    if not is_given(x):
         steps = w.num(dx)
     else:
         x = w.num(x)
@@ -128,8 +128,7 @@ def trapezoid(w, y, x=None, dx=Known(1.0), axis=Known(-1)):
 def interp(w, x, xp, fp, left=None, right=None, period=None):
     """`np.interp`: between the last point that is not above, and the next one."""
     xp, fp = w.cast(w.num(xp), "f"), w.cast(w.num(fp), "f")
-    given = lambda option: option is not None and getattr(option, "value", 0) is not None
-    if given(period):
+    if is_given(period):
         w.fail("`np.interp` with a period", "take the points modulo the period, with one more at each end")
     if xp.rank != 1 or fp.rank != 1:
         w.fail(f"`np.interp` between {describe(xp)} and {describe(fp)}", "write vectors of points and of values")
@@ -138,8 +137,8 @@ def interp(w, x, xp, fp, left=None, right=None, period=None):
         w.fail("`np.interp` of an array that has no elements")
     zero, one, last = w.constant(0), w.constant(1), w.size(xp.dims[0] - 1)
     count = sorting.counting(w, xp, "<=")
-    before = w.cast(w.scalar(left), "f") if given(left) else w.element(fp, [zero])
-    behind = w.cast(w.scalar(right), "f") if given(right) else w.element(fp, [last])
+    before = w.cast(w.scalar(left), "f") if is_given(left) else w.element(fp, [zero])
+    behind = w.cast(w.scalar(right), "f") if is_given(right) else w.element(fp, [last])
 
     def of_number(v):
         v = w.cast(v, "f")
@@ -154,7 +153,7 @@ def interp(w, x, xp, fp, left=None, right=None, period=None):
 
         def outside():
             at_end = scalar(w, "==", v, w.element(xp, [last]))
-            return w.choose(at_end, lambda: w.element(fp, [last]), lambda: behind) if given(right) else behind
+            return w.choose(at_end, lambda: w.element(fp, [last]), lambda: behind) if is_given(right) else behind
 
         return w.choose(scalar(w, "==", below, zero), lambda: before,
                         lambda: w.choose(scalar(w, ">", below, last), outside, between))

@@ -9,7 +9,7 @@ import numpy as np
 from .operators import binary, call, scalar
 from .reductions import nested, sum_
 from .shaping import axis_of, diagonal, known, known_int, moveaxis
-from ..values import Dim, Form, Known, Num, Row, describe
+from ..values import Dim, Form, Known, Num, Row, describe, is_given
 
 
 def matmul(w, a, b):
@@ -196,7 +196,7 @@ def kron(w, a, b):
 def cross(w, a, b, axisa=Known(-1), axisb=Known(-1), axisc=Known(-1), axis=None):
     """`np.cross` of vectors of three elements, or of two, whose third one is 0."""
     a, b = w.num(a), w.num(b)
-    if axis is not None and getattr(axis, "value", 0) is not None:
+    if is_given(axis):
         axisa = axisb = axisc = axis
     if not a.rank or not b.rank:
         w.fail("At least one array has zero dimension")

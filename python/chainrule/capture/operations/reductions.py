@@ -6,7 +6,7 @@ import math
 
 from ...errors import ShapeError
 from .operators import binary, call, finite, is_nan, scalar
-from ..values import Dim, Known, Masked, Num, describe
+from ..values import Dim, Known, Masked, Num, describe, is_given
 
 
 def axes_of(w, array, axis):
@@ -43,7 +43,7 @@ def axis_under(w, array, axis, keepdims=None):
         return axis
     if keepdims is not None and getattr(keepdims, "value", True):
         w.fail("elements under a mask are reduced with `keepdims`", "index the result by `None`")
-    if axis is None or getattr(axis, "value", 0) is None:
+    if not is_given(axis):
         return None
     known = getattr(axis, "value", None)
     is_vector = array.mask.rank == array.array.rank
@@ -201,7 +201,7 @@ def ptp(w, a, axis=None, keepdims=None):
 
 
 def average(w, a, axis=None, weights=None):
-    if weights is None or getattr(weights, "value", 0) is None:
+    if not is_given(weights):
         return mean(w, a, axis)
     a, weights = w.num(a), w.num(weights)
     if weights.rank == 1 and a.rank > 1 and axis is not None:
@@ -269,7 +269,7 @@ def covariance(w, m, y=None, rowvar=Known(True), bias=Known(False), ddof=None):
     """`np.cov` of the rows of a matrix, and of those of another one."""
     from .products import matmul
     from .shaping import at_least_rank, joined, transpose
-    is_alone = y is None or getattr(y, "value", 0) is None
+    is_alone = not is_given(y)
     parts = [w.cast(w.num(part), "f") for part in ([m] if is_alone else [m, y])]
     is_vector = is_alone and parts[0].rank == 1
     rows = [at_least_rank(w, transpose(w, part) if part.rank == 2 and not rowvar.value else part, 2) for part in parts]
@@ -294,7 +294,7 @@ def arg_extreme(name, sign):
     def reduction(w, a, axis=None):
         from .shaping import axis_of, ravel
         a = w.num(a)
-        if axis is None or getattr(axis, "value", 0) is None:
+        if not is_given(axis):
             a, axis = ravel(w, a), Known(0)
         k = axis_of(w, a, axis)
         if a.dims[k].known == 0:
@@ -321,7 +321,7 @@ def arg_extreme(name, sign):
 def logsumexp(w, a, axis=None, b=None, keepdims=None):
     """The logarithm of the sum of exponentials, each times its factor where `b` is given."""
     array = w.cast(w.num(a), "f")
-    has_factors = b is not None and getattr(b, "value", 0) is not None
+    has_factors = is_given(b)
     if has_factors:
         factors = w.cast(w.num(b), "f")
         dims = w.broadcast(array, factors)
@@ -362,7 +362,7 @@ def cumulative(sign):
     def scan(w, a, axis=None):
         from .shaping import axis_of, moveaxis, ravel
         array = w.num(a)
-        if axis is None or getattr(axis, "value", 0) is None:
+        if not is_given(axis):
             array = ravel(w, array)
         elif array.rank > 1:
             k = axis_of(w, array, axis)
@@ -388,7 +388,7 @@ def cumulative_along(sign):
     def scan(w, x, axis=None, include_initial=Known(False)):
         from .shaping import axis_of, joined
         a = w.num(x)
-        if a.rank != 1 and (axis is None or getattr(axis, "value", 0) is None):
+        if a.rank != 1 and not is_given(axis):
             w.fail("For arrays which have more than one dimension ``axis`` argument is required.")
         k = axis_of(w, a, axis, 0)
         made = cumulative(sign)(w, a, Known(k))

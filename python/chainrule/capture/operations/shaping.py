@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .operators import scalar
-from ..values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe, is_given
 
 
 def known(w, value, what, default=None):
@@ -235,12 +235,11 @@ def in_columns(w, a, order):
 def reshape(w, a, shape, order=None):
     """`np.reshape`: axes that stay are taken as they are, those between are counted through."""
     a = w.num(a)
+    parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
     if in_columns(w, a, order):
-        parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
         made = transpose(w, reshape(w, transpose(w, a), Row(parts[::-1])))
         return Num(made.term, made.kind, made.dims)
     from .arrays import extents_of
-    parts = shape.items if isinstance(shape, Row) else [Known(k) for k in shape.value] if isinstance(getattr(shape, "value", None), tuple) else [shape]
     guessed = [k for k, part in enumerate(parts) if isinstance(part, Known) and part.value == -1]
     if len(guessed) > 1:
         w.fail("can only specify one unknown dimension")
@@ -333,7 +332,7 @@ def flipped(axis):
 
 def roll(w, a, shift, axis=None):
     a = w.num(a)
-    is_flat = axis is None or getattr(axis, "value", 0) is None
+    is_flat = not is_given(axis)
     if is_flat and a.rank > 1:
         flat = roll(w, ravel(w, a), shift)
         return reshape(w, Num(flat.term, flat.kind, flat.dims), Row([w.size(dim) for dim in a.dims]))

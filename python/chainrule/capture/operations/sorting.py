@@ -8,7 +8,7 @@ from .. import loops
 from . import indexing
 from .operators import scalar
 from .slices import Axis, Slice
-from ..values import Dim, Known, Num, Row, describe
+from ..values import Dim, Known, Num, Row, describe, is_given
 
 
 def before(w, a, b):
@@ -155,7 +155,7 @@ def take_along_axis(w, arr, indices, axis=Known(-1)):
 def take(w, a, indices, axis=None):
     from .shaping import axis_of, ravel
     a = w.num(a)
-    if axis is None or getattr(axis, "value", 0) is None:
+    if not is_given(axis):
         a, axis = ravel(w, a), Known(0)
     k = axis_of(w, a, axis)
     given = w.num(indices)
