@@ -11,7 +11,7 @@
 //!
 //! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
 //! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
-//! what the program says.
+//! what the program says. So does one that is read at quotients or remainders of indices, as where its shape changes.
 //!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
@@ -33,7 +33,7 @@ use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, StateLoop, Stmt, Type, VarId};
 use chainrule_ops::Op;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Maximum number of statements copied to more than one place.
@@ -200,6 +200,10 @@ struct Uses<'a, 'p> {
     inside: Option<(VarId, VarId)>,
     /// Number of enclosing derivatives.
     opaque: u32,
+    /// Integers that are computed from quotients or remainders.
+    quotients: FxHashSet<VarId>,
+    /// Arrays that are read at these.
+    divided: FxHashSet<VarId>,
 }
 
 /// Puts into `plan` the `get`s to fuse, and the statements to move into `branches`.
@@ -207,7 +211,21 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches:
     let arrays = Arrays { at: vec![0; function.vars.len()], all: vec![Array::default()] };
     let (open, loops, builds, order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let left = MAX_ALL_COPIED;
-    let mut uses = Uses { function, plan: &*plan, arrays, open, loops, builds, order, left, inside: None, opaque: 0 };
+    let (quotients, divided) = (FxHashSet::default(), FxHashSet::default());
+    let mut uses = Uses {
+        function,
+        plan: &*plan,
+        arrays,
+        open,
+        loops,
+        builds,
+        order,
+        left,
+        inside: None,
+        opaque: 0,
+        quotients,
+        divided,
+    };
     uses.block(&function.body);
     uses.unite();
     uses.decide();
@@ -320,14 +338,14 @@ impl<'a> Uses<'a, '_> {
             let is_product = has_rows || takes.iter().any(vanishing);
             self.arrays[var].build.is_product |= is_product;
             self.arrays[var].absorbed = self.absorbed(&self.arrays[var].build.takes);
-            let (fate, copied) = self.fate(&self.arrays[var]);
+            let (fate, copied) = self.fate(var, &self.arrays[var]);
             self.arrays[var].fate = fate;
             self.left -= copied;
         }
     }
 
     /// Returns the decision about `array`, and the part of the copy budget that it uses.
-    fn fate(&self, array: &Array<'_>) -> (Fate, usize) {
+    fn fate(&self, var: VarId, array: &Array<'_>) -> (Fate, usize) {
         let (Some(mut built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
         built.0 += array.absorbed;
         let in_place = |taken: &Taken| match self.arrays[taken.array].fate {
@@ -341,8 +359,8 @@ impl<'a> Uses<'a, '_> {
         }
         if array.build.is_product
             && array.build.rows.is_some()
-            && self.reads(array, 2).is_some_and(|reads| reads[1].len() == 1)
-            && !self.is_part_of_matrix(array)
+            && (self.is_divided(var)
+                || self.reads(array, 2).is_some_and(|reads| reads[1].len() == 1) && !self.is_part_of_matrix(array))
         {
             return (Fate::Stays, 0);
         }
@@ -400,6 +418,12 @@ impl<'a> Uses<'a, '_> {
     fn is_part_of_matrix(&self, array: &Array) -> bool {
         let reader = array.gets.first().and_then(|(row, ..)| self.arrays[*row].reader);
         reader.is_some_and(|reader| self.arrays[reader].build.is_row)
+    }
+
+    /// Returns whether an array, or a row of it, is read at a quotient or a remainder.
+    fn is_divided(&self, array: VarId) -> bool {
+        let mut rows = self.arrays[array].gets.iter().map(|(row, ..)| row);
+        self.divided.contains(&array) || rows.any(|row| self.divided.contains(row))
     }
 
     /// Records for the open builds that `var` is an element or a row of `array`.
@@ -483,6 +507,9 @@ impl<'a> Uses<'a, '_> {
                 self.takes(*array, var);
                 self.arrays[*array].reader = self.inside.map(|(reader, _)| reader);
                 self.arrays[*array].kept |= !proved || self.opaque > 0;
+                if self.quotients.contains(index) {
+                    self.divided.insert(*array);
+                }
                 let around = self.arrays[*array].loops;
                 let between = self.loops_inside(around);
                 let (count, runs) = (between.len(), between.iter().product());
@@ -496,6 +523,13 @@ impl<'a> Uses<'a, '_> {
             array.loops = self.loops.len();
             array.depth = self.open.len();
             array.kept |= self.opaque > 0;
+        }
+        let mut is_quotient = matches!(expr, Expr::Op(Op::Quot | Op::Mod, _));
+        if *self.function.ty(var) == Type::Int {
+            expr.for_each_operand(&mut |operand| is_quotient |= self.quotients.contains(&operand));
+        }
+        if is_quotient {
+            self.quotients.insert(var);
         }
         if expr.is_leaf() {
             return;

@@ -192,3 +192,20 @@ fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
     let args = [vec![0.5, -1.0, 2.0, 0.25].into(), Value::Int(3)];
     assert_eq!(check::optimised(&derived, &args, &Options::default()).map(|found| found.2), Ok(true));
 }
+
+#[test]
+fn products_of_matrices_whose_shape_changes_stay() {
+    let product = "let f = fun (a : [64][k]Double) (b : [k][32]Double) ->
+        let t = build 64 (fun i -> build 32 (fun j -> sum k (fun l -> a[i][l] * b[l][j]))) in ";
+    let uses = [
+        ("build 256 (fun i -> build 8 (fun j -> t[div (8 * i + j) 32][mod (8 * i + j) 32] ** 2))", 2),
+        // This is one nest.
+        ("build 64 (fun i -> build 32 (fun j -> t[i][j] ** 2))", 1),
+    ];
+    for (part, n) in uses {
+        let (optimised, _) = explain(&function(&format!("{product}{part}")), &Options::default());
+        let nests =
+            print(&optimised).lines().filter(|line| line.starts_with("  let ") && line.contains("= build ")).count();
+        assert_eq!(nests, n, "{}", print(&optimised));
+    }
+}
