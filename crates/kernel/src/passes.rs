@@ -122,7 +122,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "compare-loaded",
-        does: "truth values that loops load from memory are compared with 0, which lanes do",
+        does: "truth values that loops load from memory are compared with 0, and integers with constants, as doubles in lanes",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
         run: |kernel, _| lanes::compare_loaded(kernel),

@@ -1,62 +1,93 @@
-//! Truth values that loops load from memory: lanes have them as comparisons of doubles.
+//! Integers that loops load from memory, and only serve as truth values, or are compared with constants: lanes have
+//! them as doubles.
 //!
 //! ```text
+//! r2 = int 3
 //! for i in 0..n                  for i in 0..n
-//!   r1 = load k[i]                 r2 = load k[i]
-//!                                  r3 = real r2
-//!                                  r4 = 0.0
-//!                                  r5 = eq r3, r4
-//!                                  r1 = not r5
+//!   r1 = load k[i]                 r3 = load k[i]
+//!                                  r4 = real r3
+//!                                  r5 = 0.0
+//!                                  r6 = eq r4, r5
+//!                                  r1 = not r6
 //!   y = select r1, a, b            y = select r1, a, b
+//!                                  r8 = 3.0
+//!   r7 = int lt r1, r2             r7 = lt r4, r8
 //! ```
 //!
 //! Integers of lanes are in general registers, a word of the frame for each lane, and only serve as indices and as
-//! numbers. Masks of missing data, of padded sequences and of attention are such arrays. An integer that also serves
-//! otherwise stays as it is.
+//! numbers. Masks of missing data, of padded sequences and of attention are such arrays, and so are labels. Rounding an
+//! integer to a double keeps its order with all integers below 2^53 in magnitude. An integer that also serves otherwise
+//! stays as it is.
 
 use crate::events::{Event, events};
 use crate::kernel::{Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_ops::Op;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares loaded truth values with 0. Linear in the size of `kernel`, times the logarithm of the number of loads.
+/// Bound on the magnitude of constants that rounded integers are compared with.
+const MAX_CONSTANT: i64 = 1 << f64::MANTISSA_DIGITS;
+
+/// Compares loaded truth values with 0, and other loaded integers as doubles. Linear in the size of `kernel`, times the
+/// logarithm of the number of loads.
 pub(crate) fn compare_loaded(kernel: &mut Kernel) {
-    let truths = truths(kernel);
-    if truths.is_empty() {
+    let constants = constants(kernel);
+    let loaded = loaded(kernel, &constants);
+    if loaded.is_empty() {
         return;
     }
     let mut body = std::mem::take(&mut kernel.body);
     let regs = &mut kernel.regs;
+    let mut reals: BTreeMap<Reg, Reg> = BTreeMap::new();
     each_statement(&mut body, |stmt, done| {
         let Stmt::Straight(code) = stmt else { return done.push(stmt) };
         let mut compared = Vec::with_capacity(code.len());
         for instr in code {
-            let Instr::Load { dst, buffer, at } = instr else {
-                compared.push(instr);
-                continue;
-            };
-            if !truths.contains(&dst) {
-                compared.push(Instr::Load { dst, buffer, at });
-                continue;
+            match instr {
+                Instr::Load { dst, buffer, at } if loaded.contains_key(&dst) => {
+                    let (number, real) = (regs.push(Class::Int), regs.push(Class::Real));
+                    reals.insert(dst, real);
+                    compared.push(Instr::Load { dst: number, buffer, at });
+                    compared.push(Instr::ToReal { dst: real, src: number });
+                    if loaded[&dst] {
+                        let (zero, is_zero) = (regs.push(Class::Real), regs.push(Class::Int));
+                        compared.push(Instr::Const { dst: zero, value: 0.0 });
+                        compared.push(Instr::Op { dst: is_zero, op: Op::Eq, args: [real, zero, real] });
+                        compared.push(Instr::Op { dst, op: Op::Not, args: [is_zero; 3] });
+                    }
+                }
+                Instr::IntOp { dst, op, args: [a, b, _], .. } if [a, b].iter().any(|r| reals.contains_key(r)) => {
+                    let [x, y] = [a, b].map(|r| {
+                        reals.get(&r).copied().unwrap_or_else(|| {
+                            let real = regs.push(Class::Real);
+                            compared.push(Instr::Const { dst: real, value: constants[&r] as f64 });
+                            real
+                        })
+                    });
+                    compared.push(Instr::Op { dst, op, args: [x, y, x] });
+                }
+                instr => compared.push(instr),
             }
-            let (number, is_zero) = (regs.push(Class::Int), regs.push(Class::Int));
-            let (real, zero) = (regs.push(Class::Real), regs.push(Class::Real));
-            compared.extend([
-                Instr::Load { dst: number, buffer, at },
-                Instr::ToReal { dst: real, src: number },
-                Instr::Const { dst: zero, value: 0.0 },
-                Instr::Op { dst: is_zero, op: Op::Eq, args: [real, zero, real] },
-                Instr::Op { dst, op: Op::Not, args: [is_zero; 3] },
-            ]);
         }
         done.push(Stmt::Straight(compared));
     });
     kernel.body = body;
 }
 
-/// Returns the integers loaded at an address that varies in a loop in sequence, and only used as truth values.
-fn truths(kernel: &Kernel) -> BTreeSet<Reg> {
+/// Returns the integers that are constants below [`MAX_CONSTANT`].
+fn constants(kernel: &Kernel) -> BTreeMap<Reg, i64> {
+    let constant = |event: &Event<'_>| match event {
+        Event::Instr(Instr::Int { dst, value }) => {
+            value.as_constant().filter(|n| n.unsigned_abs() < MAX_CONSTANT as u64).map(|n| (*dst, n))
+        }
+        _ => None,
+    };
+    events(&kernel.body).iter().filter_map(constant).collect()
+}
+
+/// Returns the integers loaded at an address that varies in a loop in sequence, and only used as truth values or in
+/// comparisons with `constants`; each with whether it is a truth value.
+fn loaded(kernel: &Kernel, constants: &BTreeMap<Reg, i64>) -> BTreeMap<Reg, bool> {
     let all = events(&kernel.body);
     let mut found = BTreeSet::new();
     let mut open: Vec<(Reg, Order)> = Vec::new();
@@ -72,14 +103,19 @@ fn truths(kernel: &Kernel) -> BTreeSet<Reg> {
         }
     }
     if found.is_empty() {
-        return found;
+        return BTreeMap::new();
     }
-    let mut decides: BTreeSet<Reg> = BTreeSet::new();
+    let mut decides: BTreeMap<Reg, bool> = BTreeMap::new();
     for event in &all {
-        let truth: &[Reg] = match event {
-            Event::Instr(Instr::Op { op: Op::And | Op::Or, args: [a, b, _], .. }) => &[*a, *b],
-            Event::Instr(Instr::Op { op: Op::Not | Op::Select, args: [a, ..], .. }) => std::slice::from_ref(a),
-            Event::If { condition } => std::slice::from_ref(condition),
+        let (used, is_truth): (&[Reg], bool) = match event {
+            Event::Instr(Instr::Op { op: Op::And | Op::Or, args: [a, b, _], .. }) => (&[*a, *b], true),
+            Event::Instr(Instr::Op { op: Op::Not | Op::Select, args: [a, ..], .. }) => (std::slice::from_ref(a), true),
+            Event::If { condition } => (std::slice::from_ref(condition), true),
+            Event::Instr(Instr::IntOp { op: Op::Eq | Op::Lt | Op::Le, args: [a, b, _], .. })
+                if [(a, b), (b, a)].iter().any(|(x, y)| found.contains(x) && constants.contains_key(y)) =>
+            {
+                (&[*a, *b], false)
+            }
             event => {
                 event.for_each_use(|r| {
                     found.remove(&r);
@@ -87,8 +123,10 @@ fn truths(kernel: &Kernel) -> BTreeSet<Reg> {
                 continue;
             }
         };
-        decides.extend(truth.iter().filter(|r| found.contains(r)));
+        for r in used.iter().filter(|r| found.contains(r)) {
+            *decides.entry(*r).or_insert(false) |= is_truth;
+        }
     }
-    found.retain(|r| decides.contains(r));
-    found
+    decides.retain(|r, _| found.contains(r));
+    decides
 }

@@ -198,10 +198,16 @@ impl Planner<'_, '_> {
                     {
                         steps.insert(*dst, step);
                     }
-                    if let Instr::Load { dst, .. } = instr
+                    if let Instr::Load { dst, buffer, at: element } = instr
                         && lanes.of(*dst) == Some(Kept::Fetched)
                     {
                         fetched.integer(*dst, words);
+                        let has_no_place =
+                            |r: &Reg| kernel.regs[*r] == Class::Real || lanes.of(*r) == Some(Kept::Fetched);
+                        let conversion = fetched::conversion(*dst, &body[at - begin as usize..], has_no_place);
+                        if conversion.is_some_and(|n| lives.last[dst.index()] as usize == at + 1 + n) {
+                            fetched.converts(*dst, *buffer, element);
+                        }
                     }
                     if let Instr::Load { at, .. } = instr
                         && lanes.is_fetched(at)

@@ -4,7 +4,8 @@
 //! by a constant, such as the fields of a record with a gathered number. That part is computed once for each block.
 //! Elements are then loaded one by one, or several adjacent ones together ([`rows`](crate::lower::rows)), which works
 //! at all levels and takes no longer than gather instructions. Words of inactive lanes repeat that of the last active
-//! one.
+//! one. Adjacent integers that are only converted to doubles, soon after, need no words where an instruction converts
+//! them in memory.
 
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
 use crate::level::Level;
@@ -14,8 +15,11 @@ use crate::lower::plan::Number;
 use crate::lower::{Here, Overflow, Result, SCRATCH, Site, Writer, n_lanes};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
-use chainrule_kernel::{BufferId, LANES, Reg};
+use chainrule_kernel::{BufferId, Event, Instr, LANES, Reg};
 use std::collections::BTreeMap;
+
+/// Maximum number of instructions from the load of integers to their conversion in memory.
+const MAX_BETWEEN: usize = 8;
 
 /// Gathered integers of a lane loop, with the first word of each.
 #[derive(Default, Debug)]
@@ -23,6 +27,8 @@ pub(in crate::lower) struct Fetched {
     integers: BTreeMap<Reg, u32>,
     /// Parts of addresses, except single integers.
     parts: BTreeMap<Poly<Reg>, u32>,
+    /// Integers whose only use is a conversion to a double that soon follows, with their locations.
+    converted: BTreeMap<Reg, (BufferId, Poly<Reg>)>,
 }
 
 impl Fetched {
@@ -38,6 +44,11 @@ impl Fetched {
         }
     }
 
+    /// Records that the only use of an integer is a conversion, before which nothing writes to memory.
+    pub(in crate::lower) fn converts(&mut self, r: Reg, buffer: BufferId, at: &Poly<Reg>) {
+        self.converted.insert(r, (buffer, at.clone()));
+    }
+
     /// Returns the gathered integers.
     pub(in crate::lower) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
         self.integers.keys().copied()
@@ -46,6 +57,18 @@ impl Fetched {
     fn words(&self, part: &Poly<Reg>) -> Option<u32> {
         part.as_var().map_or_else(|| self.parts.get(part), |r| self.integers.get(&r)).copied()
     }
+}
+
+/// Returns the position of the conversion of `r` among the first events after its load, if nothing between writes to
+/// memory, or takes the place of an integer of the address; `has_no_place` tells which registers are not in numbers.
+pub(in crate::lower) fn conversion(r: Reg, after: &[Event<'_>], has_no_place: impl Fn(&Reg) -> bool) -> Option<usize> {
+    let keeps = |event: &&Event<'_>| match event {
+        Event::Instr(Instr::Const { .. } | Instr::ToReal { .. }) => true,
+        Event::Instr(Instr::Load { dst, .. }) => has_no_place(dst),
+        _ => false,
+    };
+    let converts = |event: &Event<'_>| matches!(event, Event::Instr(Instr::ToReal { src, .. }) if *src == r);
+    after.iter().take(MAX_BETWEEN).take_while(keeps).position(converts)
 }
 
 impl Writer<'_> {
@@ -65,10 +88,27 @@ impl Writer<'_> {
         self.words_of(r).is_some()
     }
 
+    /// Returns the buffer and the index of an integer, if adjacent ones are converted in memory.
+    fn converted(&self, r: Reg) -> Option<(BufferId, Poly<Reg>)> {
+        if self.mode.level != Level::Avx512 || self.has_mask() {
+            return None;
+        }
+        let (buffer, at) = self.lanes.plan.as_ref()?.fetched.converted.get(&r)?;
+        let is_adjacent = match self.across(at) {
+            Across::Next => true,
+            Across::Far(slope) => slope == Poly::constant(1),
+            Across::Same | Across::Fetched => false,
+        };
+        is_adjacent.then(|| (*buffer, at.clone()))
+    }
+
     /// Loads an integer for each lane.
     pub(in crate::lower) fn load_fetched(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
         let [_, rcx, rdx] = SCRATCH;
         let Some(first) = self.words_of(dst) else { return Err(crate::lower::bug("an integer is not fetched")) };
+        if self.converted(dst).is_some() {
+            return Ok(());
+        }
         let slope = match self.across(at) {
             Across::Far(slope) => slope,
             Across::Next => Poly::constant(1),
@@ -174,6 +214,10 @@ impl Writer<'_> {
     /// Converts a gathered integer to doubles.
     pub(in crate::lower) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let [rax, ..] = SCRATCH;
+        if let Some((buffer, at)) = self.converted(src) {
+            let (shape, mem) = (self.lanes.shape, self.address(buffer, &at)?);
+            return self.finish(dst, |this, d| this.asm.cvtqq2pd(shape, d, mem));
+        }
         if self.mode.level == Level::Avx512
             && let Some(first) = self.words_of(src)
         {
