@@ -22,7 +22,7 @@ MAX_DEPTH = 20
 
 
 class ConversionWarning(UserWarning):
-    """An argument was copied, because it is not an array of float64 or int64 in C order."""
+    """An argument was copied, because it is not an array of float64, int64 or bool in C order."""
 
 
 class InterpreterWarning(UserWarning):
@@ -77,10 +77,11 @@ def ready(array, kind, name):
     if array.dtype == dtype and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
         # A dtype with an explicit byte order exports a buffer whose format names that order.
         return array if array.dtype is np.dtype(dtype) else array.view(np.dtype(dtype))
-    if array.ndim and array.size > 1000:
+    if array.ndim and array.size > 1000 and not (kind == "b" and array.flags.c_contiguous):
         layout = "" if array.flags.c_contiguous else ", not in C order"
+        wanted = "bool" if kind == "b" else np.dtype(dtype)
         warnings.warn(
-            f"`{name}` is copied at each call: it is {array.dtype}{layout}; pass a C-contiguous array of {np.dtype(dtype)}",
+            f"`{name}` is copied at each call: it is {array.dtype}{layout}; pass a C-contiguous array of {wanted}",
             ConversionWarning, stacklevel=levels_to_caller(),
         )
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]).reshape(array.shape)

@@ -11,7 +11,7 @@ from . import sizes as known_sizes
 from .arguments import spec_of
 from .code import fill
 from .errors import Error
-from .fit import Fit, compared
+from .fit import Fit, compared, numbers
 
 
 class Call:
@@ -123,13 +123,14 @@ class Evaluator(_core.Caller):
     def _remember(self, call, code, results):
         """Lets later calls like this one run without Python code; `results` are their template, and leaves that are written to."""
         constants = call.entry.constants
-        if known_sizes.is_known() or any(d.place is None for d in constants.dependencies):
+        if any(d.place is None for d in constants.dependencies):
             return
         arrays = [(array, spec_of(array, "constant", [])) for array in constants.arrays]
         # As they are now: an equal number may be another object.
         places = [(*d.place, d.read(), d.snapshot) for d in constants.dependencies]
         pairs = compared(call.entry.base.deciding, call.leaves)
-        self._plan((call.keys, pairs), arrays, places, code.compiled, results, call.entry.check)
+        sizes = [n for n, _ in numbers(call.leaves)] if known_sizes.is_known() else None
+        self._plan((call.keys, pairs, sizes), arrays, places, code.compiled, results, call.entry.check)
 
 
 def last(call):

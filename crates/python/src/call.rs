@@ -121,11 +121,10 @@ impl Template {
     }
 }
 
-/// A result: its class, whether it is a truth value, its rank.
+/// A result: its class, and whether it is a number.
 #[derive(Clone, Copy)]
 struct Output {
     class: Class,
-    is_bool: bool,
     is_number: bool,
 }
 
@@ -145,6 +144,8 @@ struct Plan {
     check: Option<Py<PyAny>>,
     /// Pairs of extents and integers, by position in [`State::made_for`], and whether they are equal.
     compared: Vec<(usize, usize, bool)>,
+    /// [`State::made_for`] of all calls, where the code is for known sizes.
+    made_for: Option<Vec<i64>>,
     state: Mutex<State>,
 }
 
@@ -158,6 +159,8 @@ struct State {
     shapes: Vec<Option<Py<PyTuple>>>,
     /// Outputs that are copied to arguments.
     copies: Vec<Vec<u64>>,
+    /// Arguments of truth values, as integers.
+    truths: Vec<Vec<i64>>,
     /// Whether an evaluation took longer than [`SHORT`].
     is_long: bool,
 }
@@ -181,8 +184,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keys of arguments, with whether ints are taken for doubles, and [`Plan::compared`].
-type Arguments<'py> = (Vec<(Bound<'py, PyTuple>, bool)>, Vec<(usize, usize, bool)>);
+/// Keys of arguments, with whether ints are taken for doubles, [`Plan::compared`] and [`Plan::made_for`].
+type Arguments<'py> = (Vec<(Bound<'py, PyTuple>, bool)>, Vec<(usize, usize, bool)>, Option<Vec<i64>>);
 
 /// Structure of results, and [`Plan::written`].
 type Results<'py> = (Bound<'py, PyAny>, Vec<usize>);
@@ -228,7 +231,7 @@ impl Caller {
         results: Results<'_>,
         check: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let ((arguments, compared), (template, written)) = (arguments, results);
+        let ((arguments, compared, made_for), (template, written)) = (arguments, results);
         let compiled_now = compiled.shared();
         let is_same = |plan: &Arc<Plan>| Arc::ptr_eq(&plan.compiled, &compiled_now);
         let known = locked(&self.plans).iter().find(|plan| is_same(plan)).cloned();
@@ -251,8 +254,11 @@ impl Caller {
         };
         let dependencies = dependencies.iter().map(Dependency::new).collect::<PyResult<Vec<_>>>()?;
         let outputs = compiled.outputs().into_iter().map(|(_, kind, rank)| Output {
-            class: if kind == "f" { Class::Real } else { Class::Int },
-            is_bool: kind == "b",
+            class: match kind {
+                "f" => Class::Real,
+                "i" => Class::Int,
+                _ => Class::Bool,
+            },
             is_number: rank == 0,
         });
         let plan = Plan {
@@ -266,6 +272,7 @@ impl Caller {
             template,
             check,
             compared,
+            made_for,
             state: Mutex::default(),
         };
         let mut plans = locked(&self.plans);
@@ -439,32 +446,26 @@ impl Plan {
         if !self.written.is_empty() && (out.is_some() || !self.may_write(leaves)) {
             return Ok(None);
         }
-        let is_ready = state.workspace.is_some() && state.was_made_for(leaves);
-        if !is_ready && (!self.allows(py, values) || state.make(py, self, leaves).is_err()) {
+        if self.made_for.as_ref().is_some_and(|known| !are_sizes(known, leaves)) {
+            return Ok(None);
+        }
+        // Numbers are stored here; arrays are used in place.
+        let mut truths = std::mem::take(&mut state.truths);
+        copy_truths(leaves, &mut truths);
+        let inputs = inputs_of(leaves, &truths);
+        let is_ready = state.workspace.is_some() && are_sizes(&state.made_for, leaves);
+        if !is_ready && (!self.allows(py, values) || state.make(py, self, leaves, &inputs).is_err()) {
             // The general path reports the reason, or has other code for these extents.
             return Ok(None);
         }
         let State { workspace: Some(workspace), shapes, copies, is_long, .. } = state else { return Ok(None) };
 
-        // Numbers are stored here; arrays are used in place.
-        let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
         let mut numbers = vec![0_u64; self.outputs.len()];
-        let mut made: Vec<Bound<'py, PyAny>> = Vec::with_capacity(self.outputs.len());
-        let targets = match out {
-            Some(out) => {
-                let Some(targets) = self.targets(numpy, out, leaves, shapes)? else { return Ok(None) };
-                targets
-            }
-            None => {
-                for (output, shape) in self.results().iter().zip(shapes) {
-                    if let Some(shape) = shape {
-                        made.push(numpy.empty(shape.bind(py), output.class)?);
-                    }
-                }
-                Vec::new()
-            }
+        let arrays = match out {
+            Some(out) => self.targets(numpy, out, leaves, shapes)?,
+            None => Some(self.unwritten(py, numpy, shapes)?),
         };
-        let arrays = if out.is_some() { &targets } else { &made };
+        let Some(arrays) = arrays else { return Ok(None) };
         let mut views = arrays.iter();
         let mut outputs: Vec<SliceMut<'_>> = Vec::with_capacity(self.outputs.len());
         for (output, number) in self.results().iter().zip(&mut numbers) {
@@ -472,10 +473,9 @@ impl Plan {
                 outputs.push(output.class.slice_mut(std::slice::from_mut(number)));
                 continue;
             }
-            let Some(mut array) = views.next().and_then(|array| numpy.view(array.as_borrowed())) else {
-                return Ok(None);
-            };
-            outputs.push(array.unshared());
+            let view = views.next().and_then(|array| numpy.view(array.as_borrowed()));
+            let Some(output) = view.and_then(|mut array| array.unshared()) else { return Ok(None) };
+            outputs.push(output);
         }
 
         let written = &self.outputs[self.results().len()..];
@@ -491,14 +491,30 @@ impl Plan {
         drop(outputs);
         drop(inputs);
         self.write(leaves, copies);
-        if workspace.n_bytes() + copies.iter().map(|copy| size_of_val(&**copy)).sum::<usize>() > MAX_KEPT_BYTES {
+        let n_copied: usize = copies.iter().map(Vec::len).chain(truths.iter().map(Vec::len)).sum();
+        if workspace.n_bytes() + size_of::<u64>() * n_copied > MAX_KEPT_BYTES {
             state.workspace = None;
             state.copies = Vec::new();
+        } else {
+            state.truths = truths;
         }
         if let Some(out) = out {
             return Ok(Some(out.clone()));
         }
-        self.filled(py, numpy, made, &numbers)
+        self.filled(py, numpy, arrays, &numbers)
+    }
+
+    /// Returns new arrays for the results that are arrays.
+    #[inline]
+    fn unwritten<'py>(
+        &self,
+        py: Python<'py>,
+        numpy: &Numpy,
+        shapes: &[Option<Py<PyTuple>>],
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let pairs = self.results().iter().zip(shapes);
+        let arrays = pairs.filter_map(|(output, shape)| Some(numpy.empty(shape.as_ref()?.bind(py), output.class)));
+        arrays.collect()
     }
 
     /// Returns the result made of the outputs: `arrays`, and `numbers` by number of the output.
@@ -513,13 +529,11 @@ impl Plan {
         let mut arrays = arrays.into_iter();
         let mut results = Vec::with_capacity(self.outputs.len());
         for (output, number) in self.results().iter().zip(numbers) {
-            results.push(match (output.is_number, output.is_bool) {
-                (true, false) => output.class.object(py, numpy, *number)?,
-                (true, true) => numpy.bool_.bind(py).call1((PyBool::new(py, *number != 0),))?,
-                (false, is_bool) => {
-                    let Some(array) = arrays.next() else { return Ok(None) };
-                    if is_bool { array.call_method1("astype", (&numpy.bool_,))? } else { array }
-                }
+            results.push(if output.is_number {
+                output.class.object(py, numpy, *number)?
+            } else {
+                let Some(array) = arrays.next() else { return Ok(None) };
+                if output.class == Class::Bool { array.call_method1("astype", (&numpy.bool_,))? } else { array }
             });
         }
         if let (Template::Leaf(0), 1) = (&self.template, results.len()) {
@@ -533,8 +547,9 @@ impl Plan {
         for (leaf, copy) in self.written.iter().zip(copies) {
             if let Some(Leaf::Array(mut array)) = leaves.get(*leaf).copied() {
                 match array.unshared() {
-                    SliceMut::Real(x) => x.copy_from_slice(reals(copy)),
-                    SliceMut::Int(x) => x.copy_from_slice(ints(copy)),
+                    Some(SliceMut::Real(x)) => x.copy_from_slice(reals(copy)),
+                    Some(SliceMut::Int(x)) => x.copy_from_slice(ints(copy)),
+                    None => {}
                 }
             }
         }
@@ -545,12 +560,13 @@ impl Plan {
         &self.outputs[..self.outputs.len() - self.written.len()]
     }
 
-    /// Returns whether the arguments that are written to may be: they share no memory with others.
+    /// Returns whether the arguments that are written to may be: they are no truth values, and share no memory with
+    /// others.
     fn may_write(&self, leaves: &[Leaf<'_>]) -> bool {
         self.written.iter().all(|k| {
             let Some(Leaf::Array(array)) = leaves.get(*k) else { return false };
             let shares = |(j, other): (usize, &Leaf<'_>)| matches!(other, Leaf::Array(other) if j != *k && other.overlaps(array));
-            array.is_writeable() && !leaves.iter().enumerate().any(shares)
+            array.is_writeable() && array.class != Class::Bool && !leaves.iter().enumerate().any(shares)
         })
     }
 
@@ -591,7 +607,7 @@ impl Plan {
             };
             let shares = leaves.iter().any(|leaf| matches!(leaf, Leaf::Array(array) if array.overlaps(&view)))
                 || views.iter().any(|other| other.overlaps(&view));
-            if !fits || shares || view.class != output.class || output.is_bool || !view.is_writeable() {
+            if !fits || shares || view.class != output.class || output.class == Class::Bool || !view.is_writeable() {
                 return Ok(None);
             }
             views.push(view);
@@ -600,31 +616,58 @@ impl Plan {
     }
 }
 
-impl State {
-    /// Returns whether the workspace is for these extents and integers.
-    #[inline]
-    fn was_made_for(&self, leaves: &[Leaf<'_>]) -> bool {
-        let mut known = self.made_for.iter();
-        for leaf in leaves {
-            match leaf {
-                Leaf::Real(_) => {}
-                Leaf::Int(x) => {
-                    if known.next() != Some(x) {
-                        return false;
-                    }
+/// Returns whether these are the extents of all arrays, and the integers, of `leaves`.
+#[inline]
+fn are_sizes(known: &[i64], leaves: &[Leaf<'_>]) -> bool {
+    let mut known = known.iter();
+    for leaf in leaves {
+        match leaf {
+            Leaf::Real(_) => {}
+            Leaf::Int(x) => {
+                if known.next() != Some(x) {
+                    return false;
                 }
-                Leaf::Array(array) => {
-                    if !array.extents.iter().all(|extent| known.next().is_some_and(|k| *k == *extent as i64)) {
-                        return false;
-                    }
+            }
+            Leaf::Array(array) => {
+                if !array.extents.iter().all(|extent| known.next().is_some_and(|k| *k == *extent as i64)) {
+                    return false;
                 }
             }
         }
-        known.next().is_none()
     }
+    known.next().is_none()
+}
 
+/// Puts the arrays of truth values among `leaves` in place of `copies`.
+#[inline]
+fn copy_truths(leaves: &[Leaf<'_>], copies: &mut Vec<Vec<i64>>) {
+    let arrays = leaves.iter().filter_map(|leaf| match leaf {
+        Leaf::Array(array) if array.class == Class::Bool => Some(array),
+        _ => None,
+    });
+    for (k, array) in arrays.enumerate() {
+        if k == copies.len() {
+            copies.push(Vec::new());
+        }
+        array.copy_truths(&mut copies[k]);
+    }
+}
+
+/// Returns what compiled code reads: `truths` in place of arrays of truth values.
+#[inline]
+fn inputs_of<'a>(leaves: &'a [Leaf<'_>], truths: &'a [Vec<i64>]) -> Vec<Slice<'a>> {
+    let mut truths = truths.iter();
+    let input = |leaf: &'a Leaf<'_>| match leaf {
+        Leaf::Real(x) => Slice::Real(std::slice::from_ref(x)),
+        Leaf::Int(x) => Slice::Int(std::slice::from_ref(x)),
+        Leaf::Array(array) => array.slice().unwrap_or_else(|| Slice::Int(truths.next().map_or(&[], Vec::as_slice))),
+    };
+    leaves.iter().map(input).collect()
+}
+
+impl State {
     #[cold]
-    fn make(&mut self, py: Python<'_>, plan: &Plan, leaves: &[Leaf<'_>]) -> PyResult<()> {
+    fn make(&mut self, py: Python<'_>, plan: &Plan, leaves: &[Leaf<'_>], inputs: &[Slice<'_>]) -> PyResult<()> {
         self.workspace = None;
         self.made_for.clear();
         let mut extents: Vec<Vec<usize>> = Vec::with_capacity(leaves.len());
@@ -646,8 +689,7 @@ impl State {
             return Ok(()); // Other code is for these sizes.
         }
         let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
-        let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
-        let workspace = detached(py, Stage::Entry, || plan.compiled.workspace_for(&extents, &inputs))?;
+        let workspace = detached(py, Stage::Entry, || plan.compiled.workspace_for(&extents, inputs))?;
         let shape = |(k, output): (usize, &Output)| -> PyResult<Option<Py<PyTuple>>> {
             if output.is_number {
                 return Ok(None);
@@ -667,7 +709,7 @@ impl Class {
     fn slice_mut(self, bits: &mut [u64]) -> SliceMut<'_> {
         match self {
             Self::Real => SliceMut::Real(reals(bits)),
-            Self::Int => SliceMut::Int(ints(bits)),
+            Self::Int | Self::Bool => SliceMut::Int(ints(bits)),
         }
     }
 
@@ -676,6 +718,7 @@ impl Class {
         match self {
             Self::Real => numpy.float64.bind(py).call1((f64::from_bits(bits),)),
             Self::Int => numpy.int64.bind(py).call1((bits.cast_signed(),)),
+            Self::Bool => numpy.bool_.bind(py).call1((PyBool::new(py, bits != 0),)),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! NumPy arrays read in place, without the buffer protocol, which costs a fraction of a microsecond per array.
 //!
-//! Invariant: an [`Array`] is an exact `numpy.ndarray` of float64 or int64 in C order, aligned, of native byte order;
-//! other objects take the general path. The head of an array is part of NumPy's stable binary interface, as compiled
-//! extensions use it; [`Numpy::get`] compares it with Python's view of an array, and there is no fast path if they
-//! differ.
+//! Invariant: an [`Array`] is an exact `numpy.ndarray` of float64, int64 or bool in C order, aligned, of native byte
+//! order; other objects take the general path. The head of an array is part of NumPy's stable binary interface, as
+//! compiled extensions use it; [`Numpy::get`] compares it with Python's view of an array, and there is no fast path if
+//! they differ.
 
 // Reads NumPy's structures and makes slices of memory that NumPy owns.
 #![allow(unsafe_code)]
@@ -37,6 +37,8 @@ struct Head {
 pub(crate) enum Class {
     Real,
     Int,
+    /// Truth values: bytes in an array, integers for compiled code.
+    Bool,
 }
 
 /// An array; valid as long as its object.
@@ -59,33 +61,47 @@ impl<'a> Array<'a> {
 
     /// Returns whether both have memory in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let range = |array: &Self| (array.data as usize, array.data as usize + 8 * array.len);
+        let width = |array: &Self| if array.class == Class::Bool { 1 } else { 8 };
+        let range = |array: &Self| (array.data as usize, array.data as usize + width(array) * array.len);
         let ((a, a_end), (b, b_end)) = (range(self), range(other));
         a < b_end && b < a_end
     }
 
-    /// Returns the elements. As with NumPy's own functions, a thread that writes to them at the same time makes numbers
-    /// undefined.
-    pub(crate) fn slice(&self) -> Slice<'a> {
+    /// Returns the elements; `None` for truth values, which compiled code does not read in place. As with NumPy's own
+    /// functions, a thread that writes to them at the same time makes numbers undefined.
+    pub(crate) fn slice(&self) -> Option<Slice<'a>> {
         let at = if self.len == 0 { std::ptr::dangling() } else { self.data.cast_const().cast::<u64>() };
         // SAFETY: contiguous, aligned, of this class and length while the object lives.
         unsafe {
             match self.class {
-                Class::Real => Slice::Real(std::slice::from_raw_parts(at.cast(), self.len)),
-                Class::Int => Slice::Int(std::slice::from_raw_parts(at.cast(), self.len)),
+                Class::Real => Some(Slice::Real(std::slice::from_raw_parts(at.cast(), self.len))),
+                Class::Int => Some(Slice::Int(std::slice::from_raw_parts(at.cast(), self.len))),
+                Class::Bool => None,
             }
         }
     }
 
-    /// Returns the elements for writing; the caller has checked that the array is writeable and shares no memory with
-    /// arguments and other results.
-    pub(crate) fn unshared(&mut self) -> SliceMut<'a> {
+    /// Puts the truth values of an array of these, as integers, in place of `copy`.
+    pub(crate) fn copy_truths(&self, copy: &mut Vec<i64>) {
+        debug_assert_eq!(self.class, Class::Bool);
+        copy.resize(self.len, 0);
+        if self.len > 0 {
+            // SAFETY: contiguous, of this length while the object lives; all bits are a value of a byte.
+            let bytes = unsafe { std::slice::from_raw_parts(self.data.cast_const().cast::<u8>(), self.len) };
+            copy.iter_mut().zip(bytes).for_each(|(to, byte)| *to = i64::from(*byte != 0));
+        }
+    }
+
+    /// Returns the elements for writing, as for [`Self::slice`]; the caller has checked that the array is writeable and
+    /// shares no memory with arguments and other results.
+    pub(crate) fn unshared(&mut self) -> Option<SliceMut<'a>> {
         let at = if self.len == 0 { std::ptr::dangling_mut() } else { self.data.cast::<u64>() };
         // SAFETY: as in `slice`; the caller has checked that the array is writeable and not shared.
         unsafe {
             match self.class {
-                Class::Real => SliceMut::Real(std::slice::from_raw_parts_mut(at.cast(), self.len)),
-                Class::Int => SliceMut::Int(std::slice::from_raw_parts_mut(at.cast(), self.len)),
+                Class::Real => Some(SliceMut::Real(std::slice::from_raw_parts_mut(at.cast(), self.len))),
+                Class::Int => Some(SliceMut::Int(std::slice::from_raw_parts_mut(at.cast(), self.len))),
+                Class::Bool => None,
             }
         }
     }
@@ -115,6 +131,7 @@ pub(crate) struct Numpy {
     array: Py<PyType>,
     real_descr: Py<PyAny>,
     int_descr: Py<PyAny>,
+    bool_descr: Py<PyAny>,
     pub(crate) float64: Py<PyType>,
     pub(crate) int64: Py<PyType>,
     pub(crate) bool_: Py<PyType>,
@@ -137,6 +154,7 @@ impl Numpy {
                 array: ty("ndarray")?,
                 real_descr: descr("float64")?,
                 int_descr: descr("int64")?,
+                bool_descr: descr("bool")?,
                 float64: ty("float64")?,
                 int64: ty("int64")?,
                 bool_: ty("bool_")?,
@@ -159,7 +177,7 @@ impl Numpy {
         }))
     }
 
-    /// Returns this object as an array; `None` if compiled code cannot read it in place.
+    /// Returns this object as an array; `None` for objects that the general path takes.
     #[inline]
     pub(crate) fn view<'a>(&self, object: Borrowed<'a, '_, PyAny>) -> Option<Array<'a>> {
         if !self.is_known {
@@ -176,6 +194,8 @@ impl Numpy {
             Class::Real
         } else if head.descr == self.int_descr.as_ptr() {
             Class::Int
+        } else if head.descr == self.bool_descr.as_ptr() {
+            Class::Bool
         } else {
             return None;
         };
@@ -190,12 +210,12 @@ impl Numpy {
         Some(Array { class, extents, data: head.data, len: usize::try_from(len).ok()?, is_writeable })
     }
 
-    /// Returns a new array, whose elements are undefined.
+    /// Returns a new array that compiled code writes to, whose elements are undefined.
     pub(crate) fn empty<'py>(&self, shape: &Bound<'py, PyTuple>, class: Class) -> PyResult<Bound<'py, PyAny>> {
         let empty = self.empty.bind(shape.py());
         match class {
             Class::Real => empty.call1((shape,)),
-            Class::Int => empty.call1((shape, &self.int_descr)),
+            Class::Int | Class::Bool => empty.call1((shape, &self.int_descr)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Patterns of the arguments of a call: what a [plan](crate::call) requires, and the leaves of arguments that match.
 
 use crate::numpy::{Array, Class, Numpy, item};
-use chainrule::Slice;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
@@ -37,12 +36,13 @@ impl Pattern {
         let kind: String = key.get_item(0)?.extract()?;
         Ok(match kind.as_str() {
             "num" => {
+                let extents: Vec<Option<isize>> = key.get_item(2)?.extract()?;
                 let class = match key.get_item(1)?.extract::<char>()? {
                     'f' => Class::Real,
                     'i' => Class::Int,
+                    'b' if !extents.is_empty() => Class::Bool,
                     _ => return Ok(None),
                 };
-                let extents: Vec<Option<isize>> = key.get_item(2)?.extract()?;
                 let number = Self::Number(class, ints);
                 Some(if extents.is_empty() { number } else { Self::Array(class, extents) })
             }
@@ -79,7 +79,7 @@ impl Pattern {
                 };
                 leaves.push(leaf);
             }
-            Self::Number(Class::Int, _) => leaves.push(Leaf::Int(Numpy::int(value)?)),
+            Self::Number(..) => leaves.push(Leaf::Int(Numpy::int(value)?)),
             Self::Array(class, extents) => {
                 let array = numpy.view(value)?;
                 let fits = array.class == *class && array.extents.len() == extents.len();
@@ -131,15 +131,4 @@ pub(crate) enum Leaf<'a> {
     Real(f64),
     Int(i64),
     Array(Array<'a>),
-}
-
-impl Leaf<'_> {
-    #[inline]
-    pub(crate) fn slice(&self) -> Slice<'_> {
-        match self {
-            Self::Real(x) => Slice::Real(std::slice::from_ref(x)),
-            Self::Int(x) => Slice::Int(std::slice::from_ref(x)),
-            Self::Array(array) => array.slice(),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -121,7 +122,8 @@ def test_what_changes_around_a_function(monkeypatch):
     assert h(2.0).tolist() == [2.0] * 2
 
 
-def test_equal_numbers_are_the_same(monkeypatch):
+def counted(python):
+    """The function, and its calls that took the general way."""
     calls = []
 
     class Counted(cr.Function):
@@ -129,7 +131,62 @@ def test_equal_numbers_are_the_same(monkeypatch):
             calls.append(args)
             return super()._general(args, kwargs)
 
-    g = Counted(lambda x: x * SCALE)
+    return Counted(python), calls
+
+
+def halves(x, n):
+    return np.sum((x[1::2] - x[::2]) ** 2) * n
+
+
+def test_sizes_that_are_known():
+    g, calls = counted(halves)
+    arrays = {n: np.random.default_rng(n).normal(size=n) for n in (12, 20, 40)}
+    for _ in range(3):
+        for n, x in arrays.items():
+            for k in (2, 3):
+                assert g(x, k) == pytest.approx(halves(x, k), rel=1e-13)
+    n_known = len(calls)
+    for _ in range(3):
+        assert g(arrays[40], 3) == pytest.approx(halves(arrays[40], 3), rel=1e-13)
+    assert len(calls) == n_known
+    for wrong in (np.ones(13), np.ones(41)):
+        with pytest.raises(cr.Error, match="agree"):
+            g(wrong, 3)
+
+
+def test_truth_values_are_read_without_a_copy_in_python():
+    def masked(x, keep):
+        return np.sum(np.where(keep, np.exp(x), x)), x * keep, x > 0.5, np.any(keep)
+
+    g, calls = counted(masked)
+    rng = np.random.default_rng(1)
+    for n in (9, 2000, 20000):
+        x, keep = rng.random(n), rng.random(n) < 0.3
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                got = both(g, x, keep)
+                assert got[0] == pytest.approx(masked(x, keep)[0], rel=1e-13) and np.array_equal(got[1], x * keep)
+                assert got[2].dtype == bool and type(got[3]) is np.bool_
+                keep[::2] = ~keep[::2]
+    # A view of other bytes: all but 0 are true.
+    odd = np.arange(9, dtype=np.uint8).view(np.bool_)
+    assert g(np.ones(9), odd)[1].tolist() == [0.0] + [1.0] * 8
+    n_general = len(calls)
+    for _ in range(3):
+        g(x, keep)
+    assert len(calls) == n_general
+    table = rng.random((40, 30)) < 0.5
+    weights = cr.gradient(lambda w, m: np.sum(np.exp(w) * m))
+    for m in (table, table.T, table[::-1], table.T.copy()):
+        w = rng.random(m.shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if m.base is not None else "error")
+            np.testing.assert_allclose(weights(w, m), np.exp(w) * m, rtol=1e-13)
+
+
+def test_equal_numbers_are_the_same(monkeypatch):
+    g, calls = counted(lambda x: x * SCALE)
     module = sys.modules[__name__]
     for value in (2.0, float("2.0"), float("2"), 2.0):
         monkeypatch.setattr(module, "SCALE", value)
