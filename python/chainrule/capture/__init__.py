@@ -29,6 +29,7 @@ from .derivatives import RULE, by_rule
 from .expressions import Expressions
 from .frame import Constants, Effects, Frame
 from .memory import HIDDEN
+from .opened import attempts
 from .source import of_function
 from .statements import Statements
 from .values import Dim, Form, Gone, Known, Num, Row, Storage, describe
@@ -93,7 +94,7 @@ class ArrayWriter(Writer):
 class Capture(Expressions, Statements):
     """One capture of one function."""
 
-    def __init__(self, function, specs, has_rows=True, alike=()):
+    def __init__(self, function, specs, has_rows, alike, opened):
         self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function", alike)
         self.capture = Constants(self.w)
         self.frame = None
@@ -106,6 +107,7 @@ class Capture(Expressions, Statements):
         self.function = function
         self.specs = specs
         self.has_rows = has_rows
+        self.opened = opened
 
     def run(self):
         """The function of the library, the names of its arguments, how its result is made of leaves."""
@@ -198,7 +200,7 @@ class Capture(Expressions, Statements):
 def capture(function, specs, has_rows=True, alike=()):
     """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`, and
     :mod:`chainrule.fit` for `alike`."""
-    return Capture(function, specs, has_rows, alike).run()
+    return attempts(lambda opened: Capture(function, specs, has_rows, alike, opened).run())
 
 
 __all__ = ["capture"]

@@ -13,6 +13,7 @@ import numpy as np
 from . import derivatives, loops, records
 from .operations import calls, folding, indexing, mapped, products, properties, reductions, slices, table
 from .frame import Frame
+from .opened import has_few_steps, steps
 from .operations.operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
 from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Partial, Row, describe, is_number
@@ -416,31 +417,45 @@ class Expressions:
     def generator(self, node):
         """A comprehension as a loop, or as the items where their number is known."""
         first, *others = node.generators
-        if first.ifs or any(part.ifs for part in others):
-            self.w.fail("a comprehension with a condition cannot be compiled",
-                        "its length would depend on data: sum `x if c else 0.0` instead", node=first.ifs[0] if first.ifs else node)
         inner, outer = loops.loop_of(self.w, self.value(first.iter)), self.frame
 
-        def element(item):
+        def within(item, read):
+            """What `read()` gives where the target is an item."""
             frame = Frame(self.capture, outer.source, outer.module, outer.closure, parent=outer)
             before, self.frame = self.frame, frame
             place, start, known = (self.w.source, self.w.node), len(self.writes), self.snapshot()
             is_constant = isinstance(item, Num) and item.dim is not None and item.dim.known is not None
             self.assign(first.target, Known(item.dim.known) if is_constant else item)
-            if others:
-                value = self.generator(type(node)(elt=node.elt, generators=others, **positions(node)))
-            else:
-                value = self.value(node.elt)
+            value = read()
             self.no_writes(start, known, "a comprehension")
             self.frame = before
             self.w.at(*place)
             return value
 
+        def element(item):
+            if others:
+                return within(item, lambda: self.generator(type(node)(elt=node.elt, generators=others, **positions(node))))
+            return within(item, lambda: self.value(node.elt))
+
+        if any(part.ifs for part in node.generators) and not isinstance(inner, list) and has_few_steps(inner):
+            inner = list(steps(self.w, inner))
+        if first.ifs:
+            if not isinstance(inner, list):
+                self.depends_on_data(first.ifs[0])
+            inner = [item for item in inner if within(item, lambda: all(self.is_kept(test) for test in first.ifs))]
         if not others:
             return Row([element(item) for item in inner]) if isinstance(inner, list) else Loop(inner.count, lambda i: element(inner.element(i)))
         if isinstance(inner, list):
             return loops.chained(self.w, [element(item) for item in inner])
         return loops.nested(self.w, Loop(inner.count, lambda i: element(inner.element(i))))
+
+    def is_kept(self, test):
+        """Whether the condition of a comprehension holds, which is known."""
+        holds = truth(self.w, self.condition(test))
+        return holds if isinstance(holds, bool) else self.depends_on_data(test)
+
+    def depends_on_data(self, test):
+        self.w.fail("a comprehension with a condition cannot be compiled", "its length would depend on data: sum `x if c else 0.0` instead", node=test)
 
     def expr_JoinedStr(self, node):
         return Known("")

@@ -12,7 +12,7 @@ import copy
 from .operations.operators import scalar
 from .rows import walk
 from .syntax import leaves_loop
-from .values import Dim, Loop, Num, Row, describe
+from .values import Dim, Known, Loop, Num, Row, describe
 
 REMEDY = "append once in each step of a `for`, not under a condition; or make an array of its length by `np.zeros(n)` and assign its elements"
 
@@ -42,9 +42,8 @@ class Lists:
             if id(known) in lists:
                 found[lists[id(known)]] = self.w.num(added[0])
                 return
-        if any(known is one for one in self.given) or not any(known is value for frame in self.live() for value in frame.env.values()):
-            self.w.fail(f"`.{call.func.attr}` changes a list that is not local", f"copy it first: `{name} = list({name})`")
-        if any(known is value for _, env in self.outside for value in env.values()):
+        self.check_local(name, known, f"`.{call.func.attr}` changes a list")
+        if self.is_outside(known):
             self.w.fail(f"`.{call.func.attr}` cannot be compiled here: the length of `{name}` would depend on data", REMEDY)
         if isinstance(known, Num):
             if call.func.attr == "extend":
@@ -56,6 +55,28 @@ class Lists:
                 self.w.fail(f"a list is extended by {describe(added[0])}", REMEDY)
             items = added[0].items
         self.replace(known, Row([*known.items, *items], is_list=True))
+
+    def write_to_list(self, name, known, index, value):
+        """Runs `name[k] = value` for a list whose items are known."""
+        if not isinstance(index, Known) or not isinstance(index.value, int):
+            self.w.fail(f"elements of {describe(known)} are written", f"make it an array: `{name} = np.array(...)`")
+        if not -len(known.items) <= index.value < len(known.items):
+            self.w.fail("list assignment index out of range")
+        self.check_local(name, known, "an element is assigned of a list")
+        if self.is_outside(known):
+            self.w.fail(f"an element of the list `{name}` is assigned in a loop or under a condition", f"make it an array: `{name} = np.array(...)`")
+        items = list(known.items)
+        items[index.value] = value
+        self.replace(known, Row(items, is_list=True))
+
+    def check_local(self, name, known, what):
+        """Fails where a change of a list would be seen outside of the function, or by no name."""
+        if any(known is one for one in self.given) or not any(known is value for frame in self.live() for value in frame.env.values()):
+            self.w.fail(f"{what} that is not local", f"copy it first: `{name} = list({name})`")
+
+    def is_outside(self, known):
+        """Whether a list was there before the loop, or the branch, that is being run."""
+        return any(known is value for _, env in self.outside for value in env.values())
 
     def replace(self, old, new):
         """Lets all names of a list stand for what it has become."""

@@ -6,9 +6,11 @@ what was written before is dropped with its block.
 
 from __future__ import annotations
 
+from ..errors import Error
 from . import loops
 from .branches import LEFT, RESULT, RETURN, RETURNED
 from .memory import is_same_array
+from .opened import has_few_steps, last, steps
 from .operations.operators import scalar
 from .rows import Rows
 from .shapes import count, pack, rebuild
@@ -59,22 +61,46 @@ class Repetition(Rows):
         inner = loops.loop_of(self.w, self.value(node.iter))
         if isinstance(inner, list):
             return self.unrolled(node, inner)
-        node, inner, lists = self.with_arrays(node, inner)
         for name in stored_names(node.body):
             known = self.frame.lookup(name)
             if any(one.shares(other) for one in storages(known) for other in inner.storages):
                 self.w.fail(f"`{name}` is written while it is iterated over", f"iterate over `range(len({name}))` or a copy")
+        place, is_open = self.opened.enter(self.w.source, node)
+        if is_open and has_few_steps(inner):
+            return self.unrolled(node, steps(self.w, inner))
+        try:
+            self.as_one(node, inner, is_open)
+        except Error:
+            self.opened.failed.append(place)
+            raise
+        for name in written_names(node.body) | targets([node.target]):
+            if isinstance(value := self.frame.env.get(name), Gone):
+                self.opened.gone[value.why] = place
+        return None
+
+    def as_one(self, node, inner, is_open):
+        """A loop whose steps are alike; the first is run by itself where it is opened."""
+        iterated = inner
+        node, inner, lists = self.with_arrays(node, inner)
 
         def step(index):
             self.assign(node.target, inner.element(index))
             self.body_of(node.body)
 
-        if not self.row_by_row(node, inner):
+        is_open = is_open and self.can_split(inner.count, leaves_loop(node.body))
+        if is_open:
+            self.after_first_step(node, inner.count, step)
+        elif not self.row_by_row(node, inner):
             self.loop(node, inner.count, step, leaves_loop(node.body))
-        for name in targets([node.target]) - self.carried(node):
+        if is_open and not lists:
+            self.assign(node.target, last(self.w, iterated))
+        for name in () if is_open and not lists else targets([node.target]) - self.carried(node):
             self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
         self.finish(lists)
-        return None
+
+    def can_split(self, n, breaks):
+        """Whether a loop has a first step, which can be run by itself."""
+        return n is not None and not breaks and self.w.is_at_most(Dim(1), n)
 
     def unrolled(self, node, items):
         """A loop over items of which each may be of another kind."""
@@ -126,7 +152,7 @@ class Repetition(Rows):
         if n is not None and n.known is not None and n.known <= 0:
             self.without_steps(node)
             return
-        can_split = not is_rest and n is not None and test is None and not breaks and self.w.is_at_most(Dim(1), n)
+        can_split = not is_rest and test is None and self.can_split(n, breaks)
         place = (self.w.source, self.w.node)
         names = sorted(self.carried(node))
         if has_return(node.body):

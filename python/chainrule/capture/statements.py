@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
+import sys
 
 import numpy as np
 
@@ -47,6 +49,11 @@ class Statements(Memory, Branches, Repetition, Lists):
                     self.w.at(*before)
                     return end
                 continue
+            if isinstance(node, ast.With):
+                self.check_contexts(node)
+                end = self.block([*node.body, *statements[k + 1:]])
+                self.w.at(*before)
+                return end
             method = getattr(self, f"do_{type(node).__name__}", None)
             if method is None:
                 self.w.fail(f"{phrase(node)} cannot be compiled", "captured functions compute numbers only")
@@ -140,6 +147,34 @@ class Statements(Memory, Branches, Repetition, Lists):
         if node.decorator_list:
             self.w.fail("a decorated function cannot be compiled inside of another one", "leave the decorator out")
         self.frame.env[node.name] = Local(node, self.frame, node.name)
+
+    def do_Import(self, node):
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            bound = module if alias.asname else sys.modules[alias.name.partition(".")[0]]
+            self.frame.env[alias.asname or alias.name.partition(".")[0]] = Known(bound)
+
+    def do_ImportFrom(self, node):
+        module = importlib.import_module("." * node.level + (node.module or ""), self.frame.module.get("__package__"))
+        for alias in node.names:
+            found = self.capture.attribute(module, alias.name)
+            if found is None:
+                self.w.fail(f"cannot import name '{alias.name}' from '{module.__name__}'")
+            self.frame.env[alias.asname or alias.name] = found
+
+    def check_contexts(self, node):
+        """Fails unless a `with` only says how NumPy warns."""
+        for item in node.items:
+            call = item.context_expr
+            made = self.value(call.func) if isinstance(call, ast.Call) else None
+            if not isinstance(made, Known) or made.value is not np.errstate or item.optional_vars is not None:
+                self.w.fail("a `with` statement cannot be compiled", "only `with np.errstate(...)` can", node=item.context_expr)
+
+    def do_Delete(self, node):
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                self.w.fail(f"`del` of {phrase(target)} cannot be compiled", "delete names")
+            self.frame.env[target.id] = Gone(f"`{target.id}` was deleted", "delete it later")
 
     def do_Raise(self, node):
         self.w.fail("`raise` is reached", "check arguments before the function is called")
@@ -241,6 +276,8 @@ class Statements(Memory, Branches, Repetition, Lists):
             known = self.part_of(known, indices.pop(0))
         if isinstance(known, Row) and isinstance(known.is_list, Form) and known.is_list.cls is dict:
             return self.write_item(name, known, indices[0], value)
+        if isinstance(known, Row) and known.is_list is True and isinstance(target.value, ast.Name):
+            return self.write_to_list(name, known, indices[0], value)
         array = self.owner(name, target, known)
         index = indices[0]
         if len(indices) > 1:
