@@ -22,6 +22,7 @@
 //! | --- | --- |
 //! | `layout` | leaves of types, views, values |
 //! | `live` | statements that the result needs, and their last uses |
+//! | `early` | rows of states, named before a step makes anything |
 //! | `in_place` | states of loops that are overwritten while the next ones are made |
 //! | `builder` | registers, code, lives of buffers |
 //! | `offers` | destinations of values |
@@ -38,6 +39,7 @@ mod blocks;
 mod builder;
 mod deep;
 mod distinct;
+mod early;
 mod gather;
 mod hot;
 mod in_place;
@@ -81,10 +83,10 @@ pub fn lower_function_with(function: &Function, semantics: Semantics) -> Result<
     deep::with_room_for(&function.body, || {
         let function = hot::apart(function);
         if semantics == Semantics::Algebraic {
-            return lower(&terms::in_order(&function), semantics, BTreeSet::new());
+            return lower(&early::rows(&terms::in_order(&function)), semantics, BTreeSet::new());
         }
         let (function, distinct) = distinct::sums(&function);
-        lower(&function, semantics, distinct)
+        lower(&early::rows(&function), semantics, distinct)
     })?
 }
 

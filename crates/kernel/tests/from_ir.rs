@@ -244,6 +244,35 @@ fn a_state_is_not_overwritten_by_the_first_term_of_a_long_sum() {
 }
 
 #[test]
+fn a_row_that_is_read_late_is_saved_early() {
+    let (mut b, n, m) = sized("late");
+    let s = b.param("s", Type::array(n.clone(), vector(&m)));
+    let zeros = b.build(m.clone(), |b, _| b.real(0.0));
+    let init = b.tuple(&[s, zeros]);
+    let result = b.fold(n.clone(), init, |b, state, k| {
+        let (s, t) = (b.component(state, 0), b.component(state, 1));
+        // The row is named after the array in which it is cleared.
+        let next = b.build(n.clone(), |b, i| {
+            let is_row = b.op(Op::Eq, &[i, k]);
+            b.if_(is_row, |_| zeros, |b| b.get_proved(s, i))
+        });
+        let row = b.get_proved(s, k);
+        let sum = b.build(m.clone(), |b, j| {
+            let (x, y) = (b.get_proved(t, j), b.get_proved(row, j));
+            b.op(Op::Add, &[x, y])
+        });
+        b.tuple(&[next, sum])
+    });
+    let f = b.finish(result);
+    let kernel = lower(&f);
+    for (n, m) in [(0, 2), (1, 3), (4, 3)] {
+        check_at(&f, &kernel, &[rows(n, m, 1.0)]);
+    }
+    // The matrix and the sum are results; the zeros and the row are not.
+    assert_eq!(kernel.workspace_reals.to_string(), "2*r1");
+}
+
+#[test]
 fn states_that_stay_or_become_rows_of_others() {
     let (mut b, n, m) = sized("stay");
     let a = b.param("A", Type::array(n.clone(), vector(&m)));
