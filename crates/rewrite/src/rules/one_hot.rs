@@ -29,6 +29,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: zero,
     },
     Rule {
+        name: "one-hot-one",
+        law: "oneHot i x = [x]; oneHot i (a[i]) = a",
+        when: "the array has one element, and a too; the index was proved",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::OneHot,
+        apply: one,
+    },
+    Rule {
         name: "one-hot-mask",
         law: "oneHot i ([c] x) = [c] (oneHot i x)",
         when: "the index was proved; a sum may vanish, for c asks for one index, or go into the mask, for its loop does not change c; \
@@ -48,6 +57,17 @@ pub(super) const RULES: &[Rule] = &[
         apply: prove,
     },
 ];
+
+fn one(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (&Expr::OneHot { value, proved: true, .. }, Type::Array(size, _)) = (expr, ty) else { return None };
+    if size.as_constant() != Some(1) {
+        return None;
+    }
+    match rb.def(value).as_deref() {
+        Some(Expr::Get { array, proved: true, .. }) if rb.ty(*array) == ty => Some(*array),
+        _ => Some(rb.emit(Expr::Array(vec![value]), ty.clone())),
+    }
+}
 
 /// Maximum number of numbers of a short row. Adding a long row is a loop itself, whether it is matched in a branch or
 /// not.
