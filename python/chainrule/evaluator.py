@@ -38,6 +38,7 @@ class Evaluator(_core.Caller):
     _last = None  # the call that was prepared last
     _writes = False  # whether a call writes to arguments, as the Python function does: derivatives do not
     _needs_sizes = False  # whether symbolic sizes do not do: see :mod:`chainrule.sizes`
+    _counts_from_end = False  # whether an index that is data was negative: likewise
 
     def _takes(self, parameters, n_extra=0):
         """Lets calls run without Python code where all arguments have names."""

@@ -94,10 +94,11 @@ class Function(Evaluator):
         else:
             specs = for_all_sizes(keys) if fit is Fit.ALL else tuple([with_extents(key, SHORT) for key in keys])
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
+        key = ("from the end", key) if known_sizes.may_be_negative() else key
         entry = self._known(key, lambda: self._capture(specs, leaves, values))
         alike = same(compared(entry.deciding, leaves)) if fit is Fit.CALL else ()
         if alike:
-            entry = self._known((specs, alike), lambda: self._captured_alike(entry, specs, alike))
+            entry = self._known((key, alike), lambda: self._captured_alike(entry, specs, alike))
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)
         return entry, leaves, keys

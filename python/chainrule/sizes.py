@@ -3,6 +3,9 @@
 A function is captured once for all sizes. It is captured again with the sizes of a call, and its integers, where these do not
 fit the program: an extent that becomes 1 and is broadcast, a slice that goes beyond the end, a result whose size is no
 polynomial of the arguments'.
+
+Likewise, indices that are data are taken to be at least 0, which costs nothing. A function that meets a negative one is
+captured again, with indices that are *counted from the end* where they are negative.
 """
 
 from __future__ import annotations
@@ -30,6 +33,21 @@ def is_known():
     return getattr(STATE, "known", False)
 
 
+@contextlib.contextmanager
+def counted_from_end():
+    """Within it, functions are captured with indices that may be negative."""
+    before = may_be_negative()
+    STATE.negative = True
+    try:
+        yield
+    finally:
+        STATE.negative = before
+
+
+def may_be_negative():
+    return getattr(STATE, "negative", False)
+
+
 def may_depend_on_sizes(error):
     """Whether a failure may be gone once sizes are known."""
     if isinstance(error, CaptureError):
@@ -38,7 +56,28 @@ def may_depend_on_sizes(error):
 
 
 def attempt(owner, run):
-    """The result of `run()`, within known sizes where symbolic ones do not suffice; `owner` remembers that they never do."""
+    """The result of `run()`, with negative indices where one is met, and with known sizes where symbolic ones do not suffice;
+    `owner` remembers it."""
+    if owner._counts_from_end:
+        with counted_from_end():
+            return with_sizes_known(owner, run)
+    try:
+        return with_sizes_known(owner, run)
+    except Error as error:
+        if "the index is -" not in (error.reason or ""):
+            raise
+        first = error
+    try:
+        with counted_from_end():
+            result = with_sizes_known(owner, run)
+    except Error:
+        raise first from None
+    owner._counts_from_end = True
+    return result
+
+
+def with_sizes_known(owner, run):
+    """The result of `run()`, with known sizes where symbolic ones do not suffice; `owner` remembers that they never do."""
     if owner._needs_sizes:
         with known():
             return run()

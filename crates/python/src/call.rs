@@ -5,8 +5,8 @@
 //! code made the plan during an earlier call. Every other call goes to the method `_general` of the Python class, which
 //! accepts all kinds of arguments and reports all mistakes.
 //!
-//! Invariant: a plan gives the result that `_general` would give. A plan reports no mistakes; it does not match
-//! instead.
+//! Invariant: a plan gives the result that `_general` would give. A plan reports no mistakes; `_general` does, after a
+//! plan has failed, too.
 
 use crate::errors::{Stage, detached, now};
 use crate::function::Compiled;
@@ -204,9 +204,10 @@ impl Caller {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match slf.get().fast(args, kwargs)? {
-            Some(result) => Ok(result),
-            None => slf.call_method1("_general", (args, kwargs)),
+        match slf.get().fast(args, kwargs) {
+            Ok(Some(result)) => Ok(result),
+            // A failure is reported there, or other code is right for these arguments.
+            Ok(None) | Err(_) => slf.call_method1("_general", (args, kwargs)),
         }
     }
 

@@ -458,8 +458,9 @@ impl Rebuild<'_> {
         if let (None, Type::Int, Expr::Op(op, args)) = (&value, &ty, &expr) {
             self.integer(self.vars.next_id(), *op, args, level);
         }
-        if let (Type::Int, Expr::Get { array, .. }) = (&ty, &expr)
+        if let (Type::Int, Expr::Get { array, index, .. }) = (&ty, &expr)
             && let Some(c) = self.same_in_all_elements(*array)
+            && !self.cannot_be_read(*array, *index)
         {
             self.ranges.know(self.vars.next_id(), c);
         }

@@ -196,3 +196,22 @@ fn integers_that_are_natural_only_where_a_loop_runs_are_not_outside_of_it() {
         assert!(agree(&f, 3, -3, true).is_ok(), "{op:?}");
     }
 }
+
+#[test]
+fn an_element_that_is_written_outside_fails() {
+    for outside in [-1, 3] {
+        // The state is written at `outside + 0`, where the 0 is read at `outside`.
+        let f = program(|p| {
+            let v = p.v;
+            let zeros = p.b.build(p.n.clone(), |b, _| b.int(0));
+            let outside = p.b.int(outside);
+            let zero = p.b.get(zeros, outside);
+            let at = p.b.op(Op::Add, &[outside, zero]);
+            p.b.build(p.n.clone(), |b, k| {
+                let is_it = b.op(Op::Eq, &[k, at]);
+                b.if_(is_it, |b| b.real(5.0), |b| b.get_proved(v, k))
+            })
+        });
+        assert_eq!(agree(&f, 3, 0, true), Err(Kind::Error));
+    }
+}

@@ -7,6 +7,7 @@
 | `writer` | writing terms: arithmetic, broadcasting, conditions, loops; errors at a place |
 | `frame` | names, what is read of modules and closures |
 | `expressions`, `statements`, `branches`, `repetition` | Python's syntax |
+| `opened` | loops that are captured step by step |
 | `lists` | lists that grow |
 | `rows` | loops whose steps write separate parts of an array |
 | `memory` | writes to arrays, and the names that see them |
@@ -23,7 +24,7 @@ import ast
 
 from .._core import SHORT
 from ..errors import CaptureError
-from ..sizes import is_known
+from ..sizes import is_known, may_be_negative
 from ..trees import Record
 from .derivatives import RULE, by_rule
 from .expressions import Expressions
@@ -48,6 +49,7 @@ class ArrayWriter(Writer):
         self.alike = dict(alike)
         self.positions = []  # the name at each position, `None` for a known extent
         self.replaced = []  # integers that are extents, with the positions of these
+        self.has_negative = may_be_negative()
 
     def argument(self, name, kind, extents, constant=None):
         """An argument of a kind; extents that are `None` are not known, but above 1."""

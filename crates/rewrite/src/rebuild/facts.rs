@@ -237,6 +237,14 @@ impl Rebuild<'_> {
         times
     }
 
+    /// Returns whether an index is known to lie outside of an array. Reading there fails, and has no value: what would
+    /// follow from one must not make the read superfluous.
+    pub(super) fn cannot_be_read(&self, array: VarId, index: VarId) -> bool {
+        let Type::Array(size, _) = self.ty(array) else { return false };
+        let index = self.size_of(index);
+        self.ranges.less(&index, &Size::zero()) == Some(true) || self.ranges.less(&index, size) == Some(false)
+    }
+
     // Minimum and maximum of integers are total; remainders and quotients by a positive number are too.
     fn is_total(&self, op: ops::Op, args: &[VarId], loops: usize, more: &[VarId]) -> bool {
         match (op, args) {

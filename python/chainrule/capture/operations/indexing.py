@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .operators import scalar
-from .slices import axes_of, place
+from .slices import axes_of, from_data, place
 from ..values import Dim, Masked, Num, describe
 
 
@@ -62,7 +62,7 @@ def gathered(w, array, axes):
             if axis.is_new:
                 next(others)
             elif axis.gather is not None:
-                own.append(w.spread(axis.gather, common))
+                own.append(from_data(w, w.spread(axis.gather, common), array.dims[len(own)]))
             elif axis.at is not None:
                 own.append(axis.at)
             else:
@@ -164,7 +164,8 @@ def put_gathered(w, array, axes, value, combine=None):
     value = w.broadcast_to(fitted(w, value, shape), tuple(shape))
 
     def write(state, common):
-        at = [axis.at if axis.gather is None else w.checked(w.spread(axis.gather, common), dim) for axis, dim in zip(axes, array.dims)]
+        index = lambda axis, dim: w.checked(from_data(w, w.spread(axis.gather, common), dim), dim)
+        at = [axis.at if axis.gather is None else index(axis, dim) for axis, dim in zip(axes, array.dims)]
 
         def level(part, k, taken):
             if k == len(axes):

@@ -104,13 +104,23 @@ def variable(w, part, dim):
     form = index.dim
     if form is not None and not w.is_at_most(form + 1, dim):
         w.undecided(dim - form)
-    if form is None or w.is_at_most(Dim(0), form):
+    if form is not None and w.is_at_most(Dim(0), form):
         return index
-    if w.is_at_most(form, Dim(-1)):
+    if form is not None and w.is_at_most(form, Dim(-1)):
         return w.size(form + dim)
-    if not all(name in w.limits for name in form.coef):
-        return index
-    return w.choose(scalar(w, "<", index, w.constant(0)), lambda: w.size(form + dim), lambda: index)
+    if form is None or not all(name in w.limits for name in form.coef):
+        return from_data(w, index, dim)
+    return counted_from_end(w, index, dim)
+
+
+def from_data(w, index, dim):
+    """An index that is data: at least 0 unless a negative one was met."""
+    is_natural = index.dim is not None and w.is_at_most(Dim(0), index.dim)
+    return counted_from_end(w, index, dim) if w.has_negative and not is_natural else index
+
+
+def counted_from_end(w, index, dim):
+    return w.choose(scalar(w, "<", index, w.constant(0)), lambda: scalar(w, "+", index, w.size(dim)), lambda: index)
 
 
 def is_none(part):

@@ -1,0 +1,103 @@
+"""Negative indices that are data: they count from the end, as NumPy's do."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from support import check
+
+RNG = np.random.default_rng(11)
+V, M = RNG.normal(size=12), RNG.normal(size=(12, 3))
+AT = np.array([-1, 0, -12, 3])
+
+
+def written_out(v):
+    return v[[-1, 0]] ** 2
+
+
+def around_a_ring(v):
+    return (v[np.arange(12) - 1] - v) ** 2
+
+
+def columns(m):
+    return np.take(m, [-1, 0], 1) ** 3, m[:, np.array([-2, 1])]
+
+
+def given(v, at):
+    return v[at] ** 2
+
+
+def of_the_module(v):
+    return np.sum(v[AT] ** 2)
+
+
+def written(v):
+    y = v * 2
+    y[np.array([-1])] += 1
+    y[[-3, 2]] = v[0]
+    y[np.arange(4) - 1] = v[4:8]
+    return y
+
+
+def in_a_loop(v, at):
+    total = 0.0
+    y = v * 1
+    for i in at:
+        total += v[i] ** 2
+        y[i] = v[i - 1] * total
+    return total, y
+
+
+def added(v, at):
+    y = np.zeros(12)
+    np.add.at(y, at, v[:3] ** 2)
+    return y
+
+
+def pairs(m, i, j):
+    return m[i, j] ** 2, m[i]
+
+
+THREE, COLUMNS = np.array([-2, 5, -1]), np.array([0, -1, -3])
+
+
+@pytest.mark.parametrize("f, args", [
+    (written_out, (V,)), (around_a_ring, (V,)), (columns, (M,)), (given, (V, THREE)), (of_the_module, (V,)), (written, (V,)),
+    (in_a_loop, (V, THREE)), (added, (V, THREE)), (pairs, (M, THREE, COLUMNS)),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_they_count_from_the_end(f, args):
+    check(f, args)
+
+
+def test_one_that_comes_later():
+    f, g = cr.function(given), cr.gradient(lambda v, at: np.sum(given(v, at)))
+    for at in ([1, 2, 3], [1, 2, 3], [-1, -2, 3], [1, 2, 3], [-12, 11, 0]):
+        at = np.array(at)
+        np.testing.assert_allclose(f(V, at), given(V, at), rtol=1e-14)
+        want = np.zeros(12)
+        np.add.at(want, at, 2 * V[at])
+        np.testing.assert_allclose(g(V, at), want, rtol=1e-14)
+
+
+def writes_before_the_start(v):
+    y = v * 2
+    y[[-13]] = 1.0
+    return y
+
+
+def writes_behind_the_end(v):
+    y = v * 2
+    y[np.arange(12) + 1] = v
+    return y
+
+
+@pytest.mark.parametrize("f, args", [
+    (given, (V, np.array([-13, 0]))), (given, (V, np.array([12, -1]))), (writes_before_the_start, (V,)), (writes_behind_the_end, (V,)),
+], ids=["before", "behind", "written before", "written behind"])
+def test_those_outside_fail(f, args):
+    function = cr.function(f)
+    for _ in range(2):
+        with pytest.raises(cr.Error, match="lies outside of"):
+            function(*args)
+    with pytest.raises(cr.Error, match="lies outside of"):
+        cr.gradient(lambda *given: np.sum(f(*given)), argnums=0)(*args) if f is not given else cr.jacobian(f)(*args)
