@@ -86,7 +86,8 @@ fn constants(kernel: &Kernel) -> BTreeMap<Reg, i64> {
 }
 
 /// Returns the integers loaded at an address that varies in a loop in sequence, and only used as truth values or in
-/// comparisons with `constants`; each with whether it is a truth value.
+/// comparisons with `constants`; each with whether it is a truth value. None decides about checks of indices: lanes
+/// branch there, which they do on integers that are the same for all.
 fn loaded(kernel: &Kernel, constants: &BTreeMap<Reg, i64>) -> BTreeMap<Reg, bool> {
     let all = events(&kernel.body);
     let mut found = BTreeSet::new();
@@ -106,13 +107,15 @@ fn loaded(kernel: &Kernel, constants: &BTreeMap<Reg, i64>) -> BTreeMap<Reg, bool
         return BTreeMap::new();
     }
     let mut decides: BTreeMap<Reg, bool> = BTreeMap::new();
+    let guards = guards(&all);
     for event in &all {
         let (used, is_truth): (&[Reg], bool) = match event {
             Event::Instr(Instr::Op { op: Op::And | Op::Or, args: [a, b, _], .. }) => (&[*a, *b], true),
             Event::Instr(Instr::Op { op: Op::Not | Op::Select, args: [a, ..], .. }) => (std::slice::from_ref(a), true),
             Event::If { condition } => (std::slice::from_ref(condition), true),
-            Event::Instr(Instr::IntOp { op: Op::Eq | Op::Lt | Op::Le, args: [a, b, _], .. })
-                if [(a, b), (b, a)].iter().any(|(x, y)| found.contains(x) && constants.contains_key(y)) =>
+            Event::Instr(Instr::IntOp { op: Op::Eq | Op::Lt | Op::Le, dst, args: [a, b, _], .. })
+                if !guards.contains(dst)
+                    && [(a, b), (b, a)].iter().any(|(x, y)| found.contains(x) && constants.contains_key(y)) =>
             {
                 (&[*a, *b], false)
             }
@@ -127,6 +130,21 @@ fn loaded(kernel: &Kernel, constants: &BTreeMap<Reg, i64>) -> BTreeMap<Reg, bool
             *decides.entry(*r).or_insert(false) |= is_truth;
         }
     }
-    decides.retain(|r, _| found.contains(r));
+    decides.retain(|r, _| found.contains(r) && !guards.contains(r));
     decides
+}
+
+/// Returns the conditions of branches in which indices are checked.
+fn guards(all: &[Event<'_>]) -> BTreeSet<Reg> {
+    let mut guards = BTreeSet::new();
+    let mut open: Vec<Reg> = Vec::new();
+    for event in all {
+        match event {
+            Event::If { condition } => open.push(*condition),
+            Event::EndIf { .. } => drop(open.pop()),
+            Event::Instr(Instr::CheckIndex { .. }) => guards.extend(open.iter().copied()),
+            _ => {}
+        }
+    }
+    guards
 }
