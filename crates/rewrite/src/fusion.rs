@@ -338,14 +338,15 @@ impl<'a> Uses<'a, '_> {
             let is_product = has_rows || takes.iter().any(vanishing);
             self.arrays[var].build.is_product |= is_product;
             self.arrays[var].absorbed = self.absorbed(&self.arrays[var].build.takes);
-            let (fate, copied) = self.fate(var, &self.arrays[var]);
+            let (fate, copied) = self.fate(var);
             self.arrays[var].fate = fate;
             self.left -= copied;
         }
     }
 
-    /// Returns the decision about `array`, and the part of the copy budget that it uses.
-    fn fate(&self, var: VarId, array: &Array<'_>) -> (Fate, usize) {
+    /// Returns the decision about an array, and the part of the copy budget that it uses.
+    fn fate(&self, var: VarId) -> (Fate, usize) {
+        let array = &self.arrays[var];
         let (Some(mut built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
         built.0 += array.absorbed;
         let in_place = |taken: &Taken| match self.arrays[taken.array].fate {

@@ -20,35 +20,25 @@ pub(super) fn rows(function: &Function) -> Cow<'_, Function> {
     Cow::Owned(function)
 }
 
-/// Returns the state and the body of a loop.
-fn of_loop(expr: &Expr) -> Option<(VarId, &Block)> {
-    match expr {
-        Expr::Fold(StateLoop { state, body, .. })
-        | Expr::Loop(StateLoop { state, body, .. })
-        | Expr::While(WhileLoop { state, body, .. }) => Some((*state, body)),
-        _ => None,
-    }
-}
-
-fn body_of(expr: &mut Expr) -> Option<&mut Block> {
-    match expr {
-        Expr::Fold(looped) | Expr::Loop(looped) => Some(&mut looped.body),
-        Expr::While(looped) => Some(&mut looped.body),
-        _ => None,
-    }
-}
-
 fn is_any_late(block: &Block, vars: &Arena<VarId, Var>) -> bool {
     block.stmts.iter().any(|stmt| {
-        of_loop(&stmt.expr).is_some_and(|(state, body)| order(state, body, vars).is_some())
-            || stmt.expr.blocks().into_iter().any(|block| is_any_late(block, vars))
+        let is_late = match &stmt.expr {
+            Expr::Fold(StateLoop { state, body, .. })
+            | Expr::Loop(StateLoop { state, body, .. })
+            | Expr::While(WhileLoop { state, body, .. }) => order(*state, body, vars).is_some(),
+            _ => false,
+        };
+        is_late || stmt.expr.blocks().into_iter().any(|block| is_any_late(block, vars))
     })
 }
 
 fn write(block: &mut Block, vars: &Arena<VarId, Var>) {
     for stmt in &mut block.stmts {
-        let order = of_loop(&stmt.expr).and_then(|(state, body)| order(state, body, vars));
-        if let (Some(order), Some(body)) = (order, body_of(&mut stmt.expr)) {
+        if let Expr::Fold(StateLoop { state, body, .. })
+        | Expr::Loop(StateLoop { state, body, .. })
+        | Expr::While(WhileLoop { state, body, .. }) = &mut stmt.expr
+            && let Some(order) = order(*state, body, vars)
+        {
             body.stmts = order.iter().map(|idx| body.stmts[*idx].clone()).collect();
         }
         stmt.expr.blocks_mut().into_iter().for_each(|block| write(block, vars));
