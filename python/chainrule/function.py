@@ -93,12 +93,13 @@ class Function(Evaluator):
             specs = tuple([known_sizes.with_sizes(key, rest) for key in keys])
         else:
             specs = for_all_sizes(keys) if fit is Fit.ALL else tuple([with_extents(key, SHORT) for key in keys])
+        if known_sizes.may_be_negative():
+            specs = (*specs, known_sizes.FROM_END)
         key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
-        key = ("from the end", key) if known_sizes.may_be_negative() else key
         entry = self._known(key, lambda: self._capture(specs, leaves, values))
         alike = same(compared(entry.deciding, leaves)) if fit is Fit.CALL else ()
         if alike:
-            entry = self._known((key, alike), lambda: self._captured_alike(entry, specs, alike))
+            entry = self._known((specs, alike), lambda: self._captured_alike(entry, specs, alike))
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)
         return entry, leaves, keys
@@ -128,7 +129,8 @@ class Function(Evaluator):
     def _program(self, specs, alike=()):
         """The captured function, and what an entry has beside it."""
         self._n_captures += 1
-        function, *rest = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows, alike)
+        has_negative = known_sizes.FROM_END in specs
+        function, *rest = capture(self.__wrapped_python__, list(zip(self._names, specs)), self._has_rows, alike, has_negative)
         return (function.strict() if self.strict else function, *rest)
 
     def _capture(self, specs, leaves, values):

@@ -19,29 +19,27 @@ STATE = threading.local()
 
 
 @contextlib.contextmanager
-def known():
-    """Within it, functions are captured with the sizes of their arguments."""
-    before = is_known()
-    STATE.known = True
+def within(setting):
+    before = getattr(STATE, setting, False)
+    setattr(STATE, setting, True)
     try:
         yield
     finally:
-        STATE.known = before
+        setattr(STATE, setting, before)
+
+
+def known():
+    """Within it, functions are captured with the sizes of their arguments."""
+    return within("known")
 
 
 def is_known():
     return getattr(STATE, "known", False)
 
 
-@contextlib.contextmanager
 def counted_from_end():
     """Within it, functions are captured with indices that may be negative."""
-    before = may_be_negative()
-    STATE.negative = True
-    try:
-        yield
-    finally:
-        STATE.negative = before
+    return within("negative")
 
 
 def may_be_negative():
@@ -94,6 +92,10 @@ def with_sizes_known(owner, run):
         raise error if isinstance(error, ShapeError) else first from None
     owner._needs_sizes = not isinstance(first, ShapeError)
     return result
+
+
+#: Stands behind the keys of arguments where indices that are data may be negative.
+FROM_END = "from the end"
 
 
 def with_sizes(spec, leaves):

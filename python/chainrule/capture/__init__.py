@@ -24,7 +24,7 @@ import ast
 
 from .._core import SHORT
 from ..errors import CaptureError
-from ..sizes import is_known, may_be_negative
+from ..sizes import is_known
 from ..trees import Record
 from .derivatives import RULE, by_rule
 from .expressions import Expressions
@@ -44,12 +44,12 @@ class ArrayWriter(Writer):
     :mod:`chainrule.fit`; `alike` has the position of an equal extent for some of them.
     """
 
-    def __init__(self, name, alike=()):
+    def __init__(self, name, alike, has_negative):
         super().__init__(name)
         self.alike = dict(alike)
         self.positions = []  # the name at each position, `None` for a known extent
         self.replaced = []  # integers that are extents, with the positions of these
-        self.has_negative = may_be_negative()
+        self.has_negative = has_negative  # whether indices that are data may be negative: see :mod:`chainrule.sizes`
 
     def argument(self, name, kind, extents, constant=None):
         """An argument of a kind; extents that are `None` are not known, but above 1."""
@@ -96,8 +96,8 @@ class ArrayWriter(Writer):
 class Capture(Expressions, Statements):
     """One capture of one function."""
 
-    def __init__(self, function, specs, has_rows, alike, opened):
-        self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function", alike)
+    def __init__(self, function, specs, has_rows, alike, has_negative, opened):
+        self.w = ArrayWriter(function.__name__ if function.__name__.isidentifier() else "function", alike, has_negative)
         self.capture = Constants(self.w)
         self.frame = None
         self.callers = []  # frames of calls that are not done
@@ -199,10 +199,10 @@ class Capture(Expressions, Statements):
             leaves.append(self.w.num(value).term)
 
 
-def capture(function, specs, has_rows=True, alike=()):
-    """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`, and
-    :mod:`chainrule.fit` for `alike`."""
-    return attempts(lambda opened: Capture(function, specs, has_rows, alike, opened).run())
+def capture(function, specs, has_rows=True, alike=(), has_negative=False):
+    """Captures a Python function for parameters of these specifications; see :mod:`chainrule.capture.rows` for `has_rows`,
+    :mod:`chainrule.fit` for `alike`, and :mod:`chainrule.sizes` for `has_negative`."""
+    return attempts(lambda opened: Capture(function, specs, has_rows, alike, has_negative, opened).run())
 
 
 __all__ = ["capture"]

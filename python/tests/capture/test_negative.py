@@ -101,3 +101,21 @@ def test_those_outside_fail(f, args):
             function(*args)
     with pytest.raises(cr.Error, match="lies outside of"):
         cr.gradient(lambda *given: np.sum(f(*given)), argnums=0)(*args) if f is not given else cr.jacobian(f)(*args)
+
+
+def square(m, at):
+    return np.sum((m @ m)[at] ** 2)
+
+
+def test_they_are_saved(tmp_path):
+    f, at = cr.function(square), np.array([-1, 0, -12])
+    for size in (12, 20):
+        m = RNG.normal(size=(size, size))
+        want = f(m, at)
+        assert want == pytest.approx(square(m, at), rel=1e-12)
+        f.save(tmp_path / "f")
+        g = cr.load(tmp_path / "f")
+        for _ in range(2):
+            assert g(m, at) == want
+            with pytest.raises(cr.Error):
+                g(m[:, 1:], at)
