@@ -16,7 +16,7 @@ from .frame import Frame
 from .opened import has_few_steps, steps
 from .operations.operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
 from .source import is_python_function, of_function
-from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Partial, Row, describe, is_number
+from .values import Bound, Form, Gone, Known, Local, Loop, Masked, Num, Partial, Row, describe, is_number, known_number
 
 #: How many calls of Python functions may stand in each other.
 MAX_DEPTH = 40
@@ -424,8 +424,7 @@ class Expressions:
             frame = Frame(self.capture, outer.source, outer.module, outer.closure, parent=outer)
             before, self.frame = self.frame, frame
             place, start, known = (self.w.source, self.w.node), len(self.writes), self.snapshot()
-            is_constant = isinstance(item, Num) and item.dim is not None and item.dim.known is not None
-            self.assign(first.target, Known(item.dim.known) if is_constant else item)
+            self.assign(first.target, known_number(item))
             value = read()
             self.no_writes(start, known, "a comprehension")
             self.frame = before

@@ -9,7 +9,7 @@ other, another one its first step.
 from __future__ import annotations
 
 from ..errors import Bug, Error
-from .values import Dim, Known, Num, Row
+from .values import Row, known_number
 
 #: Maximum number of steps that are written one after the other.
 MAX_STEPS = 64
@@ -51,15 +51,10 @@ def steps(w, loop):
 
 
 def known(value):
+    """An item whose integers are known where their number is."""
     if isinstance(value, Row):
         return Row([known(item) for item in value.items], value.is_list)
-    is_known = isinstance(value, Num) and value.kind == "i" and not value.rank and value.dim is not None and value.dim.known is not None
-    return Known(value.dim.known) if is_known else value
-
-
-def last(w, loop):
-    """The item of the last step."""
-    return loop.element(w.size(loop.count - Dim(1)))
+    return known_number(value)
 
 
 def attempts(run):

@@ -10,7 +10,7 @@ from ..errors import Error
 from . import loops
 from .branches import LEFT, RESULT, RETURN, RETURNED
 from .memory import is_same_array
-from .opened import has_few_steps, last, steps
+from .opened import has_few_steps, steps
 from .operations.operators import scalar
 from .rows import Rows
 from .shapes import count, pack, rebuild
@@ -80,7 +80,6 @@ class Repetition(Rows):
 
     def as_one(self, node, inner, is_open):
         """A loop whose steps are alike; the first is run by itself where it is opened."""
-        iterated = inner
         node, inner, lists = self.with_arrays(node, inner)
 
         def step(index):
@@ -93,9 +92,10 @@ class Repetition(Rows):
         elif not self.row_by_row(node, inner):
             self.loop(node, inner.count, step, leaves_loop(node.body))
         if is_open and not lists:
-            self.assign(node.target, last(self.w, iterated))
-        for name in () if is_open and not lists else targets([node.target]) - self.carried(node):
-            self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
+            self.assign(node.target, inner.element(self.w.size(inner.count - 1)))
+        else:
+            for name in targets([node.target]) - self.carried(node):
+                self.frame.env[name] = Gone(f"`{name}` is the variable of a loop that has ended", "assign it to another name in the loop")
         self.finish(lists)
 
     def can_split(self, n, breaks):

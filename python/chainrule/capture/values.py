@@ -216,6 +216,12 @@ def is_number(value):
     return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
 
 
+def known_number(value):
+    """The value; a known object for an integer whose number is known."""
+    is_constant = isinstance(value, Num) and value.dim is not None and value.dim.known is not None
+    return Known(value.dim.known) if is_constant else value
+
+
 def is_given(option):
     """Whether an optional argument is neither left out nor `None`, nor what NumPy has for such ones."""
     value = None if option is None else getattr(option, "value", option)
