@@ -41,7 +41,7 @@ const SCATTERED: f64 = 4.0 * ADDED;
 
 /// Unit of costs.
 trait Amount: Sized {
-    /// Cost of a product of matrices, relative to its loops.
+    /// Cost of rows of a product of matrices, relative to their loops.
     const PRODUCTS: f64 = 1.0;
     /// Whether sums, comparisons and logic of integers cost their weight, and not nothing.
     const COUNTS_INDICES: bool = true;
@@ -161,14 +161,14 @@ pub(crate) fn size_of_words(ty: &Type) -> Size {
 #[must_use]
 pub fn function(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
-    within::<Number<true, false>>(&function.body, &ty, Place::Separate).0
+    within::<Number<true, false>>(&function.body, &ty, Place::Once).0
 }
 
 /// As [`function`], with products of matrices as half of their loops, because they are tiled. Not for programs whose
 /// products are not yet sums of products: what rules would remove counts half, too.
 pub(crate) fn tiled(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
-    within::<Number<true, true>>(&function.body, &ty, Place::Separate).0
+    within::<Number<true, true>>(&function.body, &ty, Place::Once).0
 }
 
 /// Returns the cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.
@@ -284,6 +284,8 @@ pub fn loops(function: &Function) -> usize {
 /// Place of code whose cost is estimated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// In no loop.
+    Once,
     /// In the body of a sum: sums in it are accumulated in place.
     Summed,
     Separate,
@@ -373,7 +375,8 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
                 words(ty(body.result))
             };
             let all = A::size(size).times(of(body).plus(one()).plus(stored)).outside(*index, size);
-            if fusion::is_matrix_product(expr) { A::number(A::PRODUCTS).times(all) } else { all }
+            let is_tiled = place != Place::Once && fusion::is_row_of_product(expr);
+            if is_tiled { A::number(A::PRODUCTS).times(all) } else { all }
         }
         Expr::Sum { count, index, body } => {
             let step = of_sum(body).plus(one()).plus(added(body, body.result, ty));

@@ -2,10 +2,10 @@
 //!
 //! In: a function. Out: one of the same value and at most the same cost ([`crate::cost`]), and a [`Report`]. If loops
 //! were split, the pipeline also runs without splitting, in parallel for long programs, and the cheaper program is
-//! taken. The pipeline is lists: [`SHARED`], whose result both start from; [`FIRST`], then [`ROUND`] repeatedly,
-//! [`KEEP`], [`ROUND`] again; [`LAST`] merges split loops, and [`FACTOR`] is repeated. If a pass increases the cost,
-//! the program before it is kept, and restored unless the increase pays off in the end. Debug builds verify the result
-//! of every pass, if the function itself is valid.
+//! taken, where products of matrices count as tiled. The pipeline is lists: [`SHARED`], whose result both start from;
+//! [`FIRST`], then [`ROUND`] repeatedly, [`KEEP`], [`ROUND`] again; [`LAST`] merges split loops, and [`FACTOR`] is
+//! repeated. If a pass increases the cost, the program before it is kept, and restored unless the increase pays off in
+//! the end. Debug builds verify the result of every pass, if the function itself is valid.
 //!
 //! Each pass rebuilds the function once (`rebuild`) after analyses of it ([`crate::live`], [`crate::fusion`]); every
 //! enabled rule is tried at every statement. Rules have no manual order: each makes a program smaller or brings it
@@ -346,7 +346,11 @@ fn cheaper(function: &Function, start: &Start, is_watched: bool, watch: Watch<'_
             None => Try::new(function, whole(), watch, &mut || {}),
         };
         let work = first.tally.work + second.tally.work;
-        let mut best = timing::time(CHOOSE, || if second.report.after < first.report.after { second } else { first });
+        let mut best =
+            timing::time(
+                CHOOSE,
+                || if cost::tiled(&second.found) < cost::tiled(&first.found) { second } else { first },
+            );
         best.tally.work = work;
         best
     })

@@ -12,6 +12,8 @@
 //! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
 //! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
 //! what the program says. So does one that is read at quotients or remainders of indices, as where its shape changes.
+//! So does a matrix of elements that are read at such indices, or at checked ones, if each is read several times: the
+//! operand of a product, whose loops then read neighbours.
 //!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
@@ -47,6 +49,8 @@ const MIN_LINKS: usize = 8;
 const MAX_MOVED: usize = 512;
 /// Minimum number of terms of an element of a product that is worth storing.
 const MIN_TERMS: i64 = 8;
+/// Minimum number of reads of each element of a gathered matrix that is worth storing.
+const MIN_READS: f64 = 4.0;
 /// Maximum number of indices of elements that are computed at their uses.
 const MAX_DEPTH: usize = 6;
 /// Maximum number of statements that are duplicated into the branches that build an array.
@@ -101,6 +105,8 @@ struct Build<'a> {
     links: SmallVec<[VarId; 4]>,
     /// Reads of elements or rows of arrays from outside in its body.
     takes: SmallVec<[Taken; 4]>,
+    /// Whether its body reads an array at an index that is checked, a quotient or a remainder.
+    gathers: bool,
 }
 
 /// A read of an array in the body of a build.
@@ -365,6 +371,9 @@ impl<'a> Uses<'a, '_> {
         {
             return (Fate::Stays, 0);
         }
+        if self.is_gathered_operand(array) {
+            return (Fate::Stays, 0);
+        }
         let here = copied(&array.gets);
         if here <= self.left && pays(built, &array.gets) {
             return (Fate::Elements(all), here);
@@ -419,6 +428,13 @@ impl<'a> Uses<'a, '_> {
     fn is_part_of_matrix(&self, array: &Array) -> bool {
         let reader = array.gets.first().and_then(|(row, ..)| self.arrays[*row].reader);
         reader.is_some_and(|reader| self.arrays[reader].build.is_row)
+    }
+
+    /// Returns whether each element of a matrix, which is gathered from another array, is read many times.
+    fn is_gathered_operand(&self, array: &Array) -> bool {
+        let Some(rows) = array.build.rows.filter(|_| array.build.gathers) else { return false };
+        let reads = self.reads(array, 2);
+        reads.is_some_and(|reads| runs(&reads[1]) >= MIN_READS * rows.elements.1)
     }
 
     /// Returns whether an array, or a row of it, is read at a quotient or a remainder.
@@ -508,8 +524,12 @@ impl<'a> Uses<'a, '_> {
                 self.takes(*array, var);
                 self.arrays[*array].reader = self.inside.map(|(reader, _)| reader);
                 self.arrays[*array].kept |= !proved || self.opaque > 0;
-                if self.quotients.contains(index) {
+                let is_quotient = self.quotients.contains(index);
+                if is_quotient {
                     self.divided.insert(*array);
+                }
+                if is_quotient || !proved {
+                    self.builds.iter().for_each(|(build, _)| self.arrays[*build].build.gathers = true);
                 }
                 let around = self.arrays[*array].loops;
                 let between = self.loops_inside(around);
@@ -624,14 +644,20 @@ pub(crate) fn is_row_of_product(expr: &Expr) -> bool {
     matches!(expr, Expr::Build { body, .. } if is_product(body))
 }
 
-/// Returns whether a block computes a sum of products of elements of two arrays, or one that may become that.
+/// Returns whether a block computes a sum of products of elements of two arrays, several in one loop, or one that may
+/// become that.
 pub(crate) fn is_product(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
         let (count, adds) = match &stmt.expr {
             Expr::Sum { count, body, .. } => {
                 let is_element = |var: &VarId| matches!(body.bound(*var), Some(Expr::Get { .. }));
-                let is_term = match body.bound(body.result) {
+                let is_product_of_elements = |var: &VarId| match body.bound(*var) {
                     Some(Expr::Op(Op::Mul, args)) => args.iter().all(is_element),
+                    _ => false,
+                };
+                let is_term = match body.bound(body.result) {
+                    Some(Expr::Op(..)) => is_product_of_elements(&body.result),
+                    Some(Expr::Tuple(terms)) => terms.iter().all(is_product_of_elements),
                     // Of an array of products, which vanishes later.
                     result => matches!(result, Some(Expr::Get { array, .. }) if block.bound(*array).is_some()),
                 };

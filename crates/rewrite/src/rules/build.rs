@@ -122,13 +122,13 @@ fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 /// A build, or a build of builds and so on, of tuples.
-struct Nest<'e> {
+pub(super) struct Nest<'e> {
     levels: Vec<(&'e Size, VarId, &'e Block)>,
     fields: &'e [VarId],
     element: &'e Type,
 }
 
-fn nest<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
+pub(super) fn nest<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
     let (mut levels, mut build, mut ty) = (Vec::new(), expr, ty);
     while let (Expr::Build { size, index, body }, Type::Array(_, element)) = (build, ty) {
         levels.push((size, *index, body));
@@ -168,6 +168,41 @@ impl Nest<'_> {
         })
     }
 
+    /// Returns the fields, if the sizes of the arrays, whose type is `ty`, are known outside of `around`.
+    pub(super) fn fields_outside(&self, around: &Block, ty: &Type) -> Option<&[VarId]> {
+        let mut ty = ty;
+        for (level, _, _) in &self.levels {
+            let Type::Array(size, element) = ty else { return None };
+            if size != *level || size.vars().iter().any(|var| around.stmts.iter().any(|stmt| stmt.var == *var)) {
+                return None;
+            }
+            ty = element;
+        }
+        Some(self.fields)
+    }
+
+    /// Writes the array of `wanted`, an element made in the block `around`, with the statements of it that are needed.
+    pub(super) fn array_in(
+        &self,
+        rb: &mut Rebuild<'_>,
+        around: &Block,
+        wanted: VarId,
+        env: &mut Env<'static>,
+    ) -> VarId {
+        let bodies: Vec<&Block> = std::iter::once(around).chain(self.levels.iter().map(|(_, _, body)| *body)).collect();
+        let kept = needed(rb, &bodies, wanted);
+        rb.inline_kept(around, &kept[0], env);
+        self.array(rb, wanted, &kept[1..], 0, env)
+    }
+
+    /// Writes the array of tuples of the elements of `arrays`.
+    pub(super) fn zipped(&self, rb: &mut Rebuild<'_>, arrays: &[VarId]) -> VarId {
+        rb.mode.zipping = true;
+        let zip = self.zip(rb, arrays, 0, &mut Env::copying(&[]));
+        rb.mode.zipping = false;
+        zip
+    }
+
     /// Writes the array of tuples of the elements of `arrays`, from level `at` on.
     fn zip(&self, rb: &mut Rebuild<'_>, arrays: &[VarId], at: usize, env: &mut Env<'static>) -> VarId {
         let Some((size, index, _)) = self.levels.get(at) else { return rb.tuple(arrays.to_vec(), self.element) };
@@ -203,8 +238,5 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             nest.array(rb, *field, &kept, 0, &mut Env::copying(&[]))
         })
         .collect();
-    rb.mode.zipping = true;
-    let zip = nest.zip(rb, &arrays, 0, &mut Env::copying(&[]));
-    rb.mode.zipping = false;
-    Some(zip)
+    Some(nest.zipped(rb, &arrays))
 }

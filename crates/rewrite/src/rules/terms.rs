@@ -1,5 +1,6 @@
 //! Rules for sums of arrays and tuples: reverse mode makes them from reads.
 
+use super::build::nest;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::cost;
@@ -11,7 +12,7 @@ use chainrule_ops::Semantics;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "split-sum",
-        law: "sum n (fun i -> (f i, g i)) = (sum n f, sum n g)",
+        law: "sum n (fun i -> (f i, g i)) = (sum n f, sum n g); sum n (fun i -> zip (f i) (g i)) = zip (sum n f) (sum n g)",
         when: "",
         holds_under: Semantics::Strict,
         split: true,
@@ -78,7 +79,8 @@ pub(super) const RULES: &[Rule] = &[
 const REPEATED: f64 = 2.0;
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (sum, Type::Tuple(fields, _)) = (parts(expr)?, ty) else { return None };
+    let sum = parts(expr)?;
+    let Type::Tuple(fields, _) = ty else { return split_arrays(rb, &sum, ty) };
     let Some(Expr::Tuple(terms)) = rb.bound_in(sum.body, sum.body.result) else {
         // An invariant tuple, or one from outside.
         let whole = sum.body.result;
@@ -94,6 +96,15 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     };
     let sums = terms.iter().map(|term| sum.sum(rb, *term)).collect();
     Some(rb.tuple(sums, ty))
+}
+
+/// Splits a sum of arrays of tuples.
+fn split_arrays(rb: &mut Rebuild<'_>, sum: &Parts<'_>, ty: &Type) -> Option<VarId> {
+    let nest = nest(rb, rb.bound_in(sum.body, sum.body.result)?, ty)?;
+    let arrays: Vec<VarId> = (nest.fields_outside(sum.body, ty)?.iter())
+        .map(|field| rb.sum(sum.count.clone(), |rb, i| nest.array_in(rb, sum.body, *field, &mut sum.at(i))))
+        .collect();
+    Some(nest.zipped(rb, &arrays))
 }
 
 fn of_literal(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
