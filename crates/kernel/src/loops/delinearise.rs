@@ -7,21 +7,27 @@
 //!   z[k] = x[i] * y[j]
 //! ```
 //!
-//! Applies to a loop whose trip count is a multiple of the divisor, which is a number or an extent. Iterations
-//! keep their order. The loops of the nest have no division, so that the inner one can run in lanes.
+//! Applies to a loop whose trip count is a multiple of the divisor, which is a number or an extent. A count that is
+//! required to be equal to a product of extents is that product. So is a nest whose two indices are one, `m i + j`
+//! ([`super::join`]). Iterations keep their order. The loops of the nest
+//! have no division, so that the inner one can run in lanes.
 
 use super::fold::fold;
+use super::join::joined;
 use crate::events::{Event, walk};
 use crate::kernel::{Carried, Instr, Kernel, Order, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of columns, if it is known: of fewer, the inner loop has no lanes, and a body that tells even from
 /// odd steps would be written for each.
 const COLUMNS: i64 = 8;
+
+/// Minimum number of divisions in a loop that copies for which any number of columns is enough: they take longer.
+const DIVISIONS: usize = 4;
 
 /// Delinearises the loops of `kernel` where possible. `O(n d)` for loops nested `d` deep.
 pub(crate) fn delinearise(kernel: &mut Kernel) {
@@ -29,6 +35,10 @@ pub(crate) fn delinearise(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
     let mut is_changed = false;
     each_statement(&mut body, |mut stmt, done| {
+        if let Some(nest) = by_one_index(kernel, &stmt).and_then(|joined| nested(kernel, &numbers, &joined)) {
+            stmt = nest;
+            is_changed = true;
+        }
         while let Some(nest) = nested(kernel, &numbers, &stmt) {
             stmt = nest;
             is_changed = true;
@@ -48,24 +58,51 @@ fn number(event: &Event<'_>) -> Option<(Reg, i64)> {
     }
 }
 
+/// Returns the loop by one index that the nest `stmt` is, if it has divisions.
+fn by_one_index(kernel: &mut Kernel, stmt: &Stmt) -> Option<Stmt> {
+    let Stmt::For { body, .. } = stmt else { return None };
+    let divides = |event: Event<'_>| matches!(event, Event::Instr(Instr::IntOp { op: Op::Quot | Op::Mod, .. }));
+    if !walk(body).any(divides) {
+        return None;
+    }
+    let mut found = None;
+    while let Some((constants, joined)) = joined(kernel, found.as_ref().unwrap_or(stmt))
+        && constants.is_empty()
+    {
+        found = Some(joined);
+    }
+    found
+}
+
 /// Returns the nest that the loop `stmt` is.
 fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Option<Stmt> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
+    let least = if copies_by_divisions(body) { 2 } else { COLUMNS };
     let divisor = |by: Reg| match numbers.get(&by) {
-        Some(n) if *n >= COLUMNS => Some(Poly::constant(*n)),
+        Some(n) if *n >= least => Some(Poly::constant(*n)),
         None if kernel.is_extent(by) => Some(Poly::var(by)),
         _ => None,
     };
+    // The index, under all its names.
+    let same: BTreeSet<Reg> = walk(body)
+        .filter_map(|event| match event {
+            Event::Instr(Instr::Int { dst, value }) => value.as_var().filter(|r| r == index).map(|_| *dst),
+            _ => None,
+        })
+        .chain([*index])
+        .collect();
     let divisions: Vec<(Reg, Op, Poly<Reg>)> = walk(body)
         .filter_map(|event| {
-            let (dst, op, by) = division(&event, *index)?;
+            let (dst, op, by) = division(&event, &same)?;
             Some((dst, op, divisor(by)?))
         })
         .collect();
-    let (columns, rows) = divisions.iter().find_map(|(_, _, by)| {
-        let (rows, rest) = count.divide(by)?;
-        let is_nest = rest == Poly::zero() && ![&rows, by].iter().any(|n| n.as_constant() == Some(1));
-        is_nest.then(|| (by.clone(), rows))
+    let (columns, rows) = counts(kernel, count).find_map(|count| {
+        divisions.iter().find_map(|(_, _, by)| {
+            let (rows, rest) = count.divide(by)?;
+            let is_nest = rest == Poly::zero() && ![&rows, by].iter().any(|n| n.as_constant() == Some(1));
+            is_nest.then(|| (by.clone(), rows))
+        })
     })?;
     let [row, column, at] = [(); 3].map(|()| kernel.regs.copy(*index));
     let parts = divisions.iter().filter(|(_, _, by)| *by == columns);
@@ -93,10 +130,36 @@ fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Opt
     Some(Stmt::For { index: row, count: rows, carried: outer, order: Order::InOrder, body: vec![inner] })
 }
 
-/// Returns the result, the operator and the divisor of a quotient or a remainder of `index`.
-fn division(event: &Event<'_>, index: Reg) -> Option<(Reg, Op, Reg)> {
+/// Returns the products of extents that the number `count` is required to be equal to, and `count`.
+fn counts(kernel: &Kernel, count: &Poly<Reg>) -> impl Iterator<Item = Poly<Reg>> {
+    let required = kernel.requires.iter().filter(|condition| condition.exactly_zero && count.as_constant().is_some());
+    let equal: Vec<Poly<Reg>> = required
+        .flat_map(|condition| [count.sub(&condition.size), count.add(&condition.size)])
+        .filter(|product| product.as_constant().is_none() && product.terms().count() == 1)
+        .chain([count.clone()])
+        .collect();
+    equal.into_iter()
+}
+
+/// Returns whether the body of a loop only copies, at indices that take many divisions.
+fn copies_by_divisions(body: &[Stmt]) -> bool {
+    let copies = |event: Event<'_>| {
+        use Instr::{Int, IntOp, Load, Store};
+        matches!(
+            event,
+            Event::For { .. }
+                | Event::EndFor { .. }
+                | Event::Instr(Int { .. } | IntOp { .. } | Load { .. } | Store { .. })
+        )
+    };
+    let divides = |event: &Event<'_>| matches!(event, Event::Instr(Instr::IntOp { op: Op::Quot | Op::Mod, .. }));
+    walk(body).all(copies) && walk(body).filter(divides).count() >= DIVISIONS
+}
+
+/// Returns the result, the operator and the divisor of a quotient or a remainder of one of `numbers`.
+fn division(event: &Event<'_>, numbers: &BTreeSet<Reg>) -> Option<(Reg, Op, Reg)> {
     match event {
-        Event::Instr(Instr::IntOp { dst, op: op @ (Op::Quot | Op::Mod), args, .. }) if args[0] == index => {
+        Event::Instr(Instr::IntOp { dst, op: op @ (Op::Quot | Op::Mod), args, .. }) if numbers.contains(&args[0]) => {
             Some((*dst, *op, args[1]))
         }
         _ => None,

@@ -33,7 +33,7 @@ pub(crate) fn join(kernel: &mut Kernel) {
 }
 
 /// Returns one loop or copy for the two loops of `stmt`, after the constants between them.
-fn joined(kernel: &mut Kernel, stmt: &Stmt) -> Option<(Vec<Instr>, Stmt)> {
+pub(super) fn joined(kernel: &mut Kernel, stmt: &Stmt) -> Option<(Vec<Instr>, Stmt)> {
     let Stmt::For { index: i, count: a, carried, order: Order::InOrder, body } = stmt else { return None };
     let (constants, inside) = match body.as_slice() {
         [inside] => (&[][..], inside),
