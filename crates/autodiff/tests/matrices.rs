@@ -218,7 +218,12 @@ fn triangular_systems_are_solved() {
             near(&apply(&m, &vector(&found)), &b, name);
         }
         let several = numbers.matrix(n, 2);
-        for (name, m) in [("solveLowerMatrix", masked(&lower, false)), ("solveUpperMatrix", masked(&upper, false))] {
+        for (name, m) in [
+            ("solveLowerMatrix", masked(&lower, false)),
+            ("solveUpperMatrix", masked(&upper, false)),
+            ("solveUnitLowerMatrix", masked(&lower, true)),
+            ("solveUnitUpperMatrix", masked(&upper, true)),
+        ] {
             let text = format!("let f = fun (l : [n][n]Double) (b : [n][m]Double) -> {name} l b");
             let found = value(&text, &[l.clone().into(), several.clone().into()]);
             nears(&mul(&m, &matrix(&found)), &several, name);
@@ -347,8 +352,12 @@ fn derivatives_of_what_is_solved() {
         for name in ["det", "logdet", "inverse", "lu"] {
             derivatives(precise, &format!("let f = fun (a : [n][n]Double) -> {name} a"), &[a.clone()], seed);
         }
-        let text = "let f = fun (a : [n][n]Double) (b : [n][m]Double) -> solveMatrix a b";
-        derivatives(precise, text, &[a.clone(), several], seed);
+        let matrices = ["solveLowerMatrix", "solveUpperMatrix", "solveUnitLowerMatrix", "solveUnitUpperMatrix"]
+            .map(|name| (name, &l));
+        for (name, m) in matrices.into_iter().chain([("solveMatrix", &a)]) {
+            let text = format!("let f = fun (a : [n][n]Double) (b : [n][m]Double) -> {name} a b");
+            derivatives(precise, &text, &[m.clone(), several.clone()], seed);
+        }
         for name in ["solveLower", "solveLowerTransposed", "solveUpper", "solveUpperTransposed", "solveUnitLower"]
             .into_iter()
             .chain(["solveUnitLowerTransposed", "solveUnitUpper"])

@@ -105,6 +105,8 @@ pub const FUNCTIONS: &[Row] = &[
     poles(row("solveUnitUpper", TV, "[5]Double", "solveUnitUpper a b")),
     poles(row("solveLowerMatrix", TM, "[5][2]Double", "solveLowerMatrix a b")),
     poles(row("solveUpperMatrix", TM, "[5][2]Double", "solveUpperMatrix a b")),
+    poles(row("solveUnitLowerMatrix", TM, "[5][2]Double", "solveUnitLowerMatrix a b")),
+    poles(row("solveUnitUpperMatrix", TM, "[5][2]Double", "solveUnitUpperMatrix a b")),
     row("logSumExp", V, "Double", "logSumExp a"),
     row("softmax", V, "[5]Double", "softmax a"),
     row("logSoftmax", V, "[5]Double", "logSoftmax a"),

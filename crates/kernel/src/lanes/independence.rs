@@ -202,7 +202,10 @@ pub(crate) fn legal(
         let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
         let Some(sums) = sums.filter(|sums| semantics == Semantics::Algebraic || sums.is_empty()) else { continue };
         let plan = Plan { sums, ..Plan::default() };
-        if let Some(plan) = search.with_buffers(plan, &Counted { begin, end, index: *index, body }, &lanes) {
+        let plan = search.with_buffers(plan, &Counted { begin, end, index: *index, body }, &lanes);
+        // Without a whole block, all iterations that add to accumulators run in sequence.
+        let has_block = count.as_constant().is_none_or(|n| n >= LANES);
+        if let Some(plan) = plan.filter(|plan| has_block || plan.accumulators.is_empty()) {
             found.insert(begin, plan);
         }
     }

@@ -11,14 +11,11 @@ import numpy as np
 from .norms import norm
 from .operators import binary, call, scalar
 from .products import matmul, matrices, of_matrix, squares, stacked
-from .shaping import known, permuted
+from .shaping import known
+from .triangular import solution, transposed
 from ..values import Dim, Form, Gone, Known, Num, Row, describe
 
 FULL_RANK = "solve the system by `np.linalg.qr`, or by `np.linalg.solve` with `a.T @ a + c * np.eye(n)`"
-
-
-def transposed(w, a):
-    return permuted(w, a, (1, 0))
 
 
 def columns(w, a, count):
@@ -119,12 +116,6 @@ def by_shape(w, a, tall, wide):
     return w.choose(scalar(w, ">=", w.size(m), w.size(n)), tall, wide)
 
 
-def triangular(w, name, r, b):
-    """The solution of a triangular system, or of one for each column."""
-    solve = lambda v: Num(w.program.apply(name, [r.term, v.term]), "f", v.dims)
-    return solve(b) if b.rank == 1 else transposed(w, w.build((b.dims[1],), lambda j: solve(w.build((b.dims[0],), lambda i: w.element(b, [i[0], j[0]])))))
-
-
 def least_squares(w, a, b):
     """The solution of least squares; where there are several, the shortest one."""
     (m, n), rest = a.dims, b.dims[1:]
@@ -135,11 +126,11 @@ def least_squares(w, a, b):
         if b.rank == 1:
             return Num(w.program.apply("leastSquares", [a.term, b.term]), "f", (n,))
         q, r = positive_factors(w, a)
-        return triangular(w, "solveUpper", r, matmul(w, transposed(w, q), b))
+        return solution(w, "solveUpper", r, matmul(w, transposed(w, q), b))
 
     def wide():
         q, r = positive_factors(w, transposed(w, a))
-        return matmul(w, q, triangular(w, "solveUpperTransposed", r, b))
+        return matmul(w, q, solution(w, "solveLower", transposed(w, r), b))
 
     return by_shape(w, a, tall, wide)
 
@@ -172,7 +163,7 @@ def pinv(w, a, rcond=None, hermitian=Known(False)):
 
     def of_tall(x):
         q, r = positive_factors(w, x)
-        return triangular(w, "solveUpper", r, transposed(w, q))
+        return solution(w, "solveUpper", r, transposed(w, q))
 
     def of_one(x):
         m, n = x.dims

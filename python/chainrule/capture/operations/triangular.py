@@ -28,12 +28,7 @@ def solution(w, name, a, b):
     if b.rank not in (1, 2):
         w.fail(f"the right side of a system is {describe(b)}", "write a vector or a matrix")
     w.require_equal(a.dims[0], b.dims[0], "a system and its right side")
-    solve = lambda v: Num(w.program.apply(name, [a.term, v.term]), "f", v.dims)
-    if b.rank == 1:
-        return solve(b)
-    columns = w.build((b.dims[1],), lambda j: solve(w.build((b.dims[0],), lambda i: w.element(b, [i[0], j[0]]))))
-    made = transposed(w, columns)
-    return Num(made.term, made.kind, made.dims)
+    return Num(w.program.apply(name if b.rank == 1 else f"{name}Matrix", [a.term, b.term]), "f", b.dims)
 
 
 def factor(w, a, is_lower):
