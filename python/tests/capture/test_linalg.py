@@ -126,6 +126,17 @@ def test_signs_of_factors(a):
     same(tuple(cr.function(lambda a: np.linalg.qr(a))(a)), tuple(np.linalg.qr(a)))
 
 
+@pytest.mark.parametrize("scale", [1e-307, 1e-200, 1e-20, 1e200, 1e300])
+def test_factors_of_tiny_and_huge_matrices(scale):
+    factors = cr.function(lambda a: np.linalg.qr(a))
+    for shape in ((1, 1), (2, 2), (5, 3), (3, 5), (30, 9)):
+        a = np.random.default_rng(7).normal(size=shape)
+        for b in (a, np.triu(a), np.where(np.arange(shape[0])[:, None] == 0, 0.0, np.abs(a))):
+            (q, r), (expected_q, expected_r) = factors(b * scale), np.linalg.qr(b * scale)
+            np.testing.assert_allclose(q, expected_q, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(r / scale, expected_r / scale, rtol=1e-9, atol=1e-12)
+
+
 def test_second_derivatives():
     rng = np.random.default_rng(0)
     for shape in ((3, 2), (2, 3), (9, 9), (10, 9)):

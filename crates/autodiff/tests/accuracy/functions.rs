@@ -94,6 +94,7 @@ pub const FUNCTIONS: &[Row] = &[
     poles(row("cholesky, solved", PV, "[5]Double", "solveCholesky (cholesky a) b")),
     poles(row("solveCholesky", TV, "[5]Double", "solveCholesky a b")),
     columns(row("qr", L, "([6][4]Double, [4][4]Double)", "qr a")),
+    columns(row("qrReflected", L, "([6][4]Double, [4][4]Double)", "qrReflected a")),
     columns(row("leastSquares", LV, "[4]Double", "leastSquares a b")),
     columns(row("leastSquares, consistent", LC, "[4]Double", "leastSquares a b")),
     poles(row("solveLower", TV, "[5]Double", "solveLower a b")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .norms import norm
-from .operators import binary, call, scalar
+from .operators import binary, scalar
 from .products import matmul, matrices, of_matrix, squares, stacked
 from .shaping import known
 from .triangular import solution, transposed
@@ -23,55 +23,11 @@ def columns(w, a, count):
     return a if count == a.dims[1] else w.build((a.dims[0], count), lambda i: w.element(a, i))
 
 
-def positive_factors(w, a):
-    """Q and R of a matrix that has as many rows as columns at least."""
-    term = w.program.apply("qr", [a.term])
+def tall_factors(w, a):
+    """Q and R of a matrix that has as many rows as columns at least, with LAPACK's signs."""
+    term = w.program.apply("qrReflected", [a.term])
     n = a.dims[1]
     return Num(w.program.component(term, 0), "f", a.dims), Num(w.program.component(term, 1), "f", (n, n))
-
-
-def householder_signs(w, a):
-    """The signs of the diagonal of LAPACK's R: each is opposite to that of the element which a reflection starts from.
-
-    A column without elements below that one is not reflected.
-    """
-    (m, n), zero, one, less = a.dims, w.constant(0.0), w.constant(1.0), w.constant(-1.0)
-    rows = Num(w.program.apply("constant", [transposed(w, a).term]), "f", (n, m))
-    signs = w.build((n,), lambda _: one)
-    both = w.program.tuple([rows.term, signs.term])
-    state, index = w.program.open(["s", "i"])
-    w.counted(index, n)
-    j = Num(index, "i", dim=Dim(0, {index.name: 1}))
-    rows, signs = Num(w.program.component(state, 0), "f", (n, m)), Num(w.program.component(state, 1), "f", (n,))
-    column = w.element(rows, [j])
-    start = w.element(column, [j])
-    below = w.total([m], lambda i: w.choose(scalar(w, ">", i[0], j), lambda: square(w, w.element(column, i)), lambda: zero))
-    length = call(w, "sqrt", scalar(w, "+", square(w, start), below))
-    is_reflected = scalar(w, ">", below, zero)
-    is_negative = scalar(w, "<", start, zero)
-    opposite = w.choose(is_negative, lambda: one, lambda: less)
-    sign = w.choose(is_reflected, lambda: opposite, lambda: w.choose(is_negative, lambda: less, lambda: one))
-    # The vector of the reflection; half of its squared length divides.
-    first = scalar(w, "-", start, scalar(w, "*", opposite, length))
-    vector = w.build((m,), lambda i: w.choose(scalar(w, "<", i[0], j), lambda: zero, lambda: w.choose(
-        scalar(w, "==", i[0], j), lambda: first, lambda: w.element(column, i))))
-    half = scalar(w, "*", length, call(w, "abs", first))
-
-    def reflected(k):
-        row = w.element(rows, k)
-        factor = lambda: scalar(w, "/", w.total([m], lambda i: scalar(w, "*", w.element(row, i), w.element(vector, i))), half)
-        share = w.choose(is_reflected, factor, lambda: zero)
-        return w.build((m,), lambda i: scalar(w, "-", w.element(row, i), scalar(w, "*", share, w.element(vector, i))))
-
-    changed = w.build((n,), reflected)
-    noted = w.build((n,), lambda k: w.choose(scalar(w, "==", k[0], j), lambda: sign, lambda: w.element(signs, k)))
-    step = w.program.close(w.program.tuple([changed.term, noted.term]))
-    found = w.program.apply("ifold", [step, both, w.size(n).term])
-    return Num(w.program.component(found, 1), "f", (n,))
-
-
-def square(w, x):
-    return scalar(w, "*", x, x)
 
 
 def factors(w, a):
@@ -81,16 +37,16 @@ def factors(w, a):
     if k.known == 0:
         zero = w.constant(0.0)
         return w.build((m, Dim(0)), lambda _: zero), w.build((Dim(0), n), lambda _: zero)
-    leading = columns(w, a, k)
-    q, r = positive_factors(w, leading)
-    signs = householder_signs(w, leading)
-    signed = w.build((m, k), lambda i: scalar(w, "*", w.element(signs, i[1:]), w.element(q, i)))
-    own = lambda i: scalar(w, "*", w.element(signs, i[:1]), w.element(r, i))
+    q, r = tall_factors(w, columns(w, a, k))
     if k == n:
-        return signed, w.build((k, n), own)
+        return q, r
     count = w.size(k)
-    rest = lambda i: w.total([m], lambda l: scalar(w, "*", w.element(signed, [l[0], i[0]]), w.element(a, [l[0], i[1]])))
-    return signed, w.build((k, n), lambda i: w.choose(scalar(w, "<", i[1], count), lambda: own(i), lambda: rest(i)))
+    rest = lambda i: w.total([m], lambda l: scalar(w, "*", w.element(q, [l[0], i[0]]), w.element(a, [l[0], i[1]])))
+    return q, w.build((k, n), lambda i: w.choose(scalar(w, "<", i[1], count), lambda: w.element(r, i), lambda: rest(i)))
+
+
+def square(w, x):
+    return scalar(w, "*", x, x)
 
 
 def qr(w, a, mode=Known("reduced")):
@@ -125,11 +81,11 @@ def least_squares(w, a, b):
     def tall():
         if b.rank == 1:
             return Num(w.program.apply("leastSquares", [a.term, b.term]), "f", (n,))
-        q, r = positive_factors(w, a)
+        q, r = tall_factors(w, a)
         return solution(w, "solveUpper", r, matmul(w, transposed(w, q), b))
 
     def wide():
-        q, r = positive_factors(w, transposed(w, a))
+        q, r = tall_factors(w, transposed(w, a))
         return matmul(w, q, solution(w, "solveLower", transposed(w, r), b))
 
     return by_shape(w, a, tall, wide)
@@ -162,7 +118,7 @@ def pinv(w, a, rcond=None, hermitian=Known(False)):
     a = matrices(w, a, "np.linalg.pinv")
 
     def of_tall(x):
-        q, r = positive_factors(w, x)
+        q, r = tall_factors(w, x)
         return solution(w, "solveUpper", r, transposed(w, q))
 
     def of_one(x):
