@@ -21,7 +21,8 @@
 //! memory of the state. So it depends on that version, and joins no loop that the version needs. If it reads the state,
 //! its numbers are gathered before the state changes, and it joins no loop at all. Nor does a build that changes
 //! elements of a state, which is made in that memory too. A build of one-hot arrays is such a sum. A product of
-//! matrices stays alone, for it is tiled.
+//! matrices stays alone, for it is tiled. A search, which carries an index, joins no loop that calls functions, which
+//! run in lanes without it, unless it calls them too.
 //!
 //! The elements of the general loop are the most expensive array to add; the other arrays are written in place.
 //!
@@ -124,6 +125,9 @@ struct Group<'a> {
     others: f64,
     /// Groups that this one depends on, as bits.
     after: u64,
+    /// Whether an iteration calls functions, and whether it decides an integer that is carried.
+    calls: bool,
+    searches: bool,
 }
 
 impl Group<'_> {
@@ -632,6 +636,8 @@ impl<'a, 'p> Merge<'a, 'p> {
             let shared: SmallVec<[(u64, f64); 16]> = (work.iter())
                 .filter_map(|(number, cost)| computed.get(number).map(|groups| (*groups, *cost)))
                 .collect();
+            let calls = work.iter().any(|(_, cost)| *cost >= MIN_SHARED);
+            let searches = self.is_search(stmt);
             let shares = |group: usize| -> f64 {
                 shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()
             };
@@ -644,7 +650,9 @@ impl<'a, 'p> Merge<'a, 'p> {
                 })
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                if group.over != over {
+                // Functions are called in lanes, which a search does not have.
+                let keeps_lanes = !(searches && group.calls || calls && group.searches);
+                if group.over != over || !(keeps_lanes || shares(*number) >= MIN_SHARED) {
                     return false;
                 }
                 let bit = 1 << number;
@@ -661,7 +669,16 @@ impl<'a, 'p> Merge<'a, 'p> {
             let number = match found {
                 Some(number) => number,
                 None if groups.len() < MAX_GROUPS => {
-                    groups.push(Group { over, members: Vec::new(), kinds: 0, array: None, others: 0.0, after: 0 });
+                    groups.push(Group {
+                        over,
+                        members: Vec::new(),
+                        kinds: 0,
+                        array: None,
+                        others: 0.0,
+                        after: 0,
+                        calls: false,
+                        searches: false,
+                    });
                     groups.len() - 1
                 }
                 None => continue,
@@ -669,6 +686,8 @@ impl<'a, 'p> Merge<'a, 'p> {
             let group = &mut groups[number];
             group.join(kind, adding);
             group.members.push(at);
+            group.calls |= calls;
+            group.searches |= searches;
             for (part, _) in &work {
                 *computed.entry(*part).or_default() |= 1 << number;
             }
@@ -680,6 +699,15 @@ impl<'a, 'p> Merge<'a, 'p> {
             group_of[at] = Some(number);
         }
         groups
+    }
+
+    /// Returns whether a statement is a loop that carries an integer, the index of a largest element for example.
+    fn is_search(&self, stmt: &Stmt) -> bool {
+        let Expr::Fold(StateLoop { state, .. }) = &stmt.expr else { return false };
+        match self.function.ty(*state) {
+            Type::Tuple(parts, _) => parts.contains(&Type::Int),
+            state => *state == Type::Int,
+        }
     }
 
     /// Returns the cost of the elements that a loop reads of the array made by `from`, if it reads nothing else of it
