@@ -436,7 +436,8 @@ class Expressions:
                 return within(item, lambda: self.generator(type(node)(elt=node.elt, generators=others, **positions(node))))
             return within(item, lambda: self.value(node.elt))
 
-        if any(part.ifs for part in node.generators) and not isinstance(inner, list) and has_few_steps(inner):
+        _, is_opened = self.opened.enter(self.w.source, node)
+        if (is_opened or any(part.ifs for part in node.generators)) and not isinstance(inner, list) and has_few_steps(inner):
             inner = list(steps(self.w, inner))
         if first.ifs:
             if not isinstance(inner, list):

@@ -93,6 +93,8 @@ class Lists:
             return node, inner, []
         uses = [part.id for part in walk(node.body) if isinstance(part, ast.Name)]
         for name in names:
+            if self.is_outside(self.frame.env[name]):
+                self.w.fail(f"`{name}` grows in a loop inside of another one", "append in one loop alone, or make an array of its length by `np.zeros(n)` and assign its elements", node=node)
             last = sum(is_last(part, name) for part in walk(node.body))
             if uses.count(name) != 1 + last:
                 self.w.fail(f"`{name}` is used in the loop that appends to it", f"use `{name}[-1]`, or another variable")

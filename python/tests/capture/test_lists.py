@@ -152,7 +152,27 @@ def read_in_the_loop(v):
     return np.array(out)
 
 
-@pytest.mark.parametrize("f", [to_a_global, under_a_condition, in_a_while, twice_in_a_step, read_in_the_loop], ids=lambda f: f.__name__)
+def in_the_loop_of_another(v):
+    out = []
+    for x in v:
+        for k in range(2):
+            out.append(x * k)
+    return np.sum(v) * len(out)
+
+
+def in_a_loop_of_a_function(v):
+    def add(x):
+        for k in range(2):
+            out.append(x * k)
+
+    out = [0.0]
+    for x in v:
+        add(x)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("f", [to_a_global, under_a_condition, in_a_while, twice_in_a_step, read_in_the_loop, in_the_loop_of_another,
+                               in_a_loop_of_a_function], ids=lambda f: f.__name__)
 def test_lengths_that_depend_on_data_are_errors(f):
     with pytest.raises(cr.CaptureError) as caught:
         cr.function(f)(np.ones(70))

@@ -189,11 +189,29 @@ def kept_items(v):
     return sum(odd), np.array(pairs), named[1]
 
 
+def in_nested_loops(v):
+    out, other = [], [0.0]
+    for a in range(3):
+        for b in range(2):
+            out.append(v[a] * b)
+    for x in v[:4]:
+        for b in range(2):
+            other.append(x * b)
+    return np.array(out) * len(out), np.array(other) * len(other)
+
+
+def patches(m):
+    n, k = m.shape
+    known = np.stack([m[a:a + 3, b:b + 2] for a in range(2) for b in range(2)], axis=-1)
+    return known, np.stack([m[a:n - 1 + a, b:k - 1 + b] for a in range(2) for b in range(2)]).reshape(4, -1)
+
+
 @pytest.mark.parametrize("f, args", [
     (axes, (T,)), (powers, (V,)), (encoding, (V,)), (strides, (V,)), (matrices, (M,)), (dilated, (V,)), (shorter, (V,)), (longer, (V,)),
     (halved, (M,)), (layers, SQUARES), (used_behind, (V,)), (used_behind_many_steps, (V,)), (used_behind_unknown_steps, (V,)),
     (reads_its_list, (V,)), (two_before, (V,)), (orthogonal, (M,)), (assigned_elements, (V,)), (twice_in_a_step, (V,)),
     (in_a_function, (V,)), (in_a_long_loop, (V,)), (other_memory, (V,)), (kept_items, (V,)),
+    (in_nested_loops, (V,)), (patches, (M,)),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_steps(f, args):
     check(f, args, rtol=1e-11)
