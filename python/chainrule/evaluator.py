@@ -75,7 +75,7 @@ class Evaluator(_core.Caller):
     def _told(self, args, kwargs):
         """The program for these arguments, or those of the last call, with its sizes."""
         if args or kwargs:
-            self._last = last(self._prepare(args, kwargs))
+            self._last = last(known_sizes.attempt(self, lambda: self._prepare(args, kwargs)))
         if self._last is None:
             raise Error(f"`{self.__name__}` was not called yet", remedy="pass example arguments")
         entry, by, shapes, ints = self._last

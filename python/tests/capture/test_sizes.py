@@ -101,3 +101,14 @@ def test_derivatives_beside_numbers_that_are_replaced(inner, n_copies):
     curvature = np.where(ordinary, cr.hessian_diagonal(lambda x: np.sum(inner(x) ** 2))(clean), 0.0)
     np.testing.assert_allclose(cr.gradient(f)(x), gradient, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(cr.hessian(f)(x), np.diag(curvature), rtol=1e-12, atol=1e-12)
+
+
+def test_programs_for_known_sizes_are_told():
+    def f(m):
+        return np.sum(np.concatenate([m[:, 0::2], m[:, 1::2]], axis=1) @ m.T)
+
+    m = np.ones((50, 60))
+    for asked in (cr.function(f), cr.gradient(f)):
+        assert "[50][60]Double" in asked.source("ft", m)
+        assert "the optimiser on" in asked.explain(m)
+    assert cr.function(f)(m) == pytest.approx(f(m))
