@@ -12,8 +12,8 @@
 //! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
 //! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
 //! what the program says. So does one that is read at quotients or remainders of indices, as where its shape changes.
-//! So does a matrix of elements that are read at such indices, or at checked ones, if each is read several times: the
-//! operand of a product, whose loops then read neighbours.
+//! So does a matrix of elements that are read at such indices, or at checked ones, or from one of two arrays, if each is
+//! read several times: the operand of a product, whose loops then read neighbours.
 //!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
@@ -105,7 +105,7 @@ struct Build<'a> {
     links: SmallVec<[VarId; 4]>,
     /// Reads of elements or rows of arrays from outside in its body.
     takes: SmallVec<[Taken; 4]>,
-    /// Whether its body reads an array at an index that is checked, a quotient or a remainder.
+    /// Whether its body reads an array at an index that is checked, a quotient or a remainder, or one of two arrays.
     gathers: bool,
 }
 
@@ -578,6 +578,12 @@ impl<'a> Uses<'a, '_> {
             Expr::While(_) | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
             _ => None,
         };
+        // Elements of one array or of another one.
+        if let Expr::If { then, otherwise, .. } = expr
+            && [then, otherwise].iter().all(|block| matches!(block.bound(block.result), Some(Expr::Get { .. })))
+        {
+            self.builds.iter().for_each(|(build, _)| self.arrays[*build].build.gathers = true);
+        }
         // A build in a branch whose other side is zero: a mask, whose elements are masks.
         if let Expr::If { then, .. } = expr
             && let Some(build @ Expr::Build { size, body, .. }) = then.bound(then.result)

@@ -35,7 +35,7 @@ use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Numbering, Semantics, number};
 use chainrule_ir::{Block, Expr, Function, Size, StateLoop, Stmt, Type, Var, VarId};
 use chainrule_kernel::LANES;
-use chainrule_ops::Counts;
+use chainrule_ops::{Counts, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use writer::{Sources, Writer};
@@ -48,6 +48,9 @@ const MAX_ALL_NODES: usize = 60_000;
 
 /// Maximum number of elements of a decomposed value.
 const MAX_LEAVES: i64 = 64;
+
+/// Minimum number of terms of a sum of products that stays a loop.
+const LONG_DOT: i64 = 2 * LANES;
 
 /// Maximum nesting depth of visited blocks.
 const MAX_DEPTH: usize = 24;
@@ -137,6 +140,16 @@ fn differentiates(block: &Block) -> bool {
 
 fn asks(expr: &Expr) -> bool {
     matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. }) || expr.blocks().into_iter().any(differentiates)
+}
+
+/// Returns whether an expression is a sum of many products of elements: as a loop, it is part of a product of matrices.
+fn is_long_dot(expr: &Expr) -> bool {
+    let Expr::Sum { count, body, .. } = expr else { return false };
+    let Some((product, elements)) = body.stmts.split_last() else { return false };
+    count.as_constant().is_some_and(|n| n >= LONG_DOT)
+        && product.var == body.result
+        && matches!(product.expr, Expr::Op(Op::Mul, _))
+        && elements.iter().all(|stmt| matches!(stmt.expr, Expr::Get { .. }))
 }
 
 struct Regions {
@@ -300,7 +313,9 @@ impl Regions {
                 region.defined.insert(stmt.var);
                 region.is_worth_it |= match self.stage {
                     Stage::Asked => asks(&stmt.expr),
-                    Stage::Expanded => !stmt.expr.blocks().is_empty() && !self.is_plain(&stmt),
+                    Stage::Expanded => {
+                        !stmt.expr.blocks().is_empty() && !self.is_plain(&stmt) && !is_long_dot(&stmt.expr)
+                    }
                 };
                 region.stmts.push(stmt);
                 continue;

@@ -14,6 +14,21 @@ fn the_rows_of_an_observation_are_one_straight_line() {
     assert!(loops <= 8, "{loops} loops:\n{listing}");
 }
 
+#[test]
+fn long_dots_stay_loops() {
+    let loops = |k: usize| {
+        let text = format!(
+            "let f = fun (a : [n][{k}]Double) (b : [m][{k}]Double) ->
+               build n (fun i -> build m (fun j -> exp (sum {k} (fun l -> a[i][l] * b[j][l]))))"
+        );
+        let listing = Module::from_text("f.ft", &text).unwrap().function("f").unwrap().compile().unwrap().listing();
+        listing.lines().filter(|line| line.trim_start().starts_with("for ") && line.contains(" then ")).count()
+    };
+    // Sums are carried: those of 4 terms are straight-line code.
+    assert_eq!(loops(4), 0);
+    assert!(loops(40) > 0);
+}
+
 /// Returns the maximum nesting depth of loops inside of a vectorised loop, by the listing's indentation.
 fn deepest_at_once(listing: &str) -> usize {
     let depth = |line: &str| (line.len() - line.trim_start().len()) / 2;
