@@ -12,8 +12,8 @@
 //! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
 //! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
 //! what the program says. So does one that is read at quotients or remainders of indices, as where its shape changes.
-//! So does a matrix of elements that are read at such indices, or at checked ones, or from one of two arrays, if each is
-//! read several times: the operand of a product, whose loops then read neighbours.
+//! So does a matrix of elements that are read at such indices, or at checked ones, or from one of two arrays, if each
+//! is read several times: the operand of a product, whose loops then read neighbours.
 //!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
