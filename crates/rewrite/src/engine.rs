@@ -346,11 +346,8 @@ fn cheaper(function: &Function, start: &Start, is_watched: bool, watch: Watch<'_
             None => Try::new(function, whole(), watch, &mut || {}),
         };
         let work = first.tally.work + second.tally.work;
-        let mut best =
-            timing::time(
-                CHOOSE,
-                || if cost::tiled(&second.found) < cost::tiled(&first.found) { second } else { first },
-            );
+        let is_second = timing::time(CHOOSE, || cost::tiled(&second.found) < cost::tiled(&first.found));
+        let mut best = if is_second { second } else { first };
         best.tally.work = work;
         best
     })

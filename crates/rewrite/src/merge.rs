@@ -636,7 +636,9 @@ impl<'a, 'p> Merge<'a, 'p> {
             let shared: SmallVec<[(u64, f64); 16]> = (work.iter())
                 .filter_map(|(number, cost)| computed.get(number).map(|groups| (*groups, *cost)))
                 .collect();
-            let calls = work.iter().any(|(_, cost)| *cost >= MIN_SHARED);
+            let is_call =
+                |stmt: &Stmt| matches!(stmt.expr, Expr::Op(op, _) if f64::from(op.row().weight) >= MIN_SHARED);
+            let calls = member.blocks.iter().flat_map(|body| &body.stmts).any(is_call);
             let searches = self.is_search(stmt);
             let shares = |group: usize| -> f64 {
                 shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()

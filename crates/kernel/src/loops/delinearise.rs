@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Applies to a loop whose trip count is a multiple of the divisor, which is a number or an extent. A count that is
-//! required to be equal to a product of extents is that product. So is a nest whose two indices are one, `m i + j`
-//! ([`super::join`]). Iterations keep their order. The loops of the nest
-//! have no division, so that the inner one can run in lanes.
+//! required to be equal to a product of extents is that product. A nest whose two indices are one, `m i + j`, is a loop
+//! ([`super::join`]). Iterations keep their order. The loops of the nest have no division, so that the inner one can
+//! run in lanes.
 
 use super::fold::fold;
 use super::join::joined;
