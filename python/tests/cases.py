@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import scipy.integrate
 import scipy.linalg
 import scipy.special
+import scipy.stats
 
 rng = np.random.default_rng(7)
 V, U = rng.normal(size=5), rng.normal(size=5)
@@ -180,7 +182,14 @@ CASES = [
         np.array([a[i, j] for i in range(3) for j in range(4)]), max(a[i, j] ** 2 for i in range(3) for j in range(4)), min(a[i, j] for i in range(3) for j in range(i + 1)), np.array([a[i, j] * k for i in range(3) for j in range(i) for k in (1, 2)]),
         np.array([x for row in a for x in row]), np.array([x * y for y in (1, 2.0) for x in a[0]]), np.array([x * y for x in a[0] for y in (1, 2.0)]), any(a[i, j] > 1 for i in range(3) for j in range(4) if i != j),
         all(a[i, j] < 9 for i in range(3) for j in range(i)), tuple(a[i, j] for i in range(2) for j in range(i + 1)), np.array([a[i] * a[j] for i in range(3) for j in range(3)])), (A,)),
-    (".item", lambda v: v[0].item(), (V,)),
+    (".item .tolist", lambda v, a: (v[0].item(), v[:1].item(), a[:1, :1].item(), np.array(v.tolist()) * 2, a.tolist()[1][2], sum(a[0].tolist())), (V, A)),
+    ("np.argmax np.argmin .argmax .argmin", lambda a, v: (np.argmax(a, axis=0, keepdims=True), a.argmin(axis=1, keepdims=True), np.argmin(a, keepdims=True), v.argmax(0, keepdims=True)), (A, V)),
+    ("np.outer", lambda a, v: (np.maximum.accumulate(v), np.minimum.accumulate(a), np.maximum.accumulate(a, axis=1), np.maximum.accumulate(v > 0)), (A, V)),
+    ("np.sum", lambda v, u: (sum(map(np.sin, v)), np.array([x for x in map(lambda x, y: x * y, v, u)]), np.array(list(map(lambda x: x + 1, (v[0], v[1]))))), (V, U)),
+    ("scipy.stats.norm.logpdf scipy.stats.norm.pdf scipy.stats.norm.cdf scipy.stats.norm.sf", lambda v, u, a: (
+        scipy.stats.norm.logpdf(v), scipy.stats.norm.logpdf(a, v[0], 2.0), scipy.stats.norm.logpdf(v, loc=u, scale=1 + v * v), scipy.stats.norm.pdf(v, 0.5), scipy.stats.norm.pdf(v, scale=1 + u * u),
+        scipy.stats.norm.cdf(v), scipy.stats.norm.cdf(v, u, 3), scipy.stats.norm.sf(v, 1.0, np.exp(u))), (V, U, A)),
+    ("scipy.integrate.trapezoid", lambda v, u: (scipy.integrate.trapezoid(v), scipy.integrate.trapezoid(v, dx=0.5), scipy.integrate.trapezoid(u, v)), (V, U)),
     (".clip", lambda v: v.clip(-0.5, 0.5), (V,)),
     ("scipy.special.logsumexp", lambda v, a: (scipy.special.logsumexp(v), scipy.special.logsumexp(a, axis=1), scipy.special.logsumexp(a), scipy.special.logsumexp(a, axis=0, keepdims=True)), (V, A)),
 ]

@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 
+from ..errors import Limitation
 from . import derivatives, loops, records
 from .operations import calls, folding, indexing, mapped, products, properties, reductions, slices, table
 from .frame import Frame
@@ -77,7 +78,9 @@ class Expressions:
             if isinstance(node, ast.Starred):
                 inner = loops.loop_of(self.w, value)
                 if not isinstance(inner, list):
-                    self.w.fail("`*` of something of unknown length", "pass the array itself")
+                    if not has_few_steps(inner):
+                        self.w.fail("`*` of something of unknown or large length", "pass the array itself", error=Limitation)
+                    inner = list(steps(self.w, inner))
                 found += inner
             else:
                 found.append(value)
@@ -325,6 +328,10 @@ class Expressions:
         known = folding.folded(self.w, target, args, kwargs)
         if known is not None:
             return self.capture.lift(known)
+        if target is isinstance and len(args) == 2 and not kwargs:
+            return folding.is_instance(self.w, *args)
+        if target is map and len(args) > 1 and not kwargs:
+            return folding.mapped(self.w, lambda given: self.call_purely(node, args[0], given, {}), args[1:])
         target = getattr(target, "__wrapped_python__", target)
         if isinstance(target, types.MethodType) and is_python_function(target.__func__):
             return self.inline_object(target.__func__, [Known(target.__self__), *args], kwargs)

@@ -381,3 +381,29 @@ def test_a_captured_function_runs_for_arrays_with_and_without_elements():
     rows = cr.function(lambda m: np.argmax(m, axis=1))
     assert rows(np.zeros((0, 3))).shape == (0,)
     same(rows(M), np.argmax(M, axis=1))
+
+
+def test_classes_of_values():
+    def f(x, k):
+        if isinstance(x, np.ndarray) and isinstance([x], list) and isinstance((x,), tuple) and not isinstance(x, (list, float)):
+            x = x * 2
+        return x * 3 if isinstance(k, (int, np.generic, np.ndarray)) else x
+
+    x = np.array([1.0, -2.0])
+    np.testing.assert_array_equal(cr.function(f, strict=True)(x, 3), f(x, 3))
+
+    def g(x):
+        return x if isinstance(x, float) else -x
+
+    with pytest.raises(cr.CaptureError, match="`isinstance` of a float is not known"):
+        cr.function(g, strict=True)(0.5)
+
+
+def test_arrays_as_arguments_one_by_one():
+    def f(x):
+        norm = lambda *parts: sum(part ** 2 for part in parts)
+        return norm(*x[:3]) + max(*x)
+
+    for n in (4, 40):
+        x = np.arange(1.0, n + 1)
+        assert cr.function(f, strict=True)(x) == pytest.approx(f(x), rel=1e-14)

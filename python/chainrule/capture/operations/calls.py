@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 import re
 import sys
@@ -13,6 +14,8 @@ import numpy as np
 from ...errors import Error
 from . import mapped, norms
 from .elementwise import clip, elementwise
+from .folding import MISSING
+from .reductions import cumulative_extreme
 from .table import ATTRIBUTES, LATER, METHODS, TABLE
 from .ufuncs import BY_OBJECT, ROWS
 from ..values import Known, Row
@@ -35,6 +38,9 @@ def of_ufunc(w, ufunc, name, args, kwargs):
     if name == "accumulate" and ufunc in scans:
         kwargs.setdefault("axis", Known(0))
         return apply(w, TABLE[scans[ufunc]], f"np.{ufunc.__name__}.accumulate", args, kwargs)
+    if name == "accumulate" and ufunc in (np.maximum, np.minimum):
+        kwargs.setdefault("axis", Known(0))
+        return apply(w, cumulative_extreme(lambda w, x, y: compute(x, y)), f"np.{ufunc.__name__}.accumulate", args, kwargs)
     return None
 
 
@@ -61,7 +67,8 @@ def known_call(w, function, args, kwargs):
 def positions(function):
     """The names of the parameters of a function of NumPy or SciPy in order; none where Python does not know them."""
     try:
-        return tuple(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
+        return tuple(itertools.takewhile(lambda name: parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL, parameters))
     except (TypeError, ValueError):
         return ()
 
@@ -99,10 +106,13 @@ def _find(table, function):
 
 
 def _later(function):
-    """The handler of a function of a module that is not imported here."""
-    for module, handlers in LATER.items():
+    """The handler of a function of a module, or of a method of an object of it, that is not imported here."""
+    owner = getattr(function, "__self__", None)
+    for place, handlers in LATER.items():
         handler = handlers.get(getattr(function, "__name__", None))
-        if handler is not None and function is getattr(sys.modules.get(module), function.__name__, None):
+        module, _, name = place.partition(":")
+        if handler is not None and (owner is getattr(sys.modules.get(module), name, MISSING) if name
+                                    else function is getattr(sys.modules.get(module), function.__name__, None)):
             return handler
     return None
 
@@ -118,7 +128,7 @@ def name_of(function):
 def supported():
     """Names of everything that captured code may call, sorted."""
     names = {name_of(function) for function in TABLE} | {f".{name}" for name in METHODS | ATTRIBUTES}
-    names |= {f"{module}.{name}" for module, handlers in LATER.items() for name in handlers}
+    names |= {f"{module.replace(':', '.')}.{name}" for module, handlers in LATER.items() for name in handlers}
     names |= set(mapped.NAMES)
     for row in ROWS:
         names |= {name.replace("special.", "scipy.special.") for name in row.names}

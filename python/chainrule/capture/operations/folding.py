@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import loops
 from .operators import scalar
-from ..values import Form, Known, Row, describe
+from ..values import Form, Known, Loop, Num, Row, describe
 
 #: Functions of Python that only compute.
 PURE = (sorted, str, repr, format, chr, ord, isinstance, issubclass, hasattr, getattr, type, complex, set, frozenset, hash, map, filter)
@@ -48,6 +48,38 @@ def folded(w, function, args, kwargs):
     except Exception as error:  # What Python says of these objects.
         return w.fail(f"{type(error).__name__}: {error}")
     return list(made) if isinstance(made, (map, filter)) else made
+
+
+#: Classes of the numbers that a value without axes may be.
+CLASSES = {"f": (float, np.float64), "i": (int, np.int64), "b": (bool, np.bool_)}
+
+
+def is_instance(w, value, kinds):
+    """`isinstance`, where all objects that a value may stand for agree."""
+    wanted = python_value(kinds)
+    if wanted is MISSING:
+        w.fail("`isinstance` with classes that are not known", "write the classes")
+    if isinstance(value, Num) and value.is_list:
+        possible = (list,)
+    elif isinstance(value, Num):
+        possible = (np.ndarray,) if value.rank else (*CLASSES[value.kind], np.ndarray)
+    elif isinstance(value, Row):
+        possible = (value.is_list.cls,) if isinstance(value.is_list, Form) else (list,) if value.is_list else (tuple,)
+    else:
+        return w.fail(f"`isinstance` of {describe(value)} cannot be compiled")
+    found = {issubclass(one, wanted) for one in possible}
+    if len(found) > 1:
+        w.fail(f"`isinstance` of {describe(value)} is not known", "ask for `np.ndim(x) == 0`, or for all of `(float, int, np.generic, np.ndarray)`")
+    return Known(found.pop())
+
+
+def mapped(w, call, iterables):
+    """`map` of a captured function."""
+    inner = loops.loop_of(w, iterables[0] if len(iterables) == 1 else loops.zip_(w, *iterables))
+    given = lambda item: [item] if len(iterables) == 1 else item.items
+    if isinstance(inner, list):
+        return Row([call(given(item)) for item in inner])
+    return Loop(inner.count, lambda i: call(given(inner.element(i))), inner.storages)
 
 
 def reduce(w, call, iterable, initial=None):

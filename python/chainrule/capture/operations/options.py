@@ -97,11 +97,11 @@ def spread(name, reduction):
     return reduce
 
 
-def scan(name, sign):
+def scan(name, parts):
     """`np.cumsum` and `np.cumprod`."""
     def accumulate(w, a, axis=None, dtype=None, out=None):
         no_out(w, name, out)
-        return reductions.cumulative(sign)(w, cast(w, name, a, dtype), axis)
+        return reductions.cumulative(*parts)(w, cast(w, name, a, dtype), axis)
     return accumulate
 
 
@@ -110,4 +110,4 @@ prod = folded("np.prod", reductions.prod, 1.0, np.multiply)
 largest, smallest = extreme("np.max", "max", np.maximum), extreme("np.min", "min", np.minimum)
 any_, all_ = quantified("np.any", "||"), quantified("np.all", "&&")
 var, std = spread("np.var", reductions.var), spread("np.std", reductions.std)
-cumsum, cumprod = scan("np.cumsum", "+"), scan("np.cumprod", "*")
+cumsum, cumprod = scan("np.cumsum", reductions.SUMS), scan("np.cumprod", reductions.PRODUCTS)

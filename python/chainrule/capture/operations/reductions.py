@@ -291,9 +291,12 @@ def corrcoef(w, x, y=None, rowvar=Known(True)):
 
 def arg_extreme(name, sign):
     """`np.argmax`, `np.argmin`: the first place of the largest element, or of a NaN."""
-    def reduction(w, a, axis=None):
+    def reduction(w, a, axis=None, out=None, *, keepdims=None):
         from .shaping import axis_of, ravel
+        if is_given(out):
+            w.fail(f"`{name}` is called with `out=`", "assign its result to elements: `y[...] = ...`")
         a = w.num(a)
+        rank, keeps = a.rank, is_given(keepdims) and bool(keepdims.value)
         if not is_given(axis):
             a, axis = ravel(w, a), Known(0)
         k = axis_of(w, a, axis)
@@ -314,6 +317,9 @@ def arg_extreme(name, sign):
             return w.choose(some, first_nan, lambda: Num(w.program.apply(name, [row.term]), "i"))
 
         dims = (*a.dims[:k], *a.dims[k + 1:])
+        if keeps:
+            ones = [Dim(1)] * (rank - a.rank + 1)
+            return w.build((*dims[:k], *ones, *dims[k:]), lambda i: best([*i[:k], *i[k + len(ones):]]))
         return w.build(dims, best) if dims else best([])
     return reduction
 
@@ -358,7 +364,8 @@ def log_softmax(w, x, axis=None):
     return binary(w, "-", w.num(x), logsumexp(w, x, axis, keepdims=Known(True)))
 
 
-def cumulative(sign):
+def cumulative(compute, first):
+    """Running results along an axis: `compute(w, before, next)`, which starts from `first(w, array)` of a vector."""
     def scan(w, a, axis=None):
         from .shaping import axis_of, moveaxis, ravel
         array = w.num(a)
@@ -372,15 +379,34 @@ def cumulative(sign):
             return Num(made.term, made.kind, made.dims)
         kind = w.common(array)
         array = w.cast(array, kind)
-        start = w.constant({"+": 0, "*": 1}[sign])
-        start = w.cast(start, kind)
+        if array.dims[0].known == 0:
+            return w.build(array.dims, lambda _: w.cast(w.constant(0), kind))
+        start = w.cast(first(w, array), kind)
         size = w.size(array.dims[0]).term
         state, index = w.program.open(["s", "i"])
-        after = scalar(w, sign, Num(state, kind), w.element(array, [Num(index, "i")]))
+        after = compute(w, Num(state, kind), w.element(array, [Num(index, "i")]))
         step = w.program.close(w.program.tuple([after.term, after.term]))
         both = w.program.apply("scan", [step, start.term, size])
         return Num(w.program.component(both, 1), kind, array.dims)
     return scan
+
+
+def of_sign(sign, neutral):
+    """The parts of `cumulative` for `np.cumsum` and `np.cumprod`."""
+    return lambda w, s, x: scalar(w, sign, s, x), lambda w, _: w.constant(neutral)
+
+
+def cumulative_extreme(compute):
+    """`np.maximum.accumulate` and `np.minimum.accumulate`."""
+    scan = cumulative(compute, lambda w, a: w.element(a, [w.checked(w.constant(0), a.dims[0])]))
+
+    def accumulate(w, array, axis=None):
+        array = w.num(array)
+        return w.map(lambda x: w.cast(x, array.kind), scan(w, array, axis))
+    return accumulate
+
+
+SUMS, PRODUCTS = of_sign("+", 0), of_sign("*", 1)
 
 
 def cumulative_along(sign):
@@ -391,7 +417,7 @@ def cumulative_along(sign):
         if a.rank != 1 and not is_given(axis):
             w.fail("For arrays which have more than one dimension ``axis`` argument is required.")
         k = axis_of(w, a, axis, 0)
-        made = cumulative(sign)(w, a, Known(k))
+        made = cumulative(*{"+": SUMS, "*": PRODUCTS}[sign])(w, a, Known(k))
         if not include_initial.value:
             return made
         neutral = w.cast(w.constant({"+": 0, "*": 1}[sign]), made.kind)

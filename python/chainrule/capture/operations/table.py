@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import Limitation
 from .. import loops
-from . import (arrays, assembly, builtins, elementwise, factors, histograms, norms, options, padding, polynomials, products, properties, quantiles,
+from . import (arrays, assembly, builtins, distributions, elementwise, factors, histograms, norms, options, padding, polynomials, products, properties, quantiles,
                reductions, shaping, sorting, tolerant, triangular)
 from .folding import MISSING, python_value
 from .ufuncs import special
@@ -104,8 +104,9 @@ TABLE = {
     getattr(np, "vecdot", None): products.vecdot, getattr(np.linalg, "vecdot", None): products.vecdot, np.diagflat: arrays.diagflat,
     any: sorting.quantified("any"), all: sorting.quantified("all"),
 }
-#: Functions of modules that are not imported here, because that takes time: who calls them has imported them.
-LATER = {"scipy.linalg": {
+#: Functions of modules, and methods of their objects, that are not imported here, because that takes time: who calls them has
+#: imported them.
+LATER = {"scipy.stats:norm": distributions.NORMAL, "scipy.integrate": {"trapezoid": polynomials.trapezoid}, "scipy.linalg": {
     "solve_triangular": triangular.solve_triangular, "cho_factor": triangular.cho_factor, "cho_solve": triangular.cho_solve,
     "cholesky": triangular.upper_or_lower, "solve": products.solve, "inv": products.of_matrix("scipy.linalg.inv", "inverse", False),
     "det": products.of_matrix("scipy.linalg.det", "det", True), "norm": norms.norm, "lstsq": factors.lstsq, "pinv": factors.pinv,
@@ -124,7 +125,7 @@ METHODS = {
     "cumsum": options.cumsum, "cumprod": options.cumprod, "trace": products.trace,
     "diagonal": shaping.diagonal, "take": sorting.take, "argsort": sorting.argsort, "searchsorted": sorting.searchsorted,
     "round": tolerant.around, "conj": lambda w, a: arrays.array(w, a),
-    "item": lambda w, a: w.scalar(a), "clip": elementwise.clip,
+    "item": properties.item, "tolist": properties.tolist, "clip": elementwise.clip,
 }
 
 ATTRIBUTES = {"T": shaping.transpose, "mT": shaping.matrix_transpose, "shape": properties.shape, "size": properties.size, "ndim": properties.ndim, "dtype": properties.dtype, "real": tolerant.real, "imag": tolerant.imag}
