@@ -31,16 +31,14 @@ def of_ufunc(w, ufunc, name, args, kwargs):
         a, b = (w.num(arg) for arg in args)
         return w.build((*a.dims, *b.dims), lambda i: compute(w.element(a, i[:a.rank]), w.element(b, i[a.rank:])))
     reductions_of = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all, np.logical_or: np.any}
-    scans = {np.add: np.cumsum, np.multiply: np.cumprod}
+    extremes = dict.fromkeys((np.maximum, np.minimum), cumulative_extreme(row.compute))
+    scans = {np.add: TABLE[np.cumsum], np.multiply: TABLE[np.cumprod]} | extremes
     if name == "reduce" and ufunc in reductions_of:
         kwargs.setdefault("axis", Known(0))
         return apply(w, TABLE[reductions_of[ufunc]], f"np.{ufunc.__name__}.reduce", args, kwargs)
     if name == "accumulate" and ufunc in scans:
         kwargs.setdefault("axis", Known(0))
-        return apply(w, TABLE[scans[ufunc]], f"np.{ufunc.__name__}.accumulate", args, kwargs)
-    if name == "accumulate" and ufunc in (np.maximum, np.minimum):
-        kwargs.setdefault("axis", Known(0))
-        return apply(w, cumulative_extreme(lambda w, x, y: compute(x, y)), f"np.{ufunc.__name__}.accumulate", args, kwargs)
+        return apply(w, scans[ufunc], f"np.{ufunc.__name__}.accumulate", args, kwargs)
     return None
 
 

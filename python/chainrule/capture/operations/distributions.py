@@ -23,17 +23,13 @@ def normal(compute):
     return method
 
 
-def _of(w, name, x):
-    return elementwise(w, BY_OBJECT[getattr(np, name)], [x])
-
-
 def _logpdf(w, z, scale):
     squares = binary(w, "*", Known(-0.5), binary(w, "*", z, z))
-    return binary(w, "-", binary(w, "-", squares, Known(0.5 * math.log(2 * math.pi))), _of(w, "log", scale))
+    return binary(w, "-", binary(w, "-", squares, Known(0.5 * math.log(2 * math.pi))), elementwise(w, BY_OBJECT[np.log], [scale]))
 
 
 def _pdf(w, z, scale):
-    density = _of(w, "exp", binary(w, "*", Known(-0.5), binary(w, "*", z, z)))
+    density = elementwise(w, BY_OBJECT[np.exp], [binary(w, "*", Known(-0.5), binary(w, "*", z, z))])
     return binary(w, "/", binary(w, "*", Known(1 / math.sqrt(2 * math.pi)), density), scale)
 
 

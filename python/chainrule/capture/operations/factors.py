@@ -45,10 +45,6 @@ def factors(w, a):
     return q, w.build((k, n), lambda i: w.choose(scalar(w, "<", i[1], count), lambda: w.element(r, i), lambda: rest(i)))
 
 
-def square(w, x):
-    return scalar(w, "*", x, x)
-
-
 def qr(w, a, mode=Known("reduced")):
     a, mode = matrices(w, a, "np.linalg.qr"), known(w, mode, "the mode")
     if mode not in ("reduced", "r"):
@@ -104,8 +100,9 @@ def lstsq(w, a, b, rcond=None):
     elif w.is_at_most(n + 1, m) or n.known is not None:
         w.require_not_negative(m - n - 1)
         rest = binary(w, "-", b, matmul(w, a, x))
+        squared = binary(w, "*", rest, rest)
         sums = [Dim(1)] if b.rank == 1 else [b.dims[1]]
-        left = w.build(sums, lambda j: w.total([m], lambda i: square(w, w.element(rest, [*i, *j[:b.rank - 1]]))))
+        left = w.build(sums, lambda j: w.total([m], lambda i: w.element(squared, [*i, *j[:b.rank - 1]])))
     else:
         left = Gone("the number of residuals of `np.linalg.lstsq` depends on the shape of the matrix", "compute `np.sum((b - a @ x) ** 2)`")
     smaller = w.shorter(m, n)

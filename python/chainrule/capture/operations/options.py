@@ -8,13 +8,9 @@ import numpy as np
 
 from . import arrays, reductions
 from .operators import scalar
+from .reductions import no_out
 from .ufuncs import BY_OBJECT
 from ..values import Known, Masked, is_given
-
-
-def no_out(w, name, out):
-    if is_given(out):
-        w.fail(f"`{name}` is called with `out=`", "assign its result to elements: `y[...] = ...`")
 
 
 def cast(w, name, a, dtype):
@@ -97,11 +93,11 @@ def spread(name, reduction):
     return reduce
 
 
-def scan(name, parts):
+def scan(name, sign):
     """`np.cumsum` and `np.cumprod`."""
     def accumulate(w, a, axis=None, dtype=None, out=None):
         no_out(w, name, out)
-        return reductions.cumulative(*parts)(w, cast(w, name, a, dtype), axis)
+        return reductions.cumulative(sign)(w, cast(w, name, a, dtype), axis)
     return accumulate
 
 
@@ -110,4 +106,4 @@ prod = folded("np.prod", reductions.prod, 1.0, np.multiply)
 largest, smallest = extreme("np.max", "max", np.maximum), extreme("np.min", "min", np.minimum)
 any_, all_ = quantified("np.any", "||"), quantified("np.all", "&&")
 var, std = spread("np.var", reductions.var), spread("np.std", reductions.std)
-cumsum, cumprod = scan("np.cumsum", reductions.SUMS), scan("np.cumprod", reductions.PRODUCTS)
+cumsum, cumprod = scan("np.cumsum", "+"), scan("np.cumprod", "*")

@@ -289,12 +289,16 @@ def corrcoef(w, x, y=None, rowvar=Known(True)):
     return w.build(c.dims, lambda i: scalar(w, "/", scalar(w, "/", w.element(c, i), deviation(i[0])), deviation(i[1])))
 
 
+def no_out(w, name, out):
+    if is_given(out):
+        w.fail(f"`{name}` is called with `out=`", "assign its result to elements: `y[...] = ...`")
+
+
 def arg_extreme(name, sign):
     """`np.argmax`, `np.argmin`: the first place of the largest element, or of a NaN."""
     def reduction(w, a, axis=None, out=None, *, keepdims=None):
         from .shaping import axis_of, ravel
-        if is_given(out):
-            w.fail(f"`{name}` is called with `out=`", "assign its result to elements: `y[...] = ...`")
+        no_out(w, name, out)
         a = w.num(a)
         rank, keeps = a.rank, is_given(keepdims) and bool(keepdims.value)
         if not is_given(axis):
@@ -364,7 +368,7 @@ def log_softmax(w, x, axis=None):
     return binary(w, "-", w.num(x), logsumexp(w, x, axis, keepdims=Known(True)))
 
 
-def cumulative(compute, first):
+def running(compute, first):
     """Running results along an axis: `compute(w, before, next)`, which starts from `first(w, array)` of a vector."""
     def scan(w, a, axis=None):
         from .shaping import axis_of, moveaxis, ravel
@@ -391,22 +395,19 @@ def cumulative(compute, first):
     return scan
 
 
-def of_sign(sign, neutral):
-    """The parts of `cumulative` for `np.cumsum` and `np.cumprod`."""
-    return lambda w, s, x: scalar(w, sign, s, x), lambda w, _: w.constant(neutral)
+def cumulative(sign):
+    """Running sums and products."""
+    return running(lambda w, s, x: scalar(w, sign, s, x), lambda w, _: w.constant({"+": 0, "*": 1}[sign]))
 
 
 def cumulative_extreme(compute):
     """`np.maximum.accumulate` and `np.minimum.accumulate`."""
-    scan = cumulative(compute, lambda w, a: w.element(a, [w.checked(w.constant(0), a.dims[0])]))
+    scan = running(compute, lambda w, a: w.element(a, [w.checked(w.constant(0), a.dims[0])]))
 
     def accumulate(w, array, axis=None):
         array = w.num(array)
         return w.map(lambda x: w.cast(x, array.kind), scan(w, array, axis))
     return accumulate
-
-
-SUMS, PRODUCTS = of_sign("+", 0), of_sign("*", 1)
 
 
 def cumulative_along(sign):
@@ -417,7 +418,7 @@ def cumulative_along(sign):
         if a.rank != 1 and not is_given(axis):
             w.fail("For arrays which have more than one dimension ``axis`` argument is required.")
         k = axis_of(w, a, axis, 0)
-        made = cumulative(*{"+": SUMS, "*": PRODUCTS}[sign])(w, a, Known(k))
+        made = cumulative(sign)(w, a, Known(k))
         if not include_initial.value:
             return made
         neutral = w.cast(w.constant({"+": 0, "*": 1}[sign]), made.kind)
