@@ -430,6 +430,11 @@ impl<'a> Uses<'a, '_> {
         reader.is_some_and(|reader| self.arrays[reader].build.is_row)
     }
 
+    /// Records for the open builds that their elements are gathered.
+    fn gathers(&mut self) {
+        self.builds.iter().for_each(|(build, _)| self.arrays[*build].build.gathers = true);
+    }
+
     /// Returns whether each element of a matrix, which is gathered from another array, is read many times.
     fn is_gathered_operand(&self, array: &Array) -> bool {
         let Some(rows) = array.build.rows.filter(|_| array.build.gathers) else { return false };
@@ -529,7 +534,7 @@ impl<'a> Uses<'a, '_> {
                     self.divided.insert(*array);
                 }
                 if is_quotient || !proved {
-                    self.builds.iter().for_each(|(build, _)| self.arrays[*build].build.gathers = true);
+                    self.gathers();
                 }
                 let around = self.arrays[*array].loops;
                 let between = self.loops_inside(around);
@@ -582,7 +587,7 @@ impl<'a> Uses<'a, '_> {
         if let Expr::If { then, otherwise, .. } = expr
             && [then, otherwise].iter().all(|block| matches!(block.bound(block.result), Some(Expr::Get { .. })))
         {
-            self.builds.iter().for_each(|(build, _)| self.arrays[*build].build.gathers = true);
+            self.gathers();
         }
         // A build in a branch whose other side is zero: a mask, whose elements are masks.
         if let Expr::If { then, .. } = expr

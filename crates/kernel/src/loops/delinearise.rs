@@ -61,8 +61,7 @@ fn number(event: &Event<'_>) -> Option<(Reg, i64)> {
 /// Returns the loop by one index that the nest `stmt` is, if it has divisions.
 fn by_one_index(kernel: &mut Kernel, stmt: &Stmt) -> Option<Stmt> {
     let Stmt::For { body, .. } = stmt else { return None };
-    let divides = |event: Event<'_>| matches!(event, Event::Instr(Instr::IntOp { op: Op::Quot | Op::Mod, .. }));
-    if !walk(body).any(divides) {
+    if !walk(body).any(|event| divides(&event)) {
         return None;
     }
     let mut found = None;
@@ -131,14 +130,16 @@ fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Opt
 }
 
 /// Returns the products of extents that the number `count` is required to be equal to, and `count`.
-fn counts(kernel: &Kernel, count: &Poly<Reg>) -> impl Iterator<Item = Poly<Reg>> {
+fn counts<'a>(kernel: &'a Kernel, count: &'a Poly<Reg>) -> impl Iterator<Item = Poly<Reg>> + 'a {
     let required = kernel.requires.iter().filter(|condition| condition.exactly_zero && count.as_constant().is_some());
-    let equal: Vec<Poly<Reg>> = required
+    required
         .flat_map(|condition| [count.sub(&condition.size), count.add(&condition.size)])
         .filter(|product| product.as_constant().is_none() && product.terms().count() == 1)
         .chain([count.clone()])
-        .collect();
-    equal.into_iter()
+}
+
+fn divides(event: &Event<'_>) -> bool {
+    matches!(event, Event::Instr(Instr::IntOp { op: Op::Quot | Op::Mod, .. }))
 }
 
 /// Returns whether the body of a loop only copies, at indices that take many divisions.
@@ -152,7 +153,6 @@ fn copies_by_divisions(body: &[Stmt]) -> bool {
                 | Event::Instr(Int { .. } | IntOp { .. } | Load { .. } | Store { .. })
         )
     };
-    let divides = |event: &Event<'_>| matches!(event, Event::Instr(Instr::IntOp { op: Op::Quot | Op::Mod, .. }));
     walk(body).all(copies) && walk(body).filter(divides).count() >= DIVISIONS
 }
 
