@@ -4,6 +4,7 @@
 
 mod branch;
 mod build;
+mod factor;
 mod fold;
 mod gather;
 mod general;
@@ -122,6 +123,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         build::RULES,
         interchange::RULES,
         sum::RULES,
+        factor::RULES,
         terms::RULES,
         gather::RULES,
         linear::RULES,

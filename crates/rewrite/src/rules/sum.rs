@@ -66,15 +66,6 @@ pub(super) const RULES: &[Rule] = &[
         apply: constant,
     },
     Rule {
-        name: "sum-of-factor",
-        law: "sum n (fun i -> x * f i) = x * sum n f; sum (f i / x) = sum f / x; sum (-f i) = -(sum f)",
-        when: "x does not depend on i; n >= 1, or x is a factor that is a number wherever the program is",
-        holds_under: Semantics::Algebraic,
-        split: false,
-        on: On::Sum,
-        apply: factor,
-    },
-    Rule {
         name: "sum-of-sum",
         law: "sum n (fun i -> f i + [i == e] g i) = sum n f + sum n (fun i -> [i == e] g i)",
         when: "e does not depend on i: the second loop vanishes",
@@ -92,8 +83,6 @@ const UNROLL_STATEMENTS: i64 = 64;
 /// The same for loops whose index is an exponent: powers become products.
 const UNROLL_POWERS: i64 = 16;
 const UNROLL_STATEMENTS_OF_POWERS: i64 = 256;
-/// Maximum number of visited factors of a term.
-const MAX_FACTORS: usize = 16;
 
 pub(super) struct Parts<'e> {
     pub(super) count: &'e Size,
@@ -108,8 +97,8 @@ pub(super) fn parts(expr: &Expr) -> Option<Parts<'_>> {
     }
 }
 
-// A sum of numbers.
-fn of_numbers<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
+/// Returns the parts of a sum of numbers.
+pub(super) fn of_numbers<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
     if *ty == Type::Double { parts(expr) } else { None }
 }
 
@@ -215,57 +204,6 @@ fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     let count = real_count(rb, sum.count)?;
     Some(rb.op(Op::Mul, &[count, sum.body.result]))
-}
-
-fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = of_numbers(expr, ty)?;
-    // The term as a product, with constant factors separated; a sign is a constant factor.
-    let (mut outside, mut inside, mut divisors) = (Vec::new(), Vec::new(), Vec::new());
-    let mut negative = false;
-    let mut todo = vec![sum.body.result];
-    let runs = sum.runs(rb);
-    while let Some(next) = todo.pop() {
-        let def = rb.bound_in(sum.body, next);
-        let room = todo.len() + inside.len() + outside.len() < MAX_FACTORS;
-        match def.and_then(|def| doubles(def, &Type::Double)) {
-            _ if sum.is_constant(rb, next) && (runs || is_number(rb, next)) => outside.push(next),
-            Some((Op::Neg, &[x])) => {
-                negative = !negative;
-                todo.push(x);
-            }
-            Some((Op::Mul, &[x, y])) if room => todo.extend([y, x]),
-            Some((Op::Div, &[x, y])) if room && runs && sum.is_constant(rb, y) => {
-                divisors.push(y);
-                todo.push(x);
-            }
-            _ => inside.push(next),
-        }
-    }
-    if inside.is_empty() || (outside.is_empty() && divisors.is_empty() && !negative) {
-        return None;
-    }
-    let mut result = rb.sum(sum.count.clone(), |rb, i| {
-        let mut env = sum.at(i);
-        let factors: Vec<VarId> = inside.iter().map(|var| rb.inline(sum.body, *var, &mut env)).collect();
-        product(rb, &factors)
-    });
-    if !outside.is_empty() {
-        let outside = product(rb, &outside);
-        result = rb.op(Op::Mul, &[outside, result]);
-    }
-    for divisor in divisors {
-        result = rb.op(Op::Div, &[result, divisor]);
-    }
-    Some(if negative { rb.op(Op::Neg, &[result]) } else { result })
-}
-
-// Not of an empty list.
-fn product(rb: &mut Rebuild<'_>, factors: &[VarId]) -> VarId {
-    let mut product = factors[0];
-    for factor in &factors[1..] {
-        product = rb.op(Op::Mul, &[product, *factor]);
-    }
-    product
 }
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

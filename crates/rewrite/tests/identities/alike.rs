@@ -54,6 +54,7 @@ impl Terms<'_> {
                 Expr::ToInt(_) => "truncate".to_owned(),
                 Expr::Sum { count, .. } => format!("sum {}", self.size(count)),
                 Expr::Fold(StateLoop { count, .. }) => format!("fold {}", self.size(count)),
+                Expr::Loop(StateLoop { count, .. }) => format!("loop {}", self.size(count)),
                 Expr::Get { .. } => "get".to_owned(),
                 Expr::Array(_) => "array".to_owned(),
                 Expr::Tuple(_) => "tuple".to_owned(),
