@@ -21,8 +21,8 @@
 //! memory of the state. So it depends on that version, and joins no loop that the version needs. If it reads the state,
 //! its numbers are gathered before the state changes, and it joins no loop at all. Nor does a build that changes
 //! elements of a state, which is made in that memory too. A build of one-hot arrays is such a sum. A product of
-//! matrices stays alone, for it is tiled. A search, which carries an index, joins no loop that calls functions, which
-//! run in lanes without it, unless it calls them too.
+//! matrices stays alone, for it is tiled. A search, which carries an index or compares what it carries, joins no
+//! loop that runs in lanes without it, unless both call the same functions.
 //!
 //! The elements of the general loop are the most expensive array to add; the other arrays are written in place.
 //!
@@ -37,7 +37,7 @@ use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Rows, Size, StateLoop, Stmt, Type, VarId};
-use chainrule_ops::Semantics;
+use chainrule_ops::{Op, Semantics};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
@@ -125,8 +125,7 @@ struct Group<'a> {
     others: f64,
     /// Groups that this one depends on, as bits.
     after: u64,
-    /// Whether an iteration calls functions, and whether it decides an integer that is carried.
-    calls: bool,
+    /// Whether the members are searches, which do not run in lanes.
     searches: bool,
 }
 
@@ -156,9 +155,9 @@ impl Group<'_> {
         }
     }
 
-    /// Records the kind of the next member.
-    fn join(&mut self, kind: Kind, adding: f64) {
-        if kind.makes_array() {
+    /// Records the kind of the next member, and its array unless that is only passed on to other members.
+    fn join(&mut self, kind: Kind, adding: f64, is_passing: bool) {
+        if kind.makes_array() && !is_passing {
             match self.array {
                 Some((_, instead)) if instead >= adding => self.others += adding,
                 before => {
@@ -326,23 +325,26 @@ impl<'a, 'p> Merge<'a, 'p> {
         body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
     }
 
-    /// Makes the loops of each group adjacent, in `block` and inside it.
+    /// Makes the loops of each group adjacent, in `block` and inside it, except inside the groups: there, work that
+    /// several members do is found to be the same before loops inside them are merged with others.
     fn block(&mut self, block: &'p Block) {
-        for stmt in &block.stmts {
-            // Bodies of derivatives stay unchanged.
-            if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) {
-                stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
-            }
-        }
+        let mut grouped: FxHashSet<VarId> = FxHashSet::default();
         if self.may_group(block)
             && let Some((order, groups)) = self.order(block)
         {
             self.plan.order.insert(block, order);
             for (members, how) in groups {
                 let stmts: Vec<&Stmt> = members.iter().map(|at| &block.stmts[*at]).collect();
+                grouped.extend(stmts.iter().map(|stmt| stmt.var));
                 self.plan.merged.extend(stmts.iter().skip(1).map(|stmt| stmt.var));
                 let first = stmts.first().map(|stmt| stmt.var);
                 self.plan.merge.extend(first.map(|first| (first, Together { how, stmts })));
+            }
+        }
+        for stmt in &block.stmts {
+            // Bodies of derivatives stay unchanged.
+            if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) && !grouped.contains(&stmt.var) {
+                stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
             }
         }
     }
@@ -604,6 +606,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         // at all.
         let n_loops = stmts.iter().filter(|stmt| self.loop_of(stmt).is_some()).count();
         let stays = |at: usize| n_loops <= MAX_GROUPS && (users[at] > 1 || stmts[at].var == block.result);
+        let passing = if n_loops <= MAX_GROUPS { self.passing(block, needs, alone, &users) } else { Vec::new() };
         let mut groups: Vec<Group<'s>> = Vec::new();
         // Groups that each statement depends on, and its own group.
         let mut after: Vec<u64> = vec![0; stmts.len()];
@@ -632,13 +635,12 @@ impl<'a, 'p> Merge<'a, 'p> {
             }
             let (kind, over) = (member.kind, member.over);
             let adding = self.adding(stmt.var, kind);
+            let is_passing = adding.is_finite() && passing.contains(&at);
+            let adding = if is_passing { 0.0 } else { adding };
             let work = self.work(&member, &mut numbers);
             let shared: SmallVec<[(u64, f64); 16]> = (work.iter())
                 .filter_map(|(number, cost)| computed.get(number).map(|groups| (*groups, *cost)))
                 .collect();
-            let is_call =
-                |stmt: &Stmt| matches!(stmt.expr, Expr::Op(op, _) if f64::from(op.row().weight) >= MIN_SHARED);
-            let calls = member.blocks.iter().flat_map(|body| &body.stmts).any(is_call);
             let searches = self.is_search(stmt);
             let shares = |group: usize| -> f64 {
                 shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()
@@ -652,8 +654,8 @@ impl<'a, 'p> Merge<'a, 'p> {
                 })
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                // Functions are called in lanes, which a search does not have.
-                let keeps_lanes = !(searches && group.calls || calls && group.searches);
+                // A search does not run in lanes.
+                let keeps_lanes = searches == group.searches;
                 if group.over != over || !(keeps_lanes || shares(*number) >= MIN_SHARED) {
                     return false;
                 }
@@ -678,7 +680,6 @@ impl<'a, 'p> Merge<'a, 'p> {
                         array: None,
                         others: 0.0,
                         after: 0,
-                        calls: false,
                         searches: false,
                     });
                     groups.len() - 1
@@ -686,14 +687,15 @@ impl<'a, 'p> Merge<'a, 'p> {
                 None => continue,
             };
             let group = &mut groups[number];
-            group.join(kind, adding);
+            group.join(kind, adding, is_passing);
             group.members.push(at);
-            group.calls |= calls;
             group.searches |= searches;
             for (part, _) in &work {
                 *computed.entry(*part).or_default() |= 1 << number;
             }
-            group.after |= depends & !(1 << number);
+            // Of its own group, a member needs only elements.
+            after[at] &= !(1 << number);
+            group.after |= after[at];
             let grown = group.after;
             for group in groups.iter_mut().filter(|group| group.after >> number & 1 == 1) {
                 group.after |= grown;
@@ -703,13 +705,57 @@ impl<'a, 'p> Merge<'a, 'p> {
         groups
     }
 
-    /// Returns whether a statement is a loop that carries an integer, the index of a largest element for example.
+    /// Returns the builds whose elements each of several loops of the same count reads at its own index, and nothing
+    /// else does: once all are one loop, their arrays are not made. None of those loops needs the result of another.
+    /// At most [`MAX_GROUPS`] statements of `block` are loops. Linear in the block and its dependences.
+    fn passing(&self, block: &Block, needs: &[Needs], alone: &[usize], users: &[usize]) -> Vec<usize> {
+        let stmts = &block.stmts;
+        let mut takers: FxHashMap<usize, u64> = FxHashMap::default();
+        let mut bits: Vec<u64> = vec![0; stmts.len()];
+        // Loops that each statement needs other than for elements at its own index.
+        let mut after: Vec<u64> = vec![0; stmts.len()];
+        let mut n_loops = 0;
+        for (at, stmt) in stmts.iter().enumerate() {
+            let member = self.member(stmt).filter(|member| member.index.is_some());
+            if member.is_some() {
+                bits[at] = 1 << n_loops;
+                n_loops += 1;
+            }
+            let may_join = !alone.contains(&at) && !self.plan.dead.contains(&stmt.var);
+            let member = member.filter(|member| may_join && member.kind.bit() & Kind::IN_ORDER == 0);
+            for need in &needs[at] {
+                let from = &stmts[*need];
+                let is_taken = member.as_ref().is_some_and(|member| {
+                    let made = self.member(from).filter(|from| from.kind == Kind::Elements && from.over == member.over);
+                    made.is_some() && !alone.contains(need) && self.taken(from, member).is_some()
+                });
+                if is_taken {
+                    *takers.entry(*need).or_default() |= bits[at];
+                }
+                after[at] |= after[*need] | if is_taken { 0 } else { bits[*need] };
+            }
+        }
+        let is_passing = |from: usize, all: u64| {
+            let is_apart = |at: usize| bits[at] & all == 0 || after[at] & all == 0;
+            all.count_ones() > 1 && all.count_ones() as usize == users[from] && (0..stmts.len()).all(is_apart)
+        };
+        takers.into_iter().filter(|(from, all)| is_passing(*from, *all)).map(|(from, _)| from).collect()
+    }
+
+    /// Returns whether a statement is a loop that carries an integer, or compares what it carries: the search for the
+    /// largest element, for example, or for its derivative.
     fn is_search(&self, stmt: &Stmt) -> bool {
-        let Expr::Fold(StateLoop { state, .. }) = &stmt.expr else { return false };
-        match self.function.ty(*state) {
+        let Expr::Fold(StateLoop { state, body, .. }) = &stmt.expr else { return false };
+        let carried = |var: VarId| match body.bound(var) {
+            Some(Expr::Component(of, _)) => of == state,
+            _ => var == *state,
+        };
+        let compares = |stmt: &Stmt| matches!(&stmt.expr, Expr::Op(Op::Lt | Op::Le | Op::Eq, args) if args.iter().any(|arg| carried(*arg)));
+        let carries_integer = match self.function.ty(*state) {
             Type::Tuple(parts, _) => parts.contains(&Type::Int),
             state => *state == Type::Int,
-        }
+        };
+        carries_integer || body.stmts.iter().any(compares)
     }
 
     /// Returns the cost of the elements that a loop reads of the array made by `from`, if it reads nothing else of it
