@@ -55,6 +55,10 @@ impl Program {
         Term(self.program.size(name))
     }
 
+    fn require_at_least(&self, name: &str, least: i64) {
+        self.program.require_at_least(name, least);
+    }
+
     fn boolean(&self, value: bool) -> Term {
         Term(self.program.constant(value))
     }

@@ -68,6 +68,7 @@ class ArrayWriter(Writer):
                 continue
             if size not in self.names:
                 self.at_entry(size, self.program.size(size), least=2)
+                self.program.require_at_least(size, 2)
             dims.append(Dim(0, {size: 1}))
         storage = Storage(constant=constant) if extents else None
         return Num(term, kind, dims, storage=storage)

@@ -108,6 +108,12 @@ impl Program {
         self.term(Atom::Name(Name::new(name), 0))
     }
 
+    /// Requires that the size called `name` in the type of an argument is at least `least`. A call with fewer elements
+    /// is an error, and the optimiser knows that there is none: loops over the size run, its first elements exist.
+    pub fn require_at_least(&self, name: &str, least: i64) {
+        self.state().least.push((Name::new(name), least));
+    }
+
     /// Returns a number or a truth value as a term.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Literals read best by value.
@@ -278,7 +284,7 @@ impl Program {
     /// The errors of [`Self::function`].
     pub fn function_with(&self, result: impl Operand, semantics: Semantics) -> Result<Function> {
         let mut tree = self.tree(&result)?;
-        let State { mut sources, mentioned, name, is_located, span, .. } = self.state().clone();
+        let State { mut sources, mentioned, name, is_located, span, least, .. } = self.state().clone();
         let mut root = span.file;
         if !is_located {
             let text = chainrule_syntax::print_module(&tree);
@@ -294,7 +300,16 @@ impl Program {
             Err(diagnostics) => return Err(Error::program(diagnostics, &Arc::new(sources))),
         };
         let sources = Arc::new(sources);
-        let function = program.elaborate(DEFINITION).map_err(|d| Error::program(d, &sources))?;
+        let mut function = program.elaborate(DEFINITION).map_err(|d| Error::program(d, &sources))?;
+        for (name, least) in least {
+            let is_named = |size: &&ir::VarId| function.vars[**size].name.as_ref() == Some(&name);
+            let Some(size) = function.sizes.iter().find(is_named) else {
+                return Err(Error::request(format!("no argument has the size `{name}`"), "name a size of their types"));
+            };
+            let size = ir::Size::var(*size).sub(&ir::Size::constant(least));
+            let message = format!("`{name}` is less than {least}");
+            function.requires.push(ir::Requirement { size, exactly_zero: false, message, span: None });
+        }
         Ok(Function::from_array(function, sources, semantics).named(&name))
     }
 

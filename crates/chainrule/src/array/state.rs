@@ -59,6 +59,8 @@ pub(super) struct State {
     /// Whether messages point into texts from the caller.
     pub(super) is_located: bool,
     pub(super) params: Vec<Param>,
+    /// Sizes in the types of arguments, with the least number that each may be.
+    pub(super) least: Vec<(Name, i64)>,
     /// Functions of the language and its library that occur, separated by spaces.
     pub(super) mentioned: String,
     /// First misuse of the builder: message and remedy.
@@ -85,6 +87,7 @@ impl State {
             span: Span::new(file, 0, 0),
             is_located: false,
             params: Vec::new(),
+            least: Vec::new(),
             mentioned: String::new(),
             fault: None,
             blocks: vec![block],

@@ -40,6 +40,23 @@ fn sums_over_a_symbolic_size() {
 }
 
 #[test]
+fn sizes_are_at_least_what_is_required() {
+    let p = Program::new("first");
+    let x = p.argument("x", "[n][m]Double");
+    p.require_at_least("m", 2);
+    // Without the requirement, rows are read only where there are any, and each is checked.
+    let total = p.sum(x.length(), |i| x.get(&[&i, &p.int(1)]));
+    let f = function(&p, &total);
+    let compiled = f.compile().expect("it compiles");
+    let rows = |values: &[&[f64]]| Value::Array(values.iter().map(|row| row.to_vec().into()).collect());
+    assert_eq!(compiled.call(&[rows(&[&[1.0, 2.0], &[3.0, 4.0]])]).expect("it runs"), [Value::Real(6.0)]);
+    let error = compiled.call(&[rows(&[&[1.0]])]).expect_err("it is too short");
+    assert!(error.to_string().contains("`m` is less than 2"), "{error}");
+    p.require_at_least("k", 1);
+    assert!(message(&p, &total).contains("no argument has the size `k`"));
+}
+
+#[test]
 fn builds_nest_and_take_elements() {
     let p = Program::new("outer");
     let (a, b) = (p.argument("a", "[n]Double"), p.argument("b", "[m]Double"));
