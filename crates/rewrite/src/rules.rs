@@ -4,6 +4,7 @@
 
 mod branch;
 mod build;
+mod digits;
 mod factor;
 mod fold;
 mod gather;
@@ -124,6 +125,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         interchange::RULES,
         sum::RULES,
         factor::RULES,
+        digits::RULES,
         terms::RULES,
         gather::RULES,
         linear::RULES,

@@ -37,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST: i64 = 32;
 
 /// Minimum number of elements of a packed array: more than the first-level cache holds.
-const LARGE: i64 = 1 << 15;
+const LARGE: i64 = 1 << 13;
 
 /// Maximum number of packed arrays in a nest.
 const MAX_PANELS: usize = 2;

@@ -121,11 +121,29 @@ impl Nest<'_> {
     }
 }
 
-/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements.
+/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements, or
+/// as many for each element of a further dimension.
 fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
     let product = a.mul(b);
     let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);
-    let is_size = |p: &Poly<Reg>| p.as_var().is_some_and(|r| kernel.is_extent(r));
-    let fits = || len.terms().any(|(monomial, c)| c > 0 && product.terms().all(|(all, _)| all == monomial));
-    (is_number(a) || is_number(b) || (is_size(a) && is_size(b) && fits() && len.terms().len() == 1)).then_some(product)
+    if is_number(a) || is_number(b) {
+        return Some(product);
+    }
+    let (Some(a), Some(b), [(all, 1..)]) = (a.as_var(), b.as_var(), &*len.terms().collect::<Vec<_>>()) else {
+        return None;
+    };
+    let mut others = all.to_vec();
+    for one in [a, b] {
+        others.remove(others.iter().position(|other| *other == one)?);
+    }
+    let fits = kernel.is_extent(a) && kernel.is_extent(b) && others.iter().all(|other| is_positive(kernel, *other));
+    fits.then_some(product)
+}
+
+/// Returns whether the size `size` is required to be at least 1.
+fn is_positive(kernel: &Kernel, size: Reg) -> bool {
+    kernel.requires.iter().any(|condition| {
+        let least = Poly::var(size).sub(&condition.size);
+        !condition.exactly_zero && least.as_constant().is_some_and(|least| least >= 1)
+    })
 }
