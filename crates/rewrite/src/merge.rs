@@ -186,6 +186,8 @@ struct Merge<'a, 'p> {
     /// Allowed rewrites: under strict ones, which preserve negative zeros, no array is written by adding to zero.
     semantics: Semantics,
     keys: Keys,
+    /// Number of loops around the current block.
+    depth: u32,
 }
 
 /// Position of a variable outside this block.
@@ -209,6 +211,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             at: vec![ELSEWHERE; n],
             semantics: Semantics::default(),
             keys: Keys::default(),
+            depth: 0,
         }
     }
 
@@ -252,7 +255,10 @@ impl<'a, 'p> Merge<'a, 'p> {
         for stmt in &block.stmts {
             // Bodies of derivatives stay unchanged.
             if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) && !grouped.contains(&stmt.var) {
+                let loops = u32::from(self.loop_of(stmt).is_some());
+                self.depth += loops;
                 stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
+                self.depth -= loops;
             }
         }
     }
@@ -421,7 +427,9 @@ impl<'a, 'p> Merge<'a, 'p> {
                 let array = stmt.expr.changed_array(Rows::Named, &|_| false);
                 array.is_some_and(|array| self.is_version(block, array))
             };
-            if matches!(stmt.expr, Expr::Build { .. }) && (fusion::is_matrix_product(&stmt.expr) || changes_state()) {
+            let is_tiled =
+                || fusion::is_matrix_product(&stmt.expr) || self.depth > 0 && fusion::is_row_of_product(&stmt.expr);
+            if matches!(stmt.expr, Expr::Build { .. }) && (is_tiled() || changes_state()) {
                 alone.push(at);
             }
             let Expr::Plus(a, b) = stmt.expr else { continue };
