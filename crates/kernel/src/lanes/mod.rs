@@ -65,6 +65,7 @@ pub(crate) mod independence;
 mod jam;
 mod keep;
 mod loaded;
+mod outside;
 mod panel;
 mod predict;
 pub(crate) mod rewrite;

@@ -15,11 +15,13 @@
 //! `a[n k + i]`, of which an iteration of `i` reads a column: its elements lie in as many pages, so that large ones are
 //! copied to `t[d i + k]`.
 //!
-//! A copy pays if it is read often enough, which is tested at run time; otherwise the nest runs unchanged.
+//! A copy pays if it is read often enough, which is tested at run time; otherwise the nest runs unchanged. In a loop
+//! over blocks of rows, the copy is made before that loop.
 //!
 //! Invariants: the nest reads each copied element, with no check before that could fail, and writes none. It computes
 //! the same values in the same order, so every number keeps its bits.
 
+use super::outside::move_copies;
 use super::rewrite::{Copier, Cutter, Loop};
 use crate::events::walk;
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
@@ -54,17 +56,20 @@ struct Operand {
 pub(crate) fn transpose(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
     // Loops that run unchanged are met again.
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut made) = (BTreeSet::new(), BTreeSet::new());
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if carried.is_empty() => {
             let the = Loop { index, count, carried, body };
             match operands(kernel, &the).filter(|_| seen.insert(index)) {
-                Some(found) => write(&mut Cutter::new(kernel), the, &found, done),
+                Some(found) => made.extend(write(&mut Cutter::new(kernel), the, &found, done)),
                 None => done.push(the.in_order()),
             }
         }
         stmt => done.push(stmt),
     });
+    if !made.is_empty() {
+        move_copies(kernel, &mut body, &made);
+    }
     kernel.body = body;
 }
 
@@ -164,9 +169,9 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
     (by_row && (1..=MAX_OPERANDS).contains(&found.len())).then_some(found)
 }
 
-/// Emits the nest with transposed operands where that pays, and unchanged where not.
-fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec<Stmt>) {
-    let mut before = Vec::new();
+/// Emits the nest with transposed operands where that pays, and unchanged where not. Returns the buffers of the copies.
+fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec<Stmt>) -> Vec<BufferId> {
+    let (mut before, mut made) = (Vec::new(), Vec::new());
     let asked: Vec<(Poly<Reg>, i64)> = operands.iter().flat_map(|operand| operand.asked.clone()).collect();
     let holds = cutter.all_reach(&asked, &mut before);
     let the = the.in_order();
@@ -174,6 +179,7 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
     let mut then = Vec::new();
     for Operand { buffer, at, rows, along, .. } in operands {
         let transposed = cutter.kernel.memory(rows.1.mul(&along.1));
+        made.push(transposed);
         let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&rows.1).add(&row);
         let own = place(Poly::var(rows.0), Poly::var(along.0));
         each_access(&mut near, |of, from| {
@@ -204,7 +210,7 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
     let Some(condition) = holds else {
         out.extend(then);
         out.extend(near);
-        return;
+        return made;
     };
     let index = condition;
     let no_buffers = BTreeMap::new();
@@ -214,4 +220,5 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
     then.extend(copier.block(&near));
     out.push(Stmt::Straight(before));
     out.push(Stmt::If { condition, then, otherwise: vec![the], choices: Vec::new() });
+    made
 }
