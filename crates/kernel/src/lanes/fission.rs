@@ -11,13 +11,13 @@
 //!                                            g(kept[t])
 //! ```
 //!
-//! If only the last nest is a product, the nests before it leave: `exp (a[i, k])` in a product with a matrix.
+//! In a nest of their own, iterations share the elements of `w`, and the nest is tiled like a product of matrices. If
+//! other loops come first, these leave: `exp (a[i, k])` in a product with a matrix, or the largest element of a row.
+//! What is left is split again, within the stretch, so that each product of a chain, as of attention, stands alone.
 //!
-//! In a nest of their own, iterations share the elements of `w`, and the nest is tiled like a product of matrices.
-//!
-//! **Nests that leave** come first, or after others that leave. They write private memory, and read that of nests
-//! before them and memory that the loop does not write. They contain no checks, so that the same check fails first.
-//! Private memory gets a copy for each iteration of a stretch.
+//! **Loops that leave** write private memory, and read memory that the loop does not write. They contain no checks, so
+//! that the same check fails first. Private memory gets a copy for each iteration of a stretch, and so does a number
+//! that they compute for the rest.
 //!
 //! **Straight-line code** between them is copied, if it cannot fail.
 //!
@@ -43,22 +43,43 @@ const STRETCH_OF_OPERANDS: i64 = 64;
 /// Minimum trip count of the loops of a product.
 const LEAST: i64 = 4;
 
-/// Splits loops of `kernel` whose iterations start with products. `O(n d)` for loops that nest `d` deep.
+/// Maximum number of products that leave a loop one after the other.
+const MAX_PRODUCTS: usize = 4;
+
+/// Splits loops of `kernel` whose iterations start with products, and what is left of them. `O(n d)` for loops that
+/// nest `d` deep.
 pub(crate) fn fission(kernel: &mut Kernel) {
+    // Stretches of loops that were split, by their index.
+    let mut stretches: BTreeMap<Reg, i64> = BTreeMap::new();
+    for round in 0..MAX_PRODUCTS {
+        let left = if round == 0 { None } else { Some(std::mem::take(&mut stretches)) };
+        split(kernel, left.as_ref(), &mut stretches);
+        if stretches.is_empty() {
+            break;
+        }
+    }
+}
+
+/// Splits the loops of `kernel`, or the `left` ones with their stretches; adds what is left of them to `stretches`.
+fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut BTreeMap<Reg, i64>) {
     let flat = events(&kernel.body);
     let index = |begin: usize| if let Event::For { index, .. } = &flat[begin] { Some(*index) } else { None };
-    let loops: BTreeSet<Reg> = Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect();
+    let loops: BTreeSet<Reg> = match left {
+        Some(left) => left.keys().copied().collect(),
+        None => Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect(),
+    };
     // The counts stay valid for private buffers: split loops access copies.
     let all = accesses(&flat);
     let mut body = std::mem::take(&mut kernel.body);
-    let mut any = false;
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if loops.contains(&index) => {
             let the = Loop { index, count, carried, body };
             match leading(kernel, &all, &the) {
                 Some(found) => {
-                    any = true;
-                    write(&mut Cutter::new(kernel), the, &found, done);
+                    let stretch = left.and_then(|left| left.get(&index));
+                    let found = Leading { stretch: stretch.map_or(found.stretch, |stretch| *stretch), ..found };
+                    let rest = write(&mut Cutter::new(kernel), the, &found, stretch.is_some(), done);
+                    stretches.insert(rest, found.stretch);
                 }
                 None => done.push(the.in_order()),
             }
@@ -66,19 +87,21 @@ pub(crate) fn fission(kernel: &mut Kernel) {
         stmt => done.push(stmt),
     });
     kernel.body = body;
-    if any {
+    if !stretches.is_empty() {
         prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
     }
 }
 
 /// Statements that leave a loop.
 struct Leading {
-    /// Number of statements up to the last nest that leaves.
+    /// Number of statements that leave.
     until: usize,
     /// Private buffers of an iteration that nests write.
     private: BTreeSet<BufferId>,
     /// Iterations of a stretch.
     stretch: i64,
+    /// Numbers that loops among them compute for the rest.
+    kept: Vec<Reg>,
 }
 
 /// Facts about a loop.
@@ -108,24 +131,41 @@ fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
         event.for_each_def(|r| defined.extend([r]));
     }
     let survey = Survey { kernel, the, accesses: accesses(&flat), all, written, defined };
-    let mut found = Leading { until: 0, private: BTreeSet::new(), stretch: STRETCH };
-    let (mut copied, mut has_product) = (BTreeSet::new(), false);
-    for (at, stmt) in the.body.iter().enumerate() {
-        if !survey.may_leave(stmt, &mut copied, &mut found.private) {
-            break;
-        }
-        if matches!(stmt, Stmt::For { .. }) {
-            found.until = at + 1;
-            has_product |= survey.is_product(stmt);
+    // A product at the start, or what stands before the first one.
+    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::For { .. });
+    let is_product = |stmt: &Stmt| is_loop(stmt) && survey.is_product(stmt);
+    let (first, product) = (the.body.iter().position(is_loop)?, the.body.iter().position(is_product)?);
+    let until = if first == product { first + 1 } else { product };
+    let (leaving, rest) = the.body.split_at(until);
+    let (mut copied, mut private) = (BTreeSet::new(), BTreeSet::new());
+    if !rest.iter().any(is_loop) || !leaving.iter().all(|stmt| survey.may_leave(stmt, &mut copied, &mut private)) {
+        return None;
+    }
+    let is_operand = matches!(rest, [stmt] if is_product(stmt));
+    let stretch = if is_operand { STRETCH_OF_OPERANDS } else { STRETCH };
+    Some(Leading { until, private, stretch, kept: kept(kernel, leaving, the)? })
+}
+
+/// Returns the numbers that loops of `leaving` compute for the rest of `the` loop; `None` if they compute an integer
+/// for it. Straight-line code of `leaving` that the rest needs is computed there too.
+fn kept(kernel: &Kernel, leaving: &[Stmt], the: &Loop) -> Option<Vec<Reg>> {
+    let mut wanted: BTreeSet<Reg> = the.carried.iter().map(|c| c.next).collect();
+    walk(&the.body[leaving.len()..]).for_each(|event| event.for_each_use(|r| _ = wanted.insert(r)));
+    let mut kept = Vec::new();
+    for stmt in leaving.iter().rev() {
+        match stmt {
+            Stmt::Straight(code) => {
+                for instr in code.iter().rev() {
+                    if instr.dst().is_some_and(|dst| wanted.contains(&dst)) {
+                        instr.for_each_use(|r| _ = wanted.insert(r));
+                    }
+                }
+            }
+            Stmt::For { carried, .. } => kept.extend(carried.iter().map(|c| c.var).filter(|r| wanted.contains(r))),
+            _ => {}
         }
     }
-    if has_product {
-        return Some(found);
-    }
-    // The rest may be the product: without its operands, it is a nest that is tiled as well.
-    let is_product = |stmt: &Stmt| matches!(stmt, Stmt::For { .. }) && survey.is_product(stmt);
-    let is_last = found.until > 0 && matches!(&the.body[found.until..], [stmt] if is_product(stmt));
-    is_last.then_some(Leading { stretch: STRETCH_OF_OPERANDS, ..found })
+    kept.iter().all(|r| kernel.regs[*r] == Class::Real).then_some(kept)
 }
 
 impl Survey<'_> {
@@ -133,8 +173,7 @@ impl Survey<'_> {
     /// definitions `copied`, which write the buffers `private`; adds its own to both.
     fn may_leave(&self, stmt: &Stmt, copied: &mut BTreeSet<Reg>, private: &mut BTreeSet<BufferId>) -> bool {
         match stmt {
-            Stmt::For { carried, .. } if carried.is_empty() => {}
-            Stmt::Straight(_) => {}
+            Stmt::For { .. } | Stmt::Straight(_) => {}
             _ => return false,
         }
         let is_nest = matches!(stmt, Stmt::For { .. });
@@ -203,47 +242,71 @@ impl Survey<'_> {
     }
 }
 
-/// Emits `the` loop to `out`, in two loops for each stretch.
-fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leading, out: &mut Vec<Stmt>) {
+/// Emits `the` loop to `out`, in two loops for each stretch, or in two if it `is_stretch` itself. Returns the index of
+/// the second one.
+fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leading, is_stretch: bool, out: &mut Vec<Stmt>) -> Reg {
     let mut private: BTreeMap<BufferId, (BufferId, Poly<Reg>)> = BTreeMap::new();
     for buffer in &found.private {
         let len = cutter.kernel.buffers[*buffer].len.clone();
         private.insert(*buffer, (cutter.kernel.memory(len.scale(found.stretch)), len));
     }
+    let numbers: Vec<(Reg, BufferId)> =
+        found.kept.iter().map(|r| (*r, cutter.kernel.memory(Poly::constant(found.stretch)))).collect();
     let (mut before, mut begin) = (Vec::new(), Vec::new());
-    let (n_stretches, _) =
-        cutter.blocks(&the.count.add(&Poly::constant(found.stretch - 1)), found.stretch, &mut before);
     let number = cutter.int();
-    let first = Poly::var(number).scale(found.stretch);
-    let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
-    let left = cutter.int_of(&mut begin, the.count.sub(&first));
-    let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
+    let mut stretches = None;
+    let (first, count) = if is_stretch {
+        (Poly::zero(), the.count.clone())
+    } else {
+        let whole = the.count.add(&Poly::constant(found.stretch - 1));
+        stretches = Some(cutter.blocks(&whole, found.stretch, &mut before).0);
+        let first = Poly::var(number).scale(found.stretch);
+        let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
+        let left = cutter.int_of(&mut begin, the.count.sub(&first));
+        (first, Poly::var(cutter.int_op(&mut begin, Op::Min, most, left)))
+    };
     let Loop { index, carried, body, .. } = the;
     let leaving: Vec<Stmt> = body[..found.until].to_vec();
     let is_left = |(at, stmt): &(usize, Stmt)| *at >= found.until || matches!(stmt, Stmt::Straight(_));
     let rest: Vec<Stmt> = body.into_iter().enumerate().filter(is_left).map(|(_, stmt)| stmt).collect();
-    let mut part = |mut body: Vec<Stmt>, carried: &[Carried], fresh: bool| {
+    let mut part = |mut body: Vec<Stmt>, carried: &[Carried], is_rest: bool| {
         let step = cutter.int();
         redirect(&mut body, &private, step);
-        let by = first.add(&Poly::var(step));
-        let index_of = if fresh { cutter.int() } else { index };
-        let vars: Vec<Reg> = carried.iter().map(|c| cutter.kernel.regs.push(cutter.kernel.regs[c.var])).collect();
+        let place = Poly::var(step);
+        if is_rest {
+            let load = |(r, buffer): &(Reg, BufferId)| Instr::Load { dst: *r, buffer: *buffer, at: place.clone() };
+            body.insert(0, Stmt::Straight(numbers.iter().map(load).collect()));
+        } else {
+            let store = |(r, buffer): &(Reg, BufferId)| Instr::Store { buffer: *buffer, at: place.clone(), value: *r };
+            body.push(Stmt::Straight(numbers.iter().map(store).collect()));
+        }
+        let by = first.add(&place);
+        let index_of = if is_rest { index } else { cutter.int() };
+        let new = |c: &Carried| if is_stretch { c.var } else { cutter.kernel.regs.push(cutter.kernel.regs[c.var]) };
+        let vars: Vec<Reg> = carried.iter().map(new).collect();
         let map = carried.iter().map(|c| c.var).zip(vars.iter().copied()).chain([(index, index_of)]).collect();
         let code = vec![Instr::Int { dst: index_of, value: by.clone() }];
         let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
-        let mut copier = Copier { regs, map, index, by, fresh, lane: None, buffers: &buffers };
+        let mut copier = Copier { regs, map, index, by, fresh: !is_rest, lane: None, buffers: &buffers };
         let mut inside = vec![Stmt::Straight(code)];
         inside.extend(copier.block(&body));
         let carried = carried.iter().zip(&vars);
-        let carried = carried.map(|(c, var)| Carried { var: *var, init: c.var, next: copier.of(c.next) }).collect();
-        (Stmt::For { index: step, count: count.clone(), carried, order: Order::InOrder, body: inside }, vars)
+        let init = |c: &Carried| if is_stretch { c.init } else { c.var };
+        let carried = carried.map(|(c, var)| Carried { var: *var, init: init(c), next: copier.of(c.next) }).collect();
+        (step, Stmt::For { index: step, count: count.clone(), carried, order: Order::InOrder, body: inside }, vars)
     };
-    let (products, _) = part(leaving, &[], true);
-    let (rest, next) = part(rest, &carried, false);
-    let carried = carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
-    out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
+    let (_, products, _) = part(leaving, &[], false);
+    let (step, rest, next) = part(rest, &carried, true);
     let body = vec![Stmt::Straight(begin), products, rest];
-    out.push(Stmt::For { index: number, count: n_stretches, carried, order: Order::InOrder, body });
+    out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
+    match stretches {
+        Some(count) => {
+            let carried = carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
+            out.push(Stmt::For { index: number, count, carried, order: Order::InOrder, body });
+        }
+        None => out.extend(body),
+    }
+    step
 }
 
 /// Redirects accesses to private memory in `body` to the copy of iteration `step`.

@@ -121,8 +121,8 @@ impl Nest<'_> {
     }
 }
 
-/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements, or
-/// as many for each element of a further dimension.
+/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements,
+/// or as many for each element of a further dimension.
 fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
     let product = a.mul(b);
     let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);
