@@ -431,7 +431,8 @@ impl<'k> Cutter<'k> {
         dst
     }
 
-    /// Reduces a power of two of values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`.
+    /// Reduces values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`. The last of the first half of an odd
+    /// number of values waits: `(p0 + p2) + p1`.
     pub fn tree(
         &mut self,
         group: Group,
@@ -446,8 +447,9 @@ impl<'k> Cutter<'k> {
             parts.push(dst);
         }
         while parts.len() > 1 {
-            let half = parts.len() / 2;
-            parts = (0..half).map(|i| self.op(group.op(), parts[i], parts[i + half], code)).collect();
+            let (first, second) = parts.split_at(parts.len().div_ceil(2));
+            let pair = |(i, a): (usize, &Reg)| second.get(i).map_or(*a, |b| self.op(group.op(), *a, *b, code));
+            parts = first.iter().enumerate().map(pair).collect();
         }
         parts[0]
     }
