@@ -41,7 +41,7 @@ const LONG: &[(&str, &str, &str)] = &[
     ("native/src/lower/plan.rs", "new", "steps that pass on most of their results"),
     ("native/src/lower/plan.rs", "next_uses", "the longest walk of short compilations: its state stays local"),
     ("rewrite/src/fusion.rs", "stmt", "a table by expression after the rules for operands"),
-    ("rewrite/src/merge.rs", "groups", "one walk whose tables refer to each other"),
+    ("rewrite/src/merge.rs", "grouped", "one walk whose tables refer to each other"),
     ("rewrite/src/rebuild/group.rs", "merge_any", "one loop, written from the outside in"),
     ("rewrite/src/rebuild/read.rs", "narrow", "a table by expression after definitions that its arms share"),
     ("rewrite/src/rebuild/read.rs", "write", "a table by expression after definitions that its arms share"),

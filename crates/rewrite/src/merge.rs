@@ -514,15 +514,39 @@ impl<'a, 'p> Merge<'a, 'p> {
     }
 
     fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs], alone: &[usize]) -> Vec<Group<'s>> {
-        let stmts = &block.stmts;
         // Number of users in the block of each statement.
-        let mut users = vec![0_usize; stmts.len()];
+        let mut users = vec![0_usize; block.stmts.len()];
         needs.iter().flatten().for_each(|need| users[*need] += 1);
+        let mut passing = self.passing(block, needs, alone, &users);
+        loop {
+            let groups = self.grouped(block, needs, alone, &users, &passing);
+            // An array is made after all where one that reads it is in no group with it.
+            let n_passing = passing.len();
+            passing.retain(|at| {
+                let of = groups.iter().find(|group| group.members.contains(at));
+                let is_in = |user: usize| of.is_some_and(|group| group.members.contains(&user));
+                (0..needs.len()).all(|user| !needs[user].contains(at) || is_in(user))
+            });
+            if passing.len() == n_passing {
+                return groups;
+            }
+        }
+    }
+
+    /// Returns the groups if the arrays of `passing` cost nothing.
+    fn grouped<'s>(
+        &mut self,
+        block: &'s Block,
+        needs: &[Needs],
+        alone: &[usize],
+        users: &[usize],
+        passing: &[usize],
+    ) -> Vec<Group<'s>> {
+        let stmts = &block.stmts;
         // An array used by a single loop is not made, if that pays. In blocks with many loops, few would be in a group
         // at all.
         let n_loops = stmts.iter().filter(|stmt| self.loop_of(stmt).is_some()).count();
         let stays = |at: usize| n_loops <= MAX_GROUPS && (users[at] > 1 || stmts[at].var == block.result);
-        let passing = if n_loops <= MAX_GROUPS { self.passing(block, needs, alone, &users) } else { Vec::new() };
         let mut groups: Vec<Group<'s>> = Vec::new();
         // Groups that each statement depends on, and its own group.
         let mut after: Vec<u64> = vec![0; stmts.len()];
@@ -623,9 +647,12 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// Returns the builds whose elements each of several loops of the same count reads at its own index, and nothing
     /// else does: once all are one loop, their arrays are not made. None of those loops needs the result of another.
-    /// At most [`MAX_GROUPS`] statements of `block` are loops. Linear in the block and its dependences.
+    /// None in blocks of more than [`MAX_GROUPS`] loops. Linear in the block and its dependences.
     fn passing(&self, block: &Block, needs: &[Needs], alone: &[usize], users: &[usize]) -> Vec<usize> {
         let stmts = &block.stmts;
+        if stmts.iter().filter(|stmt| self.loop_of(stmt).is_some()).count() > MAX_GROUPS {
+            return Vec::new();
+        }
         let mut takers: FxHashMap<usize, u64> = FxHashMap::default();
         let mut bits: Vec<u64> = vec![0; stmts.len()];
         // Loops that each statement needs other than for elements at its own index.

@@ -431,8 +431,8 @@ impl<'k> Cutter<'k> {
         dst
     }
 
-    /// Reduces values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`. The last of the first half of an odd
-    /// number of values waits: `(p0 + p2) + p1`.
+    /// Reduces values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`. Of an odd number, the last of the
+    /// first half waits: `(p0 + p2) + p1`.
     pub fn tree(
         &mut self,
         group: Group,

@@ -16,6 +16,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: same_state,
     },
     Rule {
+        name: "same-elements",
+        law: "loop (fun s i -> (f s i, a[i], g s i)) z n = loop (fun s i -> (f s i, (), g s i)) z n, with a for the array",
+        when: "a has n elements, and is known outside",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Loop,
+        apply: same_elements,
+    },
+    Rule {
         name: "plain-loop",
         law: "loop (fun () i -> ((), (), g i)) () n = ((), build n (), sum n g); of elements or states alone, a build or a fold",
         when: "n >= 0",
@@ -84,6 +93,26 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let narrow = rb.compute(Expr::Component(found, 0));
     let last = whole(rb, narrow);
     let (array, sum) = (rb.compute(Expr::Component(found, 1)), rb.compute(Expr::Component(found, 2)));
+    Some(rb.tuple(vec![last, array, sum], ty))
+}
+
+fn same_elements(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Expr::Loop(StateLoop { count, index, state, init, body }), Type::Tuple(types, _)) = (expr, ty) else {
+        return None;
+    };
+    let [next, element, term] = parts_of_step(rb, body)?;
+    let Some(&Expr::Get { array, index: at, proved: true }) = rb.bound_in(body, element) else { return None };
+    let is_outside = array != *state && rb.bound_in(body, array).is_none();
+    if at != *index || !is_outside || *rb.ty(array) != types[1] {
+        return None;
+    }
+    let found = rb.general(count.clone(), *init, |rb, now, i| {
+        let mut env = Env::copying(&[(*state, now), (*index, i)]);
+        let (next, term) = (rb.inline(body, next, &mut env), rb.inline(body, term, &mut env));
+        let nothing = rb.tuple(Vec::new(), &Type::tuple(Vec::new()));
+        rb.compute(Expr::Tuple(vec![next, nothing, term]))
+    });
+    let [last, sum] = [0, 2].map(|k| rb.compute(Expr::Component(found, k)));
     Some(rb.tuple(vec![last, array, sum], ty))
 }
 
