@@ -693,7 +693,10 @@ impl<'a, 'p> Merge<'a, 'p> {
             Some(Expr::Component(of, _)) => of == state,
             _ => var == *state,
         };
-        let compares = |stmt: &Stmt| matches!(&stmt.expr, Expr::Op(Op::Lt | Op::Le | Op::Eq, args) if args.iter().any(|arg| carried(*arg)));
+        let compares = |stmt: &Stmt| match &stmt.expr {
+            Expr::Op(Op::Lt | Op::Le | Op::Eq, args) => args.iter().any(|arg| carried(*arg)),
+            _ => false,
+        };
         let carries_integer = match self.function.ty(*state) {
             Type::Tuple(parts, _) => parts.contains(&Type::Int),
             state => *state == Type::Int,
