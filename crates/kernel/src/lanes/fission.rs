@@ -27,7 +27,7 @@ use super::Spans;
 use super::distribute::{Accesses, accesses};
 use crate::events::{Event, events, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
-use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, want};
 use crate::prune::prune;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
@@ -77,7 +77,7 @@ fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut
             match leading(kernel, &all, &the) {
                 Some(found) => {
                     let stretch = left.and_then(|left| left.get(&index));
-                    let found = Leading { stretch: stretch.map_or(found.stretch, |stretch| *stretch), ..found };
+                    let found = Leading { stretch: stretch.copied().unwrap_or(found.stretch), ..found };
                     let rest = write(&mut Cutter::new(kernel), the, &found, stretch.is_some(), done);
                     stretches.insert(rest, found.stretch);
                 }
@@ -154,13 +154,7 @@ fn kept(kernel: &Kernel, leaving: &[Stmt], the: &Loop) -> Option<Vec<Reg>> {
     let mut kept = Vec::new();
     for stmt in leaving.iter().rev() {
         match stmt {
-            Stmt::Straight(code) => {
-                for instr in code.iter().rev() {
-                    if instr.dst().is_some_and(|dst| wanted.contains(&dst)) {
-                        instr.for_each_use(|r| _ = wanted.insert(r));
-                    }
-                }
-            }
+            Stmt::Straight(code) => want(code, &mut wanted),
             Stmt::For { carried, .. } => kept.extend(carried.iter().map(|c| c.var).filter(|r| wanted.contains(r))),
             _ => {}
         }

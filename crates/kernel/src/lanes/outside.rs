@@ -14,7 +14,7 @@
 //! A copy is made once if the loop does not change what it copies, and if it is made in the first iteration whenever it
 //! is made in a later one: its condition compares numbers that do not grow with the index.
 
-use super::rewrite::{Copier, Copies};
+use super::rewrite::{Copier, Copies, want};
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
@@ -128,15 +128,15 @@ fn first_is_enough(code: &[Instr], inside: &BTreeSet<Reg>, index: Reg, r: Reg, g
     let of = |r: &Reg, growth: Growth| first_is_enough(&code[..at], inside, index, *r, growth);
     match &code[at] {
         Instr::Const { .. } => true,
-        Instr::Int { value, .. } if value.as_var().is_some_and(|same| same != index) => {
-            value.as_var().is_some_and(|same| of(&same, growth))
-        }
-        Instr::Int { value, .. } => {
-            let Some((slope, rest)) = value.split_linear(index) else { return false };
-            let falls =
-                slope.is_zero() || growth == Growth::Never && slope.as_constant().is_some_and(|slope| slope < 0);
-            falls && rest.vars().iter().all(|r| of(r, Growth::Constant))
-        }
+        Instr::Int { value, .. } => match value.as_var() {
+            Some(same) if same != index => of(&same, growth),
+            _ => {
+                let Some((slope, rest)) = value.split_linear(index) else { return false };
+                let falls =
+                    slope.is_zero() || growth == Growth::Never && slope.as_constant().is_some_and(|slope| slope < 0);
+                falls && rest.vars().iter().all(|r| of(r, Growth::Constant))
+            }
+        },
         Instr::IntOp { op: Op::Min, args: [a, b, _], .. } => of(a, growth) && of(b, growth),
         Instr::IntOp { op: Op::Lt, args: [a, b, _], .. } => of(a, Growth::Constant) && of(b, growth),
         Instr::Op { op: Op::And, args: [a, b, _], .. } => of(a, growth) && of(b, growth),
@@ -147,13 +147,6 @@ fn first_is_enough(code: &[Instr], inside: &BTreeSet<Reg>, index: Reg, r: Reg, g
 /// Returns the instructions of `code` that `r` needs, in order.
 fn needed(code: &[Instr], r: Reg) -> Vec<Instr> {
     let mut wanted = BTreeSet::from([r]);
-    let mut found: Vec<Instr> = Vec::new();
-    for instr in code.iter().rev() {
-        if instr.dst().is_some_and(|dst| wanted.contains(&dst)) {
-            instr.for_each_use(|r| _ = wanted.insert(r));
-            found.push(instr.clone());
-        }
-    }
-    found.reverse();
-    found
+    want(code, &mut wanted);
+    code.iter().filter(|instr| instr.dst().is_some_and(|dst| wanted.contains(&dst))).cloned().collect()
 }

@@ -471,6 +471,15 @@ impl<'k> Cutter<'k> {
     }
 }
 
+/// Adds to `wanted` the registers from which `code` computes those in it.
+pub(super) fn want(code: &[Instr], wanted: &mut BTreeSet<Reg>) {
+    for instr in code.iter().rev() {
+        if instr.dst().is_some_and(|dst| wanted.contains(&dst)) {
+            instr.for_each_use(|r| _ = wanted.insert(r));
+        }
+    }
+}
+
 /// Returns a lane loop over a block.
 pub(super) fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
     let body = vec![Stmt::Straight(code)];

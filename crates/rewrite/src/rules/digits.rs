@@ -1,6 +1,7 @@
 //! Sums that put the terms of one loop into an array of several dimensions: the indices are the digits of that of the
 //! loop, as in the derivative of an array that is reshaped. Each element has one term.
 
+use super::get::MAX_DIMENSIONS;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::rebuild::Rebuild;
@@ -18,9 +19,6 @@ pub(super) const RULES: &[Rule] = &[Rule {
     apply: digits,
 }];
 
-/// Maximum number of dimensions.
-const MAX_DIGITS: usize = 8;
-
 /// Digit of the index of a loop: its quotient by a size, then its remainder by another one, if that is not the most
 /// significant digit.
 struct Digit {
@@ -30,10 +28,10 @@ struct Digit {
 
 fn digits(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let (mut found, mut value, mut ty) = (SmallVec::<[(Digit, &Size); MAX_DIGITS]>::new(), sum.body.result, ty);
+    let (mut found, mut value, mut ty) = (SmallVec::<[(Digit, &Size); MAX_DIMENSIONS]>::new(), sum.body.result, ty);
     while let (Some(&Expr::OneHot { index, value: inner, .. }), Type::Array(size, element)) =
         (rb.bound_in(sum.body, value), ty)
-        && found.len() < MAX_DIGITS
+        && found.len() < MAX_DIMENSIONS
         && let Some(digit) = digit(rb, &sum, index)
     {
         found.push((digit, size));
@@ -43,7 +41,7 @@ fn digits(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         return None;
     }
     // From the least significant one, each is worth the sizes of those before, and all together the count.
-    let (mut worth, mut left) = (Size::constant(1), (0..found.len()).collect::<SmallVec<[usize; MAX_DIGITS]>>());
+    let (mut worth, mut left) = (Size::constant(1), (0..found.len()).collect::<SmallVec<[usize; MAX_DIMENSIONS]>>());
     while !left.is_empty() {
         let is_next = |at: &usize| {
             let (digit, size) = &found[*at];

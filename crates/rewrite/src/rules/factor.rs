@@ -4,6 +4,7 @@
 //! multiplied by a number, as the residuals of a least-squares problem by 2, the number is multiplied to the product
 //! instead, whose operand is then the array without it.
 
+use super::get::MAX_DIMENSIONS;
 use super::number::is_number;
 use super::op::doubles;
 use super::sum::{Parts, of_numbers};
@@ -36,8 +37,6 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Maximum number of visited factors of a term.
 const MAX_FACTORS: usize = 16;
-/// Maximum number of dimensions of an array whose elements have a factor.
-const MAX_DIMENSIONS: usize = 8;
 
 /// Element of an array from outside of its loops: the array and the variables of the indices, outermost first.
 struct Read {

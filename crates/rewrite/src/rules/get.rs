@@ -150,7 +150,7 @@ const CHEAP_MASK: f64 = 4.0;
 /// Additional cost permitted for a component: the tuple is not made.
 const COMPONENT: f64 = 1.0;
 /// Maximum number of dimensions.
-const MAX_DIMENSIONS: usize = 8;
+pub(super) const MAX_DIMENSIONS: usize = 8;
 
 /// Returns whether `value`, a variable of one of the `bodies` that costs `cost`, is recomputed at its uses.
 pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, bodies: &[&Block], value: VarId) -> bool {
