@@ -3,17 +3,17 @@
 //! ```text
 //! for i in 0..n                              for j in 0..m                (in lanes)
 //!   for j in 0..m                              for k in 0..d
-//!     for k in 0..d, s = 0                       t[m k + j] = b[d j + k]
+//!     for k in 0..d, s = 0                       t[m' k + j] = b[d j + k]   
 //!       s = s + a[d i + k] * b[d j + k]      for i in 0..n
 //!     c[m i + j] = s                           for j in 0..m              (in lanes)
 //!                                                for k in 0..d, s = 0
-//!                                                  s = s + a[d i + k] * t[m k + j]
+//!                                                  s = s + a[d i + k] * t[m' k + j]
 //!                                                c[m i + j] = s
 //! ```
 //!
 //! The product is then one of rows, whose lane loop loads and stores contiguous elements. Likewise an operand
 //! `a[n k + i]`, of which an iteration of `i` reads a column: its elements lie in as many pages, so that large ones are
-//! copied to `t[d i + k]`.
+//! copied to `t[d i + k]`. Rows of copies lie m' = m + 8 elements apart.
 //!
 //! A copy pays if it is read often enough, which is tested at run time; otherwise the nest runs unchanged. In a loop
 //! over blocks of rows, the copy is made before that loop.
@@ -36,6 +36,9 @@ const FEWEST: i64 = 32;
 /// pages than address translation has at hand.
 const FEWEST_ONE_BY_ONE: i64 = 256;
 const LARGE: i64 = 1 << 19;
+
+/// Elements between rows of a copy. Rows of a power of two would lie in a few sets of the first-level cache.
+const PADDING: i64 = 8;
 
 /// Maximum number of operands that are copied.
 const MAX_OPERANDS: usize = 2;
@@ -178,9 +181,10 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
     let mut near = vec![the.clone()];
     let mut then = Vec::new();
     for Operand { buffer, at, rows, along, .. } in operands {
-        let transposed = cutter.kernel.memory(rows.1.mul(&along.1));
+        let stride = rows.1.add(&Poly::constant(PADDING));
+        let transposed = cutter.kernel.memory(stride.mul(&along.1));
         made.push(transposed);
-        let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&rows.1).add(&row);
+        let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&stride).add(&row);
         let own = place(Poly::var(rows.0), Poly::var(along.0));
         each_access(&mut near, |of, from| {
             if of == buffer && from == at {
