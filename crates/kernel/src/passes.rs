@@ -128,6 +128,20 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::compare_loaded(kernel),
     },
     Pass {
+        name: "test-factors",
+        does: "products of matrices that are 0 where a factor is 0 become plain ones where the others are finite",
+        stage: Stage::Lanes,
+        rounding: Rounding::Inexact,
+        run: |kernel, _| lanes::test_factors(kernel),
+    },
+    Pass {
+        name: "separate-products",
+        does: "nests that compute several sums of products of matrices get a nest for each",
+        stage: Stage::Lanes,
+        rounding: Rounding::Inexact,
+        run: |kernel, _| lanes::separate_products(kernel),
+    },
+    Pass {
         name: "fission",
         does: "nests that multiply by a matrix leave the loop whose iterations they begin",
         stage: Stage::Lanes,

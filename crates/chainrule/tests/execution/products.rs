@@ -8,6 +8,11 @@ use chainrule::{CompileOptions, Module, Value};
 const TEXT: &str = "
 let rows = fun (a : [n][d]Double) (b : [p][d]Double) -> matrixMul a (matrixTranspose b)
 let columns = fun (a : [d][n]Double) (b : [d][p]Double) -> matrixMul (matrixTranspose a) b
+let both = fun (a : [n][d]Double) (b : [d][p]Double) (c : [n][d]Double) (e : [d][p]Double) ->
+  (build n (fun i -> build p (fun j -> sum d (fun k -> a[i][k] * b[k][j] - c[i][k] * e[k][j]))),
+   build n (fun i -> build p (fun j -> 2 * sum d (fun k -> a[i][k] * b[k][j]) + sum d (fun k -> c[i][k] * e[k][j]))))
+let masked = fun (a : [n][d]Double) (b : [d][p]Double) ->
+  build n (fun i -> build p (fun j -> sum d (fun k -> maskedMul a[i][k] b[k][j])))
 let squares = fun (a : [d][n]Double) (b : [d][p]Double) (c : [n][p]Double) ->
   let y = matrixMul (matrixTranspose a) b
   sum n (fun i -> sum p (fun j -> (y[i][j] - c[i][j]) ** 2))
@@ -50,6 +55,41 @@ fn products_of_all_sizes_are_exact() {
                 expected.iter().flatten().zip(c.iter().flatten()).map(|(y, c)| (y - c) * (y - c)).sum::<i64>();
             let found = compiled("squares").call(&[value(&at), value(&bt), value(&c)]).unwrap();
             assert_eq!(found, [Value::Real(squares as f64)], "squares {n} {d} {p}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_several_products_are_exact() {
+    let module = Module::from_text("products.ft", TEXT).unwrap();
+    let both = module.function("both").unwrap().compile_with(&CompileOptions::default()).unwrap();
+    for (n, d, p) in [(1, 3, 2), (5, 9, 23), (33, 17, 40), (70, 65, 24), (40, 70, 257)] {
+        let (a, b, c, e) = (matrix(n, d), matrix(d, p), transposed(&matrix(d, n)), transposed(&matrix(p, d)));
+        let product =
+            |a: &[Vec<i64>], b: &[Vec<i64>], i: usize, j: usize| -> i64 { (0..d).map(|k| a[i][k] * b[k][j]).sum() };
+        let each = |f: &dyn Fn(usize, usize) -> i64| -> Vec<Vec<i64>> {
+            (0..n).map(|i| (0..p).map(|j| f(i, j)).collect()).collect()
+        };
+        let differences = each(&|i, j| product(&a, &b, i, j) - product(&c, &e, i, j));
+        let sums = each(&|i, j| 2 * product(&a, &b, i, j) + product(&c, &e, i, j));
+        let found = both.call(&[value(&a), value(&b), value(&c), value(&e)]).unwrap();
+        assert_eq!(found, [Value::Tuple(vec![value(&differences), value(&sums)])], "{n} {d} {p}");
+    }
+}
+
+#[test]
+fn zeros_hide_infinite_factors() {
+    let module = Module::from_text("products.ft", TEXT).unwrap();
+    let masked = module.function("masked").unwrap().compile_with(&CompileOptions::default()).unwrap();
+    for (n, d, p) in [(3, 4, 5), (20, 30, 40)] {
+        let a: Vec<Vec<f64>> =
+            (0..n).map(|i| (0..d).map(|k| if k == 2 { 0.0 } else { (i + k) as f64 }).collect()).collect();
+        for large in [7.0, f64::INFINITY, f64::NAN] {
+            let b: Vec<Vec<f64>> = (0..d).map(|k| vec![if k == 2 { large } else { k as f64 }; p]).collect();
+            let sum = |i: usize| (0..d).filter(|k| *k != 2).map(|k| ((i + k) * k) as f64).sum::<f64>();
+            let expected: Vec<Vec<f64>> = (0..n).map(|i| vec![sum(i); p]).collect();
+            let found = masked.call(&[a.clone().into(), b.into()]).unwrap();
+            assert_eq!(found, [expected.into()], "{n} {d} {p} {large}");
         }
     }
 }

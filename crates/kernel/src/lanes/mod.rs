@@ -30,6 +30,10 @@
 //! **Conflict splitting** (`apart`) of updates to common elements: values are computed in lanes, distinct elements are
 //! updated in lanes, all others in sequence.
 //!
+//! **Tests of factors** (`finite`) of products that are 0 where one factor is 0.
+//!
+//! **Separation** (`products`) of the products of matrices of one nest.
+//!
 //! **Loop fission** (`fission`) of products at the start of iterations.
 //!
 //! **Transposed copies** (`transpose`) of operands of products.
@@ -60,6 +64,7 @@ mod apart;
 pub mod body;
 pub(crate) mod cost;
 mod distribute;
+mod finite;
 mod fission;
 pub(crate) mod independence;
 mod jam;
@@ -68,6 +73,7 @@ mod loaded;
 mod outside;
 mod panel;
 mod predict;
+mod products;
 pub(crate) mod rewrite;
 mod stage;
 mod sweep;
@@ -88,9 +94,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use distribute::distribute;
+pub(crate) use finite::test_factors;
 pub(crate) use fission::fission;
 pub(crate) use loaded::compare_loaded;
 pub use predict::predicted_time;
+pub(crate) use products::separate_products;
 pub(crate) use sweep::sweep;
 pub use time::time;
 pub(crate) use transpose::transpose;
