@@ -3,7 +3,7 @@
 //! In: uses and live intervals. Out: requests for locations that [`assign`](crate::lower::assign) fulfils: a register
 //! or a part of the frame for a whole live interval.
 //!
-//! Globals compete for registers by their weight, the number of accesses, multiplied by eight for each level of loops.
+//! Globals compete for registers by their weight, the number of accesses, times sixteen for each level of loops.
 //! A loop-carried value is coalesced with its next value if it is dead when the next value is computed.
 
 use crate::lower::lanes::LanePlan;

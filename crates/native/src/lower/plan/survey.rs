@@ -34,7 +34,7 @@ pub(in crate::lower) struct Survey {
 }
 
 pub(in crate::lower) fn weight(depth: u8) -> u64 {
-    1 << (3 * u32::from(depth.min(8)))
+    1 << (4 * u32::from(depth.min(8)))
 }
 
 impl Survey {
