@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | literal, size, tuple, component | 0 |
 //! | operator | its weight; in a whole program 0 for sums, comparisons and logic of integers |
-//! | `get` of a number, conversion | 1 |
+//! | `get` of a number, conversion | 1; of a tuple as many as it has numbers |
 //! | `get` of a row | 0 |
 //! | `build n f` | n * (f + 1 + words of an element); if it changes one element of an array, in its memory: 8 + f |
 //! | `sum n f` | n * (f + 1 + words of a term that is not made in place) + words of the sum |
@@ -351,9 +351,8 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
         }
         Expr::Op(op, _) => A::number(f64::from(op.row().weight)),
         Expr::ToReal(_) | Expr::ToInt(_) => one(),
-        // A row is a view; only its elements are loaded.
         Expr::Get { array, .. } => match ty(*array) {
-            Type::Array(_, element) if matches!(**element, Type::Array(..)) => none(),
+            Type::Array(_, element) => A::number(f64::from(loaded(element))),
             _ => one(),
         },
         Expr::Array(elements) => A::number(elements.len() as f64),
@@ -401,6 +400,15 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => A::number(3.0).times(of(body)),
         Expr::Custom(custom) => of(&custom.body),
         Expr::Again { .. } => one(),
+    }
+}
+
+// Number of numbers that reading an element loads. A row is a view; only its elements are loaded.
+fn loaded(element: &Type) -> u32 {
+    match element {
+        Type::Array(..) => 0,
+        Type::Tuple(fields, _) => fields.iter().map(loaded).sum(),
+        _ => 1,
     }
 }
 

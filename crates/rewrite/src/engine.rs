@@ -271,7 +271,7 @@ fn optimise_recorded(
     let start = Start { options, whole: false, tally, report, is_ended, verifies };
     let Try { found: mut best, mut tally, mut report, is_ended, .. } = cheaper(&now, &start, is_watched, watch);
     report.work = tally.work;
-    let kept = is_ended || report.after <= before * (1.0 + LITTLE);
+    let kept = is_ended || cost::tiled(&best) <= cost::tiled(function) * (1.0 + LITTLE);
     if !kept {
         report.after = before;
         report.stop = StopReason::NotCheaper;
@@ -346,7 +346,8 @@ fn cheaper(function: &Function, start: &Start, is_watched: bool, watch: Watch<'_
             None => Try::new(function, whole(), watch, &mut || {}),
         };
         let work = first.tally.work + second.tally.work;
-        let is_second = timing::time(CHOOSE, || cost::tiled(&second.found) < cost::tiled(&first.found));
+        let is_second =
+            timing::time(CHOOSE, || cost::tiled(&second.found) < (1.0 - LITTLE) * cost::tiled(&first.found));
         let mut best = if is_second { second } else { first };
         best.tally.work = work;
         best

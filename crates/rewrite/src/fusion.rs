@@ -661,14 +661,9 @@ pub(crate) fn is_product(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| {
         let (count, adds) = match &stmt.expr {
             Expr::Sum { count, body, .. } => {
-                let is_element = |var: &VarId| matches!(body.bound(*var), Some(Expr::Get { .. }));
-                let is_product_of_elements = |var: &VarId| match body.bound(*var) {
-                    Some(Expr::Op(Op::Mul, args)) => args.iter().all(is_element),
-                    _ => false,
-                };
                 let is_term = match body.bound(body.result) {
-                    Some(Expr::Op(..)) => is_product_of_elements(&body.result),
-                    Some(Expr::Tuple(terms)) => terms.iter().all(is_product_of_elements),
+                    Some(Expr::Op(..)) => is_sum_of_products(body, body.result),
+                    Some(Expr::Tuple(terms)) => terms.iter().all(|term| is_sum_of_products(body, *term)),
                     // Of an array of products, which vanishes later.
                     result => matches!(result, Some(Expr::Get { array, .. }) if block.bound(*array).is_some()),
                 };
@@ -682,6 +677,18 @@ pub(crate) fn is_product(block: &Block) -> bool {
         };
         adds && count.as_constant().is_none_or(|n| n >= MIN_TERMS)
     })
+}
+
+/// Returns whether `var` is a product of elements, or sum or difference of such.
+fn is_sum_of_products(body: &Block, var: VarId) -> bool {
+    match body.bound(var) {
+        Some(Expr::Op(Op::Mul | Op::MaskedMul | Op::StrongMul, args)) => {
+            args.iter().all(|arg| matches!(body.bound(*arg), Some(Expr::Get { .. })))
+        }
+        Some(Expr::Op(Op::Add | Op::Sub, args)) => args.iter().all(|arg| is_sum_of_products(body, *arg)),
+        Some(Expr::Op(Op::Neg, args)) => args.iter().all(|arg| is_sum_of_products(body, *arg)),
+        _ => false,
+    }
 }
 
 /// Returns the number of statements of a loop or a `get` that may move into branches; `None` for others.
