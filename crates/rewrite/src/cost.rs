@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | literal, size, tuple, component | 0 |
 //! | operator | its weight; in a whole program 0 for sums, comparisons and logic of integers |
-//! | `get` of a number, conversion | 1; of a tuple as many as it has numbers |
+//! | `get` of a number, conversion | 1; of a tuple as many as it has numbers, but at least 1 |
 //! | `get` of a row | 0 |
 //! | `build n f` | n * (f + 1 + words of an element); if it changes one element of an array, in its memory: 8 + f |
 //! | `sum n f` | n * (f + 1 + words of a term that is not made in place) + words of the sum |
@@ -403,11 +403,12 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, place: Pla
     }
 }
 
-// Number of numbers that reading an element loads. A row is a view; only its elements are loaded.
+// Number of numbers that reading an element loads; for a tuple, an address at least. A row is a view; only its
+// elements are loaded.
 fn loaded(element: &Type) -> u32 {
     match element {
         Type::Array(..) => 0,
-        Type::Tuple(fields, _) => fields.iter().map(loaded).sum(),
+        Type::Tuple(fields, _) => fields.iter().map(loaded).sum::<u32>().max(1),
         _ => 1,
     }
 }

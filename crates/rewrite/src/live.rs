@@ -18,7 +18,7 @@ use std::ptr::from_ref;
 #[derive(Clone, PartialEq, Debug)]
 enum Need {
     Nothing,
-    /// These parts of the fields of a tuple, or of each tuple in an array.
+    /// These parts of the fields of a tuple.
     Fields(Vec<Need>),
     Whole,
 }
@@ -196,22 +196,6 @@ impl<'a> Live<'a> {
                     live.block(body, &Need::Fields(vec![next, element.clone(), term.clone()]));
                 });
             }
-            (Expr::Get { array, index, .. }, Need::Fields(_)) => {
-                self.whole(*index);
-                self.need(*array, need);
-            }
-            (Expr::OneHot { index, value, .. }, Need::Fields(_)) => {
-                self.whole(*index);
-                self.need(*value, need);
-            }
-            (Expr::Plus(a, b), Need::Fields(_)) => {
-                self.need(*a, need);
-                self.need(*b, need);
-            }
-            (Expr::Build { size: count, body, .. } | Expr::Sum { count, body, .. }, Need::Fields(_)) => {
-                count.vars().into_iter().for_each(|v| self.whole(v));
-                self.block(body, need);
-            }
             (Expr::Fold(StateLoop { count, state, init, body, .. }), _) => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
                 self.state(*state, *init, need, |live, next| live.block(body, &next));
@@ -229,19 +213,11 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn is_tuple(&self, var: VarId) -> bool {
-        matches!(self.function.ty(var), Type::Tuple(..))
-    }
-
     /// Finds the live part of the state of a loop, of which `last` is needed in the end; `body` walks an iteration, of
     /// which a part of the next state is needed.
     fn state(&mut self, state: VarId, init: VarId, last: &Need, body: impl Fn(&mut Self, Need)) {
         self.need(state, last);
         loop {
-            // Arrays in a state are live as a whole.
-            if self.needs[state.index()] != Need::Nothing && !self.is_tuple(state) {
-                self.whole(state);
-            }
             // The next iterations' need of the state is the need of its next value.
             let before = self.needs[state.index()].clone();
             body(self, before.clone());
@@ -273,8 +249,7 @@ impl<'a> Live<'a> {
             if let Expr::Fold(StateLoop { state, .. }) = &stmt.expr {
                 need = &self.needs[state.index()];
             }
-            let narrows = self.is_tuple(stmt.var)
-                && matches!(stmt.expr, Expr::Fold(_) | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop(_));
+            let narrows = matches!(stmt.expr, Expr::Fold(_) | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop(_));
             let fields = need.live_fields().filter(|_| narrows);
             match (&stmt.expr, fields) {
                 (Expr::Tuple(parts), Some(fields)) => {
