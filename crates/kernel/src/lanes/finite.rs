@@ -17,7 +17,8 @@
 //!
 //! Zeros may change their signs: not under strict semantics. `O(n)`.
 
-use super::rewrite::{Copier, Cutter, Loop};
+use super::products::{reaches, written};
+use super::rewrite::{Cutter, Loop};
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
@@ -65,10 +66,6 @@ pub(crate) fn test_factors(kernel: &mut Kernel) {
     }
 }
 
-fn reaches(count: &Poly<Reg>) -> bool {
-    count.as_constant().is_none_or(|n| n >= LEAST)
-}
-
 /// Returns whether a nest of three loops has a selection in the innermost one.
 fn may_be_masked(the: &Loop) -> bool {
     fn inside(stmt: &Stmt) -> &[Stmt] {
@@ -87,21 +84,18 @@ fn plain(the: &Loop, zeros: &BTreeSet<Reg>) -> Option<(Loop, Vec<Factor>)> {
     if !may_be_masked(the) {
         return None;
     }
-    let mut written = BTreeSet::new();
+    let written = written(&the.body);
     let mut defined = BTreeSet::from([the.index]);
-    for event in walk(&the.body) {
-        event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
-        event.for_each_def(|r| _ = defined.insert(r));
-    }
+    walk(&the.body).for_each(|event| event.for_each_def(|r| _ = defined.insert(r)));
     let is_outside = |p: &Poly<Reg>| p.vars().iter().all(|r| !defined.contains(r));
     let mut body = the.body.clone();
     let mut factors: Vec<Factor> = Vec::new();
     for stmt in &mut body {
         let Stmt::For { index: j, count: m, body: inside, order: Order::InOrder, .. } = stmt else { continue };
-        for stmt in inside.iter_mut().filter(|_| reaches(&the.count) && reaches(m)) {
+        for stmt in inside.iter_mut().filter(|_| reaches(&the.count, LEAST) && reaches(m, LEAST)) {
             let Stmt::For { index: k, count: d, body: terms, order: Order::InOrder, carried } = stmt else { continue };
             let [Stmt::Straight(code)] = &mut terms[..] else { continue };
-            if carried.is_empty() || !reaches(d) || ![&*m, &*d].into_iter().all(is_outside) {
+            if carried.is_empty() || !reaches(d, LEAST) || ![&*m, &*d].into_iter().all(is_outside) {
                 continue;
             }
             let loops = [(the.index, &the.count), (*j, &*m), (*k, &*d)];
@@ -195,9 +189,5 @@ fn versioned(kernel: &mut Kernel, the: Loop, near: Loop, factors: &[Factor], out
     };
     let condition = cutter.int();
     out.push(Stmt::Straight(vec![Instr::Op { dst: condition, op: Op::Eq, args: [sum, zero, sum] }]));
-    let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
-    let (map, by) = (BTreeMap::new(), Poly::var(condition));
-    let mut copier = Copier { regs, map, index: condition, by, fresh: true, lane: None, buffers: &buffers };
-    let then = copier.block(&[near.in_order()]);
-    out.push(Stmt::If { condition, then, otherwise: vec![the.in_order()], choices: Vec::new() });
+    out.push(cutter.either(condition, &[near.in_order()], vec![the.in_order()]));
 }

@@ -67,13 +67,8 @@ pub(crate) fn separate_products(kernel: &mut Kernel) {
             match cutter.all_reach(&asked, &mut before).filter(|_| the.carried.is_empty()) {
                 Some(condition) => {
                     seen.insert(index);
-                    let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
-                    let (map, by) = (BTreeMap::new(), Poly::var(condition));
-                    let mut copier =
-                        Copier { regs, map, index: condition, by, fresh: true, lane: None, buffers: &buffers };
-                    let then = copier.block(&[near.in_order()]);
                     done.push(Stmt::Straight(before));
-                    done.push(Stmt::If { condition, then, otherwise: vec![the.in_order()], choices: Vec::new() });
+                    done.push(cutter.either(condition, &[near.in_order()], vec![the.in_order()]));
                 }
                 None => done.push(near.in_order()),
             }
@@ -107,7 +102,7 @@ fn rows(kernel: &mut Kernel, the: &Loop) -> (Vec<Stmt>, Vec<Poly<Reg>>) {
 }
 
 /// Returns whether a trip count may be `least`.
-fn reaches(count: &Poly<Reg>, least: i64) -> bool {
+pub(super) fn reaches(count: &Poly<Reg>, least: i64) -> bool {
     count.as_constant().is_none_or(|n| n >= least)
 }
 
@@ -160,7 +155,7 @@ impl Sources {
 }
 
 /// Returns the buffers that a body writes.
-fn written(body: &[Stmt]) -> BTreeSet<BufferId> {
+pub(super) fn written(body: &[Stmt]) -> BTreeSet<BufferId> {
     let mut found = BTreeSet::new();
     walk(body).for_each(|event| event.for_each_access(|buffer, writes| found.extend(writes.then_some(buffer))));
     found

@@ -120,6 +120,14 @@ impl<'k> Cutter<'k> {
         holds
     }
 
+    /// Returns a branch to a copy of `near` with registers of its own, and to `otherwise`.
+    pub fn either(&mut self, condition: Reg, near: &[Stmt], otherwise: Vec<Stmt>) -> Stmt {
+        let (regs, map, buffers) = (&mut self.kernel.regs, BTreeMap::new(), BTreeMap::new());
+        let by = Poly::var(condition);
+        let mut copier = Copier { regs, map, index: condition, by, fresh: true, lane: None, buffers: &buffers };
+        Stmt::If { condition, then: copier.block(near), otherwise, choices: Vec::new() }
+    }
+
     /// Returns a new workspace buffer; `taken` holds the regions that the loop uses already.
     pub fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
         let free = self.places.iter().find(|(l, at)| *l == len && !taken.contains(at)).map(|(_, at)| at.clone());

@@ -3,7 +3,7 @@
 //! ```text
 //! for i in 0..n                              for j in 0..m                (in lanes)
 //!   for j in 0..m                              for k in 0..d
-//!     for k in 0..d, s = 0                       t[m' k + j] = b[d j + k]   
+//!     for k in 0..d, s = 0                       t[m' k + j] = b[d j + k]
 //!       s = s + a[d i + k] * b[d j + k]      for i in 0..n
 //!     c[m i + j] = s                           for j in 0..m              (in lanes)
 //!                                                for k in 0..d, s = 0
