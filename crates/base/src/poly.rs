@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Maximum degree of a product; arrays have fewer dimensions.
@@ -79,6 +80,49 @@ impl<'a, V> Iterator for Terms<'a, V> {
 }
 
 impl<V> ExactSizeIterator for Terms<'_, V> {}
+
+/// The terms of `left + k * right` for `k` = 1 or -1, without zero coefficients; `None` for one that does not fit.
+struct Merged<'a, V> {
+    left: Peekable<Terms<'a, V>>,
+    right: Peekable<Terms<'a, V>>,
+    k: i64,
+}
+
+impl<'a, V: Ord + Copy> Merged<'a, V> {
+    fn new(left: &'a Poly<V>, right: &'a Poly<V>, k: i64) -> Self {
+        Self { left: left.terms().peekable(), right: right.terms().peekable(), k }
+    }
+
+    /// Returns the maximum number of terms.
+    fn most(&self) -> usize {
+        self.left.len() + self.right.len()
+    }
+}
+
+impl<'a, V: Ord + Copy> Iterator for Merged<'a, V> {
+    type Item = Option<(&'a [V], i64)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let first = match (self.left.peek(), self.right.peek()) {
+                (Some((a, _)), Some((b, _))) => (*a).cmp(*b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            let a = if first.is_le() { self.left.next() } else { None };
+            let b = if first.is_ge() { self.right.next() } else { None };
+            let (monomial, _) = a.or(b)?;
+            let of = |term: Option<(&[V], i64)>| term.map_or(0, |(_, c)| c);
+            let sum = if self.k == 1 { of(a).checked_add(of(b)) } else { of(a).checked_sub(of(b)) };
+            match sum {
+                Some(0) => {}
+                Some(c) => return Some(Some((monomial, c))),
+                None => return Some(None),
+            }
+        }
+    }
+}
 
 impl<V: Ord + Copy> Poly<V> {
     /// Returns zero.
@@ -244,25 +288,18 @@ impl<V: Ord + Copy> Poly<V> {
         {
             return Some(Self::linear(v, sum(slope, by)?, sum(offset, more)?));
         }
-        let mut all = SmallVec::new();
-        let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
-        loop {
-            let first = match (left.peek(), right.peek()) {
-                (Some((a, _)), Some((b, _))) => a.cmp(b),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => break,
-            };
-            let a = if first.is_le() { left.next() } else { None };
-            let b = if first.is_ge() { right.next() } else { None };
-            let Some((monomial, _)) = a.or(b) else { break };
-            let of = |term: Option<(&[V], i64)>| term.map_or(0, |(_, c)| c);
-            let c = sum(of(a), of(b))?;
-            if c != 0 {
-                all.push((Monomial::from_slice(monomial), c));
-            }
+        let terms = Merged::new(self, other, k);
+        let mut all = SmallVec::with_capacity(terms.most());
+        for term in terms {
+            let (monomial, c) = term?;
+            all.push((Monomial::from_slice(monomial), c));
         }
         Some(Self::new(all))
+    }
+
+    /// Returns the terms of `self - other`, which is not made; `None` for a coefficient that does not fit.
+    pub fn terms_of_difference<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Option<(&'a [V], i64)>> {
+        Merged::new(self, other, -1)
     }
 
     /// Returns `self + other`.

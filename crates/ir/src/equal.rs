@@ -32,6 +32,10 @@ impl EqualSizes {
     /// Returns `size` with one variable for each group of equal ones.
     #[must_use]
     pub fn canonical(&self, size: &Size) -> Size {
-        if self.pairs.is_empty() { size.clone() } else { size.substitute(|v| Size::var(self.same(v))) }
+        let is_replaced = |v: &VarId| self.same(*v) != *v;
+        if self.pairs.is_empty() || !size.terms().any(|(monomial, _)| monomial.iter().any(is_replaced)) {
+            return size.clone();
+        }
+        size.substitute(|v| Size::var(self.same(v)))
     }
 }

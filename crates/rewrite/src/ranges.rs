@@ -177,7 +177,12 @@ impl Ranges {
             let Some(next) = self.replaced(&size) else { break };
             size = self.canonical(&with_equals(next, positive));
         }
-        if size.degree() > MAX_DEGREE {
+        // A shift adds to the terms that divide others, and to no other one.
+        let stays = |(monomial, c): (&[VarId], i64)| {
+            let is_factor = |(other, _): (&[VarId], i64)| other.len() > monomial.len();
+            (c < 0 || !self.are_natural(monomial)) && !size.terms().any(is_factor)
+        };
+        if size.degree() > MAX_DEGREE || size.terms().any(stays) {
             return false;
         }
         let shifted = size.substitute(|v| {
@@ -196,12 +201,11 @@ impl Ranges {
     /// Returns whether `size >= 0` follows from a requirement, from a loop that runs, or from a branch around these
     /// loops.
     fn follows(&self, size: &Size, positive: &[Positive]) -> bool {
-        let rest = |known: &Size, c: i64| size.sub(known).sub(&Size::constant(c));
         let runs = positive.iter().filter_map(|known| known.equal.as_ref());
         let loops = positive.len() - self.everywhere;
         let assumed = self.assumed.iter().filter(|(around, _)| *around <= loops);
-        self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
-            || runs.into_iter().any(|count| self.is_natural(&rest(count, -1)))
+        self.required.iter().any(|(known, c)| self.is_natural_above(size, known, *c))
+            || runs.into_iter().any(|count| self.is_natural_above(size, count, -1))
             || assumed.into_iter().any(|(_, known)| self.is_natural_at_bounds(size.sub(known)))
     }
 
@@ -221,6 +225,20 @@ impl Ranges {
         size.terms().all(|(monomial, c)| c >= 0 && self.are_natural(monomial))
     }
 
+    /// Returns whether `size - known - c` is natural.
+    fn is_natural_above(&self, size: &Size, known: &Size, c: i64) -> bool {
+        let mut constant = c.checked_neg();
+        let are_others = size.terms_of_difference(known).all(|term| match term {
+            Some(([], more)) => {
+                constant = constant.and_then(|c| c.checked_add(more));
+                true
+            }
+            Some((monomial, slope)) => slope >= 0 && self.are_natural(monomial),
+            None => false,
+        });
+        are_others && constant.is_some_and(|c| c >= 0)
+    }
+
     fn are_natural(&self, vars: &[VarId]) -> bool {
         vars.iter().all(|v| self.natural.contains_key(v))
     }
@@ -229,10 +247,13 @@ impl Ranges {
     fn replaced(&self, size: &Size) -> Option<Size> {
         size.vars().into_iter().rev().find_map(|v| {
             let bound = self.natural.get(&v)?.as_ref()?;
-            let (slope, rest) = size.split_linear(v)?;
-            if slope.is_zero() || !self.is_natural(&slope.neg()) {
+            let is_negative = |(monomial, c): (&[VarId], i64)| {
+                !monomial.contains(&v) || c < 0 && monomial.iter().all(|w| *w == v || self.natural.contains_key(w))
+            };
+            if !size.terms().all(is_negative) {
                 return None;
             }
+            let (slope, rest) = size.split_linear(v)?;
             Some(slope.mul(&bound.sub(&Size::constant(1))).add(&rest))
         })
     }
