@@ -128,11 +128,13 @@ impl Ranges {
             let non_negative = !matches!(size.source, SizeSource::Value { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
         }
+        kernel.requires.iter().filter(|condition| condition.exactly_zero).for_each(|equal| this.equate(&equal.size));
         // Of conditions that differ by a constant, the strongest suffices.
         let mut least: BTreeMap<Poly<Reg>, i64> = BTreeMap::new();
         for condition in &kernel.requires {
             let negative = condition.exactly_zero.then(|| condition.size.neg());
             for size in std::iter::once(condition.size.clone()).chain(negative) {
+                let size = this.value(&size);
                 if let Some(size) = size.as_var() {
                     this.place(size).non_negative = true;
                 } else {
@@ -145,6 +147,28 @@ impl Ranges {
         let naturals = kernel.sizes.iter().filter_map(|size| Some((size.reg, size.natural()?)));
         this.required.extend(naturals.map(|(natural, of)| Poly::var(natural).sub(of)));
         this
+    }
+
+    /// Replaces a size by another one, if `zero`, which is 0, is their difference.
+    fn equate(&mut self, zero: &Poly<Reg>) {
+        let zero = self.value(zero);
+        let mut terms = zero.terms();
+        let [first, second, third] = [terms.next(), terms.next(), terms.next()];
+        let (Some(([a], k)), Some(([b], c)), None) = (first, second, third) else { return };
+        if k.abs() != 1 || k + c != 0 {
+            return;
+        }
+        let (kept, replaced) = (Poly::var(*a), *b);
+        for known in &mut self.of {
+            known
+                .value
+                .iter_mut()
+                .filter(|value| value.as_var() == Some(replaced))
+                .for_each(|value| *value = kept.clone());
+        }
+        let non_negative = self.known(replaced).is_some_and(|known| known.non_negative);
+        self.place(*a).non_negative |= non_negative;
+        self.place(replaced).value = Some(kept);
     }
 
     fn is_of_integers(&self, buffer: BufferId) -> bool {
@@ -441,7 +465,28 @@ impl Ranges {
 
     /// Returns whether no term is negative.
     fn is_plain(&self, p: &Poly<Reg>) -> bool {
-        p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.known(*r).is_some_and(|known| known.non_negative)))
+        p.terms().all(|term| self.is_plain_term(term))
+    }
+
+    fn is_plain_term(&self, (monomial, c): (&[Reg], i64)) -> bool {
+        c >= 0 && monomial.iter().all(|r| self.known(*r).is_some_and(|known| known.non_negative))
+    }
+
+    /// Returns whether `p - required` has no negative part, as [`Self::is_plain`].
+    fn is_plain_above(&self, p: &Poly<Reg>, required: &Poly<Reg>) -> bool {
+        p.terms_of_difference(required).all(|term| term.is_some_and(|term| self.is_plain_term(term)))
+    }
+
+    /// Returns `p` with the maximum in place of a size that is subtracted and that `required`, which is at least 0,
+    /// bounds above.
+    fn at_most(&self, p: &Poly<Reg>, required: &Poly<Reg>) -> Option<Poly<Reg>> {
+        required.terms().find_map(|(monomial, c)| {
+            let ([size], -1) = (monomial, c) else { return None };
+            let (slope, base) = p.split_linear(*size)?;
+            let bound = required.add(&Poly::var(*size));
+            let is_subtracted = !slope.is_zero() && self.is_plain(&slope.neg());
+            is_subtracted.then(|| slope.mul(&bound).add(&base))
+        })
     }
 
     /// Returns whether the expanded polynomial `p` is proved to be at least 0.
@@ -454,7 +499,7 @@ impl Ranges {
             if !is_small(&p) {
                 continue;
             }
-            if self.is_plain(&p) || self.required.iter().any(|required| self.is_plain(&p.sub(required))) {
+            if self.is_plain(&p) || self.required.iter().any(|required| self.is_plain_above(&p, required)) {
                 return true;
             }
             left -= 1;
@@ -462,7 +507,8 @@ impl Ranges {
                 return false;
             }
             let Some(last) = self.last(&p) else {
-                // Only sizes are left: a loop around has an iteration.
+                // Only sizes are left: some are at most others, and a loop around has an iteration.
+                open.extend(self.required.iter().filter_map(|required| self.at_most(&p, required)));
                 if std::mem::take(&mut asks_loops) {
                     open.extend(self.open.iter().filter_map(|scope| Some(p.sub(scope.limit.as_ref()?))));
                 }
@@ -511,7 +557,7 @@ fn is_short(p: &Poly<Reg>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Class, Order, SizeParam};
+    use crate::kernel::{Class, Condition, Order, SizeParam};
     use chainrule_base::{Arena, Name};
 
     fn kernel() -> (Kernel, Vec<Reg>) {
@@ -546,6 +592,29 @@ mod tests {
         ranges.event(&Event::EndFor { index: r[3], carried: &[] });
         assert!(!ranges.is_inside(&var(4), &m), "what was checked in the loop is not known after it");
         assert!(!ranges.is_inside(&at, &len));
+    }
+
+    #[test]
+    fn sizes_that_are_required_to_be_equal_or_less_bound_rows() {
+        for exactly_zero in [true, false] {
+            let (mut kernel, r) = kernel();
+            let var = |i: usize| Poly::var(r[i]);
+            let (m, n) = (var(0), var(1));
+            // Rows of m elements, or of at most that many, in an array of rows of n.
+            let size = n.sub(&m);
+            kernel.requires =
+                vec![Condition { size: size.clone(), exactly_zero, message: "m is at most n".into(), span: None }];
+            let mut ranges = Ranges::new(&kernel);
+            ranges.event(&Event::For { index: r[2], count: &m, carried: &[], order: Order::InOrder });
+            ranges.event(&Event::For { index: r[3], count: &m, carried: &[], order: Order::InOrder });
+            let at = var(2).mul(&m).add(&var(3));
+            assert!(ranges.is_inside(&at, &m.mul(&n)), "{exactly_zero}");
+            assert!(ranges.is_inside(&at, &n.mul(&n)), "{exactly_zero}");
+            assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &m.mul(&n)), "{exactly_zero}");
+            let in_wide = var(2).mul(&n).add(&var(3));
+            assert!(ranges.is_inside(&in_wide, &m.mul(&n)), "{exactly_zero}");
+            assert_eq!(ranges.is_inside(&in_wide, &m.mul(&m)), exactly_zero);
+        }
     }
 
     #[test]
