@@ -168,7 +168,7 @@ impl<'k> Cutter<'k> {
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
         let wide = LaneBuffers { spread: &spread, partial };
         let apart = self.taken_apart(plan, &the, &mut taken);
-        let groups = self.groups(plan, &blocks, &mut before);
+        let groups = self.groups((plan, &the), &blocks, &mut before);
         if plan.accumulators.is_empty() {
             let sums: Vec<Reg> = match plan.few_alone {
                 true => the.carried.iter().map(|_| self.real()).collect(),
@@ -289,11 +289,13 @@ impl<'k> Cutter<'k> {
         Poly::var(self.int_op(before, Op::Quot, n, by))
     }
 
-    /// Returns the groups of jammed blocks of the plan, and groups of half the size for the rest if that is at least
-    /// [`JAM`].
-    fn groups(&mut self, plan: &Plan, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
+    /// Returns the groups of jammed blocks of the plan, and groups of half the size for the rest, if that is at least
+    /// [`JAM`] or blocks have loops, which run as long for one block as for two.
+    fn groups(&mut self, (plan, the): (&Plan, &Loop), blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
         let (mut groups, mut of) = (Vec::new(), plan.blocks);
-        while of >= JAM || (of > 1 && groups.is_empty()) {
+        let has_loops = the.body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
+        let least = if has_loops { 2 } else { JAM };
+        while of >= least || (of > 1 && groups.is_empty()) {
             let first = Groups::end(&groups);
             let count = self.quotient(&blocks.sub(&first), of, before);
             groups.push(Groups { of, first, count });
