@@ -136,16 +136,12 @@ impl Writer<'_> {
                 self.finish(dst, |this, d| this.asm.logic(logic, this.lanes.shape, d, x, pattern))
             }
             Some(Form::Sqrt) => {
-                let next = self.next_use();
-                let source = self.source(a, next)?;
-                self.release(a, next);
+                let source = self.only_source(a)?;
                 self.finish(dst, |this, d| this.asm.sqrt(this.lanes.shape, d, source))
             }
             Some(Form::Sign) => self.sign(dst, a),
             Some(Form::Round(mode)) => {
-                let next = self.next_use();
-                let source = self.source(a, next)?;
-                self.release(a, next);
+                let source = self.only_source(a)?;
                 self.finish(dst, |this, d| this.asm.round(mode, this.lanes.shape, d, source))
             }
             Some(Form::Compare(predicate)) => self.compare(predicate, dst, a, b),
@@ -514,6 +510,16 @@ impl Writer<'_> {
         self.release(then, next_then);
         self.release(otherwise, next_otherwise);
         self.finish(dst, |this, d| this.asm.blend(this.lanes.shape, d, x, y, mask))
+    }
+
+    /// Returns the operand of an instruction with one: a scalar in a register, because an instruction that reads it
+    /// from memory also waits for the last value of its result's register.
+    fn only_source(&mut self, a: Reg) -> Result<Source> {
+        let next = self.next_use();
+        let source =
+            if self.lanes.shape == Shape::One { self.in_register(a, next)?.into() } else { self.source(a, next)? };
+        self.release(a, next);
+        Ok(source)
     }
 
     /// Converts an integer, or a truth value, to a double.
