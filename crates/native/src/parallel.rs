@@ -15,7 +15,7 @@ use crate::support::Calls;
 use crate::workspace::Lines;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::{Piece, Pieces, split};
-use chainrule_kernel::weights::WEIGHTS;
+use chainrule_kernel::weights;
 use chainrule_kernel::{BufferId, Class, Kernel, PARTS, predicted_time};
 use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl TeamSpace {
         }
         // Chunks have equal work except the last ones, which may be empty.
         let second = [sizes.values(), &[1]].concat();
-        let time = |piece: &Piece| predicted_time(&piece.kernel, Some(&second)) * WEIGHTS.unit_ns * PARTS as f64;
+        let time = |piece: &Piece| predicted_time(&piece.kernel, Some(&second), weights::of_machine()) * PARTS as f64;
         let is_worth = |piece: &Piece| piece.in_parts && time(piece) >= least;
         let at_once: Vec<bool> = team.pieces.pieces.iter().map(is_worth).collect();
         if !at_once.contains(&true) {

@@ -77,6 +77,13 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
+    /// `vpcmpuq`: `a <= source` as unsigned numbers, into a mask register. AVX-512.
+    #[inline]
+    pub(crate) fn at_most_mask(&mut self, shape: Shape, dst: Mask, a: Xmm, source: impl Into<Source>) {
+        let form = Form::new(P66, 3, 0x1E).only_evex();
+        self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(2));
+    }
+
     /// `vpsllq`, `vpsrlq`, `vpsraq` by a constant number of bits.
     #[inline]
     pub(crate) fn integer_shift(&mut self, op: LaneShift, shape: Shape, dst: Xmm, a: Xmm, bits: u8) {

@@ -201,7 +201,7 @@ impl Planner<'_, '_> {
                     if let Instr::Load { dst, buffer, at: element } = instr
                         && lanes.of(*dst) == Some(Kept::Fetched)
                     {
-                        fetched.integer(*dst, words);
+                        fetched.integer(*dst, element, words);
                         let has_no_place =
                             |r: &Reg| kernel.regs[*r] == Class::Real || lanes.of(*r) == Some(Kept::Fetched);
                         let conversion = fetched::conversion(*dst, &body[at - begin as usize..], has_no_place);

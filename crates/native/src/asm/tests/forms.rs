@@ -426,6 +426,11 @@ pub(super) const ROWS: &[Row] = &[
         c.asm.integer_compare_mask(op, s, d, a, b);
         Expected::new(name, &[mask(d), vector(s, a), packed(s, b)])
     }),
+    row512("at_most_mask", |c| {
+        let (s, d, a, b) = (c.shape(), c.mask(), c.xmm(), c.source());
+        c.asm.at_most_mask(s, d, a, b);
+        Expected::new(Mnemonic::Vpcmpuq, &[mask(d), vector(s, a), packed(s, b), imm(2)])
+    }),
     row("integer_shift", |c| {
         let shifts = [
             (LaneShift::Left, Mnemonic::Vpsllq),

@@ -248,6 +248,22 @@ fn comparisons() {
 }
 
 #[test]
+fn numbers_compare_without_sign() {
+    for (level, shape) in everywhere().into_iter().filter(|(level, _)| *level == Level::Avx512) {
+        for arguments in arguments() {
+            let call = |asm: &mut Assembler| {
+                asm.at_most_mask(shape, Mask(1), A, B);
+                asm.mask_spread(shape, RESULT, Mask(1));
+            };
+            let expected =
+                arguments[0].iter().zip(arguments[1]).map(|(a, b)| u64::MAX * u64::from(a.to_bits() <= b.to_bits()));
+            let expected: Vec<u64> = expected.take(lanes(shape)).collect();
+            assert_eq!(run(level, shape, arguments, call), expected, "{level:?} {shape:?}");
+        }
+    }
+}
+
+#[test]
 fn lanes_move() {
     let a: Lanes = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
     let b = a.map(|x| x + 10.0);

@@ -3,15 +3,15 @@
 //! Each gathered index has a word of the frame for each lane, and so has the common part of addresses that only differ
 //! by a constant, such as the fields of a record with a gathered number. That part is computed once for each block.
 //! Elements are then loaded one by one, or several adjacent ones together ([`rows`](crate::lower::rows)), which works
-//! at all levels and takes no longer than gather instructions. Words of inactive lanes repeat that of the last active
-//! one. Adjacent integers that are only converted to doubles, soon after, need no words where an instruction converts
-//! them in memory.
+//! at all levels and takes less time than gather instructions. Words of inactive lanes repeat that of the last active
+//! one. An index is read from memory once, so that what is checked is what is used. Adjacent integers that are only
+//! converted to doubles, soon after, need no words where an instruction converts them in memory.
 
-use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Xmm};
 use crate::level::Level;
 use crate::lower::frame::Words;
 use crate::lower::lanes::Across;
-use crate::lower::plan::Number;
+use crate::lower::plan::{NEVER, Number};
 use crate::lower::{Here, Overflow, Result, SCRATCH, Site, Writer, n_lanes};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
@@ -25,6 +25,8 @@ const MAX_BETWEEN: usize = 8;
 #[derive(Default, Debug)]
 pub(in crate::lower) struct Fetched {
     integers: BTreeMap<Reg, u32>,
+    /// Addresses of the integers.
+    addresses: BTreeMap<Reg, Poly<Reg>>,
     /// Parts of addresses, except single integers.
     parts: BTreeMap<Poly<Reg>, u32>,
     /// Integers whose only use is a conversion to a double that soon follows, with their locations.
@@ -32,8 +34,9 @@ pub(in crate::lower) struct Fetched {
 }
 
 impl Fetched {
-    /// Reserves words for an integer.
-    pub(in crate::lower) fn integer(&mut self, r: Reg, words: &mut Words) {
+    /// Reserves words for an integer at `at`.
+    pub(in crate::lower) fn integer(&mut self, r: Reg, at: &Poly<Reg>, words: &mut Words) {
+        self.addresses.insert(r, at.clone());
         self.integers.entry(r).or_insert_with(|| words.take_all(LANES as u32));
     }
 
@@ -71,6 +74,11 @@ pub(in crate::lower) fn conversion(r: Reg, after: &[Event<'_>], has_no_place: im
     after.iter().take(MAX_BETWEEN).take_while(keeps).position(converts)
 }
 
+/// Returns the number of groups of four lanes.
+fn n_halves(shape: Shape) -> u32 {
+    n_lanes(shape) as u32 / 4
+}
+
 impl Writer<'_> {
     /// Returns the first word of an integer, if it is gathered.
     fn words_of(&self, r: Reg) -> Option<u32> {
@@ -94,12 +102,22 @@ impl Writer<'_> {
             return None;
         }
         let (buffer, at) = self.lanes.plan.as_ref()?.fetched.converted.get(&r)?;
-        let is_adjacent = match self.across(at) {
+        self.is_adjacent(at).then(|| (*buffer, at.clone()))
+    }
+
+    /// Returns whether lanes have adjacent elements at `at`.
+    fn is_adjacent(&self, at: &Poly<Reg>) -> bool {
+        match self.across(at) {
             Across::Next => true,
             Across::Far(slope) => slope == Poly::constant(1),
             Across::Same | Across::Fetched => false,
-        };
-        is_adjacent.then(|| (*buffer, at.clone()))
+        }
+    }
+
+    /// Returns the first word of an integer whose words are stored in halves.
+    fn words_in_halves(&self, r: Reg) -> Option<u32> {
+        let at = self.lanes.plan.as_ref()?.fetched.addresses.get(&r)?;
+        self.words_of(r).filter(|_| !self.has_mask() && self.is_adjacent(at))
     }
 
     /// Loads an integer for each lane.
@@ -127,9 +145,13 @@ impl Writer<'_> {
         let mem = self.address(buffer, at)?;
         if slope == Poly::constant(1) && !self.has_mask() {
             let x = self.temporary()?;
-            self.asm.load(self.lanes.shape, x, mem);
-            let words = self.frame.word(first);
-            self.asm.store(self.lanes.shape, words, x);
+            // Words are read one by one, which would wait for a store of a whole cache line.
+            for half in 0..n_halves(self.lanes.shape) {
+                let Some(mem) = mem.plus(32 * half as i32) else { return Err(crate::lower::bug("a block is too far")) };
+                self.asm.load(Shape::Four, x, mem);
+                let words = self.frame.word(first + 4 * half);
+                self.asm.store(Shape::Four, words, x);
+            }
             self.registers.give_back(x);
             self.registers.unlock(x);
             return Ok(());
@@ -153,6 +175,10 @@ impl Writer<'_> {
         let is_length = self.integers.ranges.is_at_least_zero(len);
         let _ = self.poly(len, 1, Overflow::Fails)?;
         let label = self.site_with(Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
+        let inside = self.asm.new_label();
+        if is_length && self.mode.level == Level::Avx512 {
+            self.check_together(index, rax, inside)?;
+        }
         for lane in 0..n_lanes(self.lanes.shape) {
             self.lanes.fetching = lane as u32;
             self.number_into(rcx, index.index());
@@ -164,6 +190,28 @@ impl Writer<'_> {
             // As an unsigned number, a negative number exceeds any length.
             self.asm.jcc(if is_length { Condition::AboveEqual } else { Condition::GreaterEqual }, label);
         }
+        self.asm.bind(inside);
+        Ok(())
+    }
+
+    /// Jumps to `inside` if all lanes of an integer whose words are stored in halves are less than `len`, as unsigned
+    /// numbers.
+    fn check_together(&mut self, index: Reg, len: Gpr, inside: Label) -> Result<()> {
+        let Some(first) = self.words_in_halves(index) else { return Ok(()) };
+        let x = self.temporary()?;
+        self.asm.broadcast_gpr(Shape::Four, x, len);
+        let halves = (0..n_halves(self.lanes.shape)).map(|half| {
+            let (words, outside) = (self.frame.word(first + 4 * half), self.take_mask(None, NEVER)?);
+            self.asm.at_most_mask(Shape::Four, outside, x, words);
+            Ok(outside)
+        });
+        let halves: Vec<Mask> = halves.collect::<Result<_>>()?;
+        if let (Some(first), Some(last)) = (halves.first(), halves.last()) {
+            self.asm.mask_test(*first, *last);
+            self.asm.jcc(Condition::Equal, inside);
+        }
+        self.registers.give_back(x);
+        self.registers.unlock(x);
         Ok(())
     }
 
