@@ -7,7 +7,7 @@ use crate::guard::guard;
 use crate::passes::{Passes, Program, Watch};
 use crate::{CompileOptions, Function, Result};
 use chainrule_ir::Value;
-use chainrule_kernel::weights::WEIGHTS;
+use chainrule_kernel::weights::{self, WEIGHTS};
 use chainrule_kernel::{LoopAccount, LoopForm, account, predicted_time};
 use std::fmt;
 
@@ -65,18 +65,18 @@ impl Function {
             Some(args) => Some(self.compile_with(options)?.prepare(args)?.sizes().values().to_vec()),
             None => None,
         };
-        let (mut loops, mut units) = (Vec::new(), 0.0);
+        let (mut loops, mut ns) = (Vec::new(), 0.0);
         let mut see = |pass: &str, program: Program<'_>| {
             let Program::Kernel(kernel) = program else { return };
             if pass == BEFORE_LANES {
                 loops = account(kernel, self.semantics(), sizes.as_deref());
             }
-            units = predicted_time(kernel, sizes.as_deref());
+            ns = predicted_time(kernel, sizes.as_deref(), weights::of_machine());
         };
         guard(|| Passes::from(options).watched(self, &mut Watch { callback: Some(&mut see), ..Watch::default() }))?;
         Ok(Prediction {
             function: self.name().to_string(),
-            ns: units * WEIGHTS.unit_ns,
+            ns,
             is_at_sizes: sizes.is_some(),
             loops: loops.into_iter().map(PredictedLoop::from).collect(),
         })

@@ -11,7 +11,7 @@ use crate::addresses::{slope, split_constant};
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Reg};
 use crate::ranges::Ranges;
-use crate::weights::{self, WEIGHTS};
+use crate::weights::{WEIGHTS, Weights};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +34,12 @@ const APART: f64 = 16.0;
 /// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
 const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
-/// Cost of a comparison of a fetched integer, lane by lane.
-const CHECK: f64 = 16.0;
+/// Cost of a store to an element at a fetched index: the lanes add one by one, each with its value and its index from
+/// memory.
+const SCATTERED: f64 = 4.0 * LANES as f64;
+
+/// Cost of addresses that are computed from a fetched index, one for each lane.
+const ADDRESSES: f64 = LANES as f64;
 
 /// Number of adjacent elements that are loaded with a strided one, itself included.
 const ROW: i32 = 4;
@@ -444,7 +448,7 @@ pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Op
     let mut sums = vec![(1.0, 0.0)];
     // The loop at hand, if it is unrolled along rows.
     let mut along = None;
-    let mut lanes = index.map(|index| LaneTime::new(index, STRIDED));
+    let mut lanes = index.map(|index| LaneTime::new(index, WEIGHTS, STRIDED));
     for (at, event) in body.iter().enumerate() {
         match event {
             Event::Instr(instr) => {
@@ -477,6 +481,7 @@ pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Op
 /// Running cost of the code in the lanes of a loop.
 pub(super) struct LaneTime {
     index: Reg,
+    weights: &'static Weights,
     /// Cost of a strided element that is loaded.
     strided: f64,
     /// Step of integers between neighbouring lanes.
@@ -489,9 +494,9 @@ pub(super) struct LaneTime {
 
 impl LaneTime {
     /// Returns the cost state for the lanes of the loop over `index`, with the cost of a strided element.
-    pub(super) fn new(index: Reg, strided: f64) -> Self {
+    pub(super) fn new(index: Reg, weights: &'static Weights, strided: f64) -> Self {
         let steps = BTreeMap::from([(index, 1)]);
-        Self { index, strided, steps, fetched: BTreeSet::new(), rows: BTreeMap::new() }
+        Self { index, weights, strided, steps, fetched: BTreeSet::new(), rows: BTreeMap::new() }
     }
 
     /// Returns the difference of `poly` between neighbouring lanes, if it is constant.
@@ -504,14 +509,14 @@ impl LaneTime {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at.vars() {
-                    vars if vars.iter().any(|r| self.fetched.contains(r)) => WEIGHTS.indexed,
-                    vars if vars.contains(&self.index) => WEIGHTS.index,
+                    vars if vars.iter().any(|r| self.fetched.contains(r)) => self.weights.indexed,
+                    vars if vars.contains(&self.index) => self.weights.index,
                     _ => return 1.0,
                 };
                 self.fetched.insert(*dst);
                 time
             }
-            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => CHECK,
+            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => self.weights.check,
             Instr::Int { dst, value } => {
                 if let Some(step) = self.slope(value).filter(|step| *step != 0) {
                     self.steps.insert(*dst, step);
@@ -520,23 +525,25 @@ impl LaneTime {
             }
             Instr::Load { buffer, at, .. } => {
                 let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
+                let (part, offset) = split_constant(at);
                 let alone = match self.slope(at) {
-                    _ if is_fetched => WEIGHTS.indexed,
+                    _ if is_fetched && part.as_var().is_none() => self.weights.indexed + ADDRESSES,
+                    _ if is_fetched => self.weights.indexed,
                     Some(0 | 1) => return 1.0,
                     _ => self.strided,
                 };
                 if !is_fetched && along.is_some_and(|along| is_adjacent(at, along)) {
                     return TURNED;
                 }
-                let (part, offset) = split_constant(at);
                 let rows = self.rows.entry((*buffer, part)).or_default();
                 if rows.iter().any(|first| (0..ROW).contains(&offset.saturating_sub(*first))) {
-                    WEIGHTS.beside
+                    self.weights.beside
                 } else {
                     rows.push(offset);
                     alone
                 }
             }
+            Instr::Store { at, .. } if at.vars().iter().any(|r| self.fetched.contains(r)) => SCATTERED,
             _ => instr_time(instr, Some(self.index)),
         }
     }
@@ -562,7 +569,7 @@ pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
         Instr::IntOp { .. } | Instr::CheckIndex { .. } => 1.0,
         Instr::Load { at, .. } | Instr::Store { at, .. } => access(at),
         Instr::Op { op, .. } => {
-            weights::of(*op).map_or(1.0, |weight| if index.is_some() { weight.lanes } else { weight.plain })
+            WEIGHTS.operators.of(*op).map_or(1.0, |weight| if index.is_some() { weight.lanes } else { weight.plain })
         }
         Instr::External { .. } => EXTERNAL * index.map_or(1.0, |_| LANES as f64),
     }

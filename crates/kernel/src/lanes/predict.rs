@@ -1,7 +1,7 @@
 //! Predicted time of a finished kernel: for people, and to decide at run time whether threads pay.
 //!
-//! In: a kernel after all passes, and its sizes if they are known. Out: the time of one evaluation, in units of the
-//! cost model. The compiler chooses no code by it: choices compare forms of the same work by the sum of its weights
+//! In: a kernel after all passes, its sizes if they are known, and the weights of a machine class. Out: the time of one
+//! evaluation. The compiler chooses no code by it: choices compare forms of the same work by the sum of its weights
 //! ([`time`](super::time)).
 //!
 //! **Resources.** Arithmetic, divisions, loads, stores, the issue of instructions, and the transfer of cache lines
@@ -20,7 +20,7 @@ use super::time::{ENTRY, Stored};
 use crate::addresses::split_constant;
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Reg};
-use crate::weights::{self, WEIGHTS};
+use crate::weights::Weights;
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,23 +28,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Exponent of the norm of the demands: 1 for resources that wait for each other, infinite for independent ones.
 const OVERLAP: f64 = 3.0;
 
-/// Latency of a sum, a product, or a fused one.
+/// Latency of a product, of a fused one, or of a load from the first cache, in cycles.
 const LATENCY: f64 = 4.0;
 
-/// Latency of a comparison, a selection, or an instruction on integers.
+/// Latency of a comparison, a selection, or an instruction on integers, in cycles.
 const SHORT_LATENCY: f64 = 1.0;
 
-/// Number of instructions that are issued in a unit of time.
+/// Number of instructions that are issued in a cycle.
 const ISSUED: f64 = 5.0;
 
-/// Time of a load and of a store, by whether they are in lanes.
-const LOAD: [f64; 2] = [0.5, 1.0];
-const STORE: [f64; 2] = [1.0, 2.0];
-
-/// Time of an adjacent element that all lanes share.
-const BROADCAST: f64 = 0.5;
-
-/// Time of a division of integers.
+/// Time of a division of integers, in cycles.
 const DIVISION: f64 = 10.0;
 
 /// Number of elements of a cache line.
@@ -53,13 +46,14 @@ const LINE: f64 = 8.0;
 /// Maximum number of elements of an array whose stores are still on their way to the cache when they are loaded.
 const ON_THE_WAY: f64 = 64.0;
 
-/// Returns the predicted time of one evaluation at `sizes`, in the order of [`Kernel::sizes`], or at assumed sizes. Of
-/// a branch on known sizes, the side that is taken counts; of other branches, the slower one. Linear in the kernel.
+/// Returns the predicted time of one evaluation, in nanoseconds, at `sizes`, in the order of [`Kernel::sizes`], or at
+/// assumed sizes, on a machine with these weights. Of a branch on known sizes, the side that is taken counts; of other
+/// branches, the slower one. Linear in the kernel.
 #[must_use]
-pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
+pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>, weights: &'static Weights) -> f64 {
     let events = events(&kernel.body);
     let spans = Spans::of(&events);
-    let mut walk = Walk::new(kernel, Trips::at_or_assumed(kernel, &events, sizes));
+    let mut walk = Walk::new(kernel, Trips::at_or_assumed(kernel, &events, sizes), weights);
     let mut at = 0;
     while let Some(event) = events.get(at) {
         walk.event(event, || spans.end(at).map_or(&[][..], |end| &events[at..end]));
@@ -68,8 +62,8 @@ pub fn predicted_time(kernel: &Kernel, sizes: Option<&[i64]>) -> f64 {
     walk.open.pop().map_or(0.0, |mut all| {
         // Nothing overlaps with the chains of the one evaluation.
         all.recurrence = all.since.values().copied().fold(0.0, f64::max);
-        all.time()
-    })
+        all.time(weights)
+    }) * weights.unit_ns
 }
 
 /// Demand of the resources.
@@ -86,8 +80,15 @@ struct Demand {
 
 impl Demand {
     /// Returns the time until all are met.
-    fn time(self) -> f64 {
-        let all = [self.arithmetic, self.divisions, self.loads, self.stores, self.issue / ISSUED, self.lines];
+    fn time(self, weights: &Weights) -> f64 {
+        let all = [
+            self.arithmetic,
+            self.divisions,
+            self.loads,
+            self.stores,
+            weights.pipeline.cycle * self.issue / ISSUED,
+            self.lines,
+        ];
         all.iter().map(|demand| demand.powf(OVERLAP)).sum::<f64>().powf(OVERLAP.recip())
     }
 }
@@ -122,16 +123,16 @@ impl Open {
     }
 
     /// Returns the time of one iteration, or of the side at hand.
-    fn one(&self) -> f64 {
-        self.demand.time().max(self.recurrence) + self.inside
+    fn one(&self, weights: &Weights) -> f64 {
+        self.demand.time(weights).max(self.recurrence) + self.inside
     }
 
-    fn time(&self) -> f64 {
+    fn time(&self, weights: &Weights) -> f64 {
         match (self.then, self.holds) {
-            (None, _) => self.trips * self.one(),
+            (None, _) => self.trips * self.one(weights),
             (Some(then), Some(true)) => then,
-            (Some(_), Some(false)) => self.one(),
-            (Some(then), None) => then.max(self.one()),
+            (Some(_), Some(false)) => self.one(weights),
+            (Some(then), None) => then.max(self.one(weights)),
         }
     }
 }
@@ -139,6 +140,7 @@ impl Open {
 /// Walk over the events of a kernel.
 struct Walk<'k> {
     kernel: &'k Kernel,
+    weights: &'static Weights,
     assumed: Trips,
     /// Time of a cache line of each buffer, and whether stores to it may be on their way when it is loaded.
     buffers: Vec<(f64, bool)>,
@@ -149,15 +151,15 @@ struct Walk<'k> {
 }
 
 impl<'k> Walk<'k> {
-    fn new(kernel: &'k Kernel, assumed: Trips) -> Self {
+    fn new(kernel: &'k Kernel, assumed: Trips, weights: &'static Weights) -> Self {
         let zeros: u32 = kernel.zeros.iter().map(|zeros| zeros.which.count_ones()).sum();
         let all = Open { inside: f64::from(zeros) / LINE, ..Open::of(1.0) };
         let buffers = kernel.buffers.iter().map(|(_, buffer)| {
             let elements = assumed.of(&buffer.len);
-            (line_time(8.0 * elements), elements <= ON_THE_WAY)
+            (line_time(8.0 * elements, weights), elements <= ON_THE_WAY)
         });
         let buffers = buffers.collect();
-        Self { kernel, assumed, buffers, open: vec![all], stored: Stored::default(), lanes: None }
+        Self { kernel, weights, assumed, buffers, open: vec![all], stored: Stored::default(), lanes: None }
     }
 
     fn regs(&self) -> &'k Arena<Reg, Class> {
@@ -169,22 +171,23 @@ impl<'k> Walk<'k> {
     where
         'k: 'e,
     {
+        let weights = self.weights;
         self.assumed.event(event);
         match event {
             Event::Instr(instr) => self.instr(instr),
             Event::Copy { to, from, len, .. } => {
                 let lines = self.assumed.of(len) / LINE;
-                let each = STORE[1] + self.line(to.0) + self.line(from.0);
-                self.inside(ENTRY + lines * each);
+                let each = weights.pipeline.store.lanes + self.line(to.0) + self.line(from.0);
+                self.inside(weights.pipeline.cycle * ENTRY + lines * each);
             }
             Event::For { index, count, order: Order::Lanes, .. } => {
                 // A whole block has no jumps, and no masks.
                 let is_whole = count.as_constant() == Some(LANES);
                 let rounds = (self.assumed.of(count) / LANES as f64).ceil();
                 let across = self.stored.block(body(), *index, |b| self.buffers[b.index()].1);
-                self.inside(across + if is_whole { 0.0 } else { BEGIN });
+                self.inside(across + if is_whole { 0.0 } else { weights.pipeline.cycle * BEGIN });
                 // What a strided element costs from further caches is that of its lines.
-                self.lanes = Some((LaneTime::new(*index, WEIGHTS.strided), self.open.len()));
+                self.lanes = Some((LaneTime::new(*index, weights, weights.strided), self.open.len()));
                 self.open.push(Open { index: Some(*index), is_lanes: true, ..Open::of(rounds) });
             }
             Event::For { index, count, carried, .. } => {
@@ -205,7 +208,7 @@ impl<'k> Walk<'k> {
             }
             Event::Else { .. } => {
                 if let Some(side) = self.open.last_mut() {
-                    side.then = Some(side.one());
+                    side.then = Some(side.one(weights));
                     side.demand = Demand::default();
                     side.inside = 0.0;
                 }
@@ -220,8 +223,8 @@ impl<'k> Walk<'k> {
                 // The index is increased, compared, and the jump is taken.
                 let is_block = ended.is_lanes;
                 ended.demand.issue += if is_block { 0.0 } else { 2.0 };
-                let entry = if is_block { 0.0 } else { ENTRY };
-                self.inside(entry + ended.time());
+                let entry = if is_block { 0.0 } else { weights.pipeline.cycle * ENTRY };
+                self.inside(entry + ended.time(weights));
             }
             Event::EndIf { choices } => {
                 let Some(ended) = self.open.pop() else { return };
@@ -229,10 +232,10 @@ impl<'k> Walk<'k> {
                 let Some(around) = self.open.last_mut() else { return };
                 for c in *choices {
                     let longest = [chain(&c.then), chain(&c.otherwise)].into_iter().flatten().reduce(f64::max);
-                    around.since.extend(longest.map(|chain| (c.var, chain + SHORT_LATENCY)));
+                    around.since.extend(longest.map(|chain| (c.var, chain + weights.pipeline.cycle * SHORT_LATENCY)));
                 }
                 around.demand.issue += 2.0;
-                around.inside += ended.time();
+                around.inside += ended.time(weights);
             }
             Event::Test { .. } => {}
         }
@@ -251,6 +254,7 @@ impl<'k> Walk<'k> {
     }
 
     fn instr(&mut self, instr: &Instr) {
+        let weights = self.weights;
         let regs = self.regs();
         let is_in_lanes = self.lanes.is_some();
         let time = self.lanes.as_mut().map(|(lanes, _)| lanes.time(regs, instr, None));
@@ -262,7 +266,9 @@ impl<'k> Walk<'k> {
         match instr {
             Instr::Const { .. } => demand.issue -= 1.0,
             Instr::Int { .. } => demand.issue -= 0.5,
-            Instr::IntOp { op: Op::Div | Op::Quot | Op::Mod, .. } => demand.arithmetic += DIVISION,
+            Instr::IntOp { op: Op::Div | Op::Quot | Op::Mod, .. } => {
+                demand.arithmetic += weights.pipeline.cycle * DIVISION;
+            }
             Instr::IntOp { .. } => {}
             Instr::CheckIndex { .. } => demand.issue += time.map_or(1.0, |time| ISSUED * time),
             Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } => {
@@ -271,12 +277,17 @@ impl<'k> Walk<'k> {
                 let slope = index.map(|index| at.split_linear(index).map(|(slope, _)| slope));
                 let (each, lines) = match (&self.lanes, time) {
                     (Some((lanes, _)), Some(time)) => match lanes.slope(at) {
-                        Some(0) => (BROADCAST, along(slope.as_ref())),
-                        Some(1) => (if is_load { LOAD[1] } else { STORE[1] }, 1.0),
+                        Some(0) => (weights.pipeline.broadcast, along(slope.as_ref())),
+                        Some(1) => {
+                            (if is_load { weights.pipeline.load.lanes } else { weights.pipeline.store.lanes }, 1.0)
+                        }
                         _ if is_load => (time, LINE * along(slope.as_ref())),
-                        _ => (LANES as f64 * STORE[0], LINE * along(slope.as_ref())),
+                        _ => (LANES as f64 * weights.pipeline.store.plain, LINE * along(slope.as_ref())),
                     },
-                    _ => (if is_load { LOAD[0] } else { STORE[0] }, along(slope.as_ref())),
+                    _ => (
+                        if is_load { weights.pipeline.load.plain } else { weights.pipeline.store.plain },
+                        along(slope.as_ref()),
+                    ),
                 };
                 if is_load {
                     demand.loads += each;
@@ -293,11 +304,11 @@ impl<'k> Walk<'k> {
                     Op::Div | Op::Sqrt => &mut demand.divisions,
                     _ => &mut demand.arithmetic,
                 };
-                let weight = weights::of(*op).unwrap_or(WEIGHTS.cheap);
-                *of += if is_in_lanes { weight.lanes } else { weight.plain * WEIGHTS.plain_unit };
+                let weight = weights.operators.of(*op).unwrap_or(weights.cheap);
+                *of += if is_in_lanes { weight.lanes } else { weight.plain * weights.plain_unit };
             }
             Instr::ToReal { .. } | Instr::ToInt { .. } | Instr::MulAdd { .. } => {
-                demand.arithmetic += if is_in_lanes { 1.0 } else { WEIGHTS.plain_unit };
+                demand.arithmetic += if is_in_lanes { 1.0 } else { weights.plain_unit };
             }
             Instr::External { .. } => demand.arithmetic += cost::instr_time(instr, None),
         }
@@ -307,7 +318,7 @@ impl<'k> Walk<'k> {
             longest = longest.into_iter().chain(since).reduce(f64::max);
         });
         if let (Some(dst), Some(since)) = (instr.dst(), longest) {
-            around.since.insert(dst, since + latency(instr));
+            around.since.insert(dst, since + latency(instr, weights));
         }
     }
 }
@@ -324,9 +335,9 @@ fn along(slope: Option<&Option<Poly<Reg>>>) -> f64 {
 
 /// Returns the mean time of a cache line of an array of so many bytes: a smaller cache has the part for which it has
 /// room.
-fn line_time(bytes: f64) -> f64 {
+fn line_time(bytes: f64, weights: &Weights) -> f64 {
     let mut before = 0.0;
-    let more = WEIGHTS.levels.iter().map(|(room, line)| {
+    let more = weights.levels.iter().map(|(room, line)| {
         let more = line - before;
         before = *line;
         more * (1.0 - room / bytes).max(0.0)
@@ -335,29 +346,32 @@ fn line_time(bytes: f64) -> f64 {
 }
 
 /// Returns the latency of an instruction.
-fn latency(instr: &Instr) -> f64 {
-    match instr {
-        Instr::Op { op, .. } => match weights::of(*op) {
-            Some(weight) => 2.0 * weight.plain * WEIGHTS.plain_unit + LATENCY,
-            None if matches!(op, Op::Add | Op::Sub | Op::Mul) => LATENCY,
+fn latency(instr: &Instr, weights: &Weights) -> f64 {
+    let cycles = match instr {
+        Instr::Op { op, .. } => match weights.operators.of(*op) {
+            Some(weight) => 2.0 * weight.plain * weights.plain_unit / weights.pipeline.cycle + LATENCY,
+            None if matches!(op, Op::Add | Op::Sub) => weights.pipeline.sum_latency / weights.pipeline.cycle,
+            None if *op == Op::Mul => LATENCY,
             None => SHORT_LATENCY,
         },
         Instr::MulAdd { .. } | Instr::Load { .. } | Instr::ToReal { .. } | Instr::ToInt { .. } => LATENCY,
         _ => SHORT_LATENCY,
-    }
+    };
+    cycles * weights.pipeline.cycle
 }
 
 #[cfg(test)]
 mod tests {
     use super::predicted_time;
     use crate::parse;
+    use crate::weights::WEIGHTS;
 
     /// Returns the predicted time of a loop over `n` elements.
     fn time_at(n: i64, head: &str, body: &str) -> f64 {
         let text = format!(
             "kernel f\nsize n r0 = extent 0 of x\ninput x: real[r0] in b0\noutput y: real[r0] in b1\n{head}{body}"
         );
-        predicted_time(&parse(&text).unwrap(), Some(&[n]))
+        predicted_time(&parse(&text).unwrap(), Some(&[n]), WEIGHTS)
     }
 
     #[test]

@@ -1,20 +1,29 @@
 //! Weights of the machine class amd-zen4. Written by `cargo xtask calibrate amd-zen4`.
 
-use super::{Weight, Weights};
+use super::{Operators, Pipeline, Weight, Weights};
 use chainrule_ops::Op;
 
 pub(super) const AMD_ZEN4: Weights = Weights {
     class: "amd-zen4",
+    processor: ("AuthenticAMD", 25),
     unit_ns: 0.243,
     plain_unit: 0.53,
+    pipeline: Pipeline {
+        cycle: 1.0,
+        sum_latency: 4.0,
+        load: Weight { plain: 0.5, lanes: 1.0 },
+        store: Weight { plain: 1.0, lanes: 2.0 },
+        broadcast: 0.5,
+    },
     levels: [(32768.0, 2.6), (1048576.0, 4.4), (33554432.0, 13.0)],
     cheap: Weight { plain: 0.72, lanes: 0.76 },
     strided: 3.18,
     strided_far: 17.46,
     beside: 2.35,
-    index: 5.01,
-    indexed: 13.05,
-    operators: &[
+    index: 2.00,
+    check: 3.00,
+    indexed: 8.00,
+    operators: Operators::new(&[
         (Op::Div, Weight { plain: 6.42, lanes: 6.52 }),
         (Op::Quot, Weight { plain: 37.28, lanes: 434.30 }),
         (Op::Mod, Weight { plain: 43.60, lanes: 461.13 }),
@@ -46,5 +55,5 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Digamma, Weight { plain: 158.72, lanes: 1058.41 }),
         (Op::Polygamma, Weight { plain: 1616.34, lanes: 7157.45 }),
         (Op::Binade, Weight { plain: 28.68, lanes: 372.15 }),
-    ],
+    ]),
 };
