@@ -477,15 +477,25 @@ impl Ranges {
         p.terms_of_difference(required).all(|term| term.is_some_and(|term| self.is_plain_term(term)))
     }
 
-    /// Returns `p` with the maximum in place of a size that is subtracted and that `required`, which is at least 0,
-    /// bounds above.
-    fn at_most(&self, p: &Poly<Reg>, required: &Poly<Reg>) -> Option<Poly<Reg>> {
+    /// Returns whether a factor of an integer is at least 0, by its signs or by one requirement.
+    fn is_factor(&self, slope: &Poly<Reg>) -> bool {
+        let is_above = |required: &Poly<Reg>| self.is_plain_above(slope, required);
+        self.is_plain(slope) || slope.as_constant().is_none() && self.required.iter().any(is_above)
+    }
+
+    /// Returns a lower bound of `p`: with the maximum in place of a size that is subtracted and that `required`, which
+    /// is at least 0, bounds above, or with the minimum in place of one that it bounds below by a constant.
+    fn at_bound(&self, p: &Poly<Reg>, required: &Poly<Reg>) -> Option<Poly<Reg>> {
         required.terms().find_map(|(monomial, c)| {
-            let ([size], -1) = (monomial, c) else { return None };
+            let ([size], 1 | -1) = (monomial, c) else { return None };
             let (slope, base) = p.split_linear(*size)?;
-            let bound = required.add(&Poly::var(*size));
-            let is_subtracted = !slope.is_zero() && self.is_plain(&slope.neg());
-            is_subtracted.then(|| slope.mul(&bound).add(&base))
+            // `size - bound` or `bound - size` is `required`.
+            let bound = Poly::var(*size).sub(&required.scale(c));
+            let is_bound = match c {
+                1 => bound.as_constant().is_some() && self.is_plain(&slope),
+                _ => self.is_plain(&slope.neg()),
+            };
+            (is_bound && !slope.is_zero()).then(|| slope.mul(&bound).add(&base))
         })
     }
 
@@ -507,8 +517,8 @@ impl Ranges {
                 return false;
             }
             let Some(last) = self.last(&p) else {
-                // Only sizes are left: some are at most others, and a loop around has an iteration.
-                open.extend(self.required.iter().filter_map(|required| self.at_most(&p, required)));
+                // Only sizes are left: some are bounded, and a loop around has an iteration.
+                open.extend(self.required.iter().filter_map(|required| self.at_bound(&p, required)));
                 if std::mem::take(&mut asks_loops) {
                     open.extend(self.open.iter().filter_map(|scope| Some(p.sub(scope.limit.as_ref()?))));
                 }
@@ -523,13 +533,13 @@ impl Ranges {
                 let terms = slope.terms().map(|(monomial, c)| (monomial.to_vec(), c / k)).collect();
                 Poly::from_terms(terms).map(|slope| slope.mul(&bound).add(&base))
             };
-            if self.is_plain(&slope) {
+            if self.is_factor(&slope) {
                 if known.non_negative {
                     open.push(base.clone());
                 }
                 open.extend(scaled(false));
                 open.extend(known.lower.iter().map(with));
-            } else if self.is_plain(&slope.neg()) {
+            } else if self.is_factor(&slope.neg()) {
                 open.extend(scaled(true));
                 open.extend(known.upper.iter().map(with));
             }
@@ -600,21 +610,47 @@ mod tests {
             let (mut kernel, r) = kernel();
             let var = |i: usize| Poly::var(r[i]);
             let (m, n) = (var(0), var(1));
-            // Rows of m elements, or of at most that many, in an array of rows of n.
             let size = n.sub(&m);
-            kernel.requires =
-                vec![Condition { size: size.clone(), exactly_zero, message: "m is at most n".into(), span: None }];
+            kernel.requires = vec![Condition { size, exactly_zero, message: "m is at most n".into(), span: None }];
             let mut ranges = Ranges::new(&kernel);
             ranges.event(&Event::For { index: r[2], count: &m, carried: &[], order: Order::InOrder });
-            ranges.event(&Event::For { index: r[3], count: &m, carried: &[], order: Order::InOrder });
-            let at = var(2).mul(&m).add(&var(3));
-            assert!(ranges.is_inside(&at, &m.mul(&n)), "{exactly_zero}");
+            ranges.event(&Event::For { index: r[3], count: &n, carried: &[], order: Order::InOrder });
+            // The first m of n rows of n elements.
+            let at = var(2).mul(&n).add(&var(3));
             assert!(ranges.is_inside(&at, &n.mul(&n)), "{exactly_zero}");
-            assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &m.mul(&n)), "{exactly_zero}");
-            let in_wide = var(2).mul(&n).add(&var(3));
-            assert!(ranges.is_inside(&in_wide, &m.mul(&n)), "{exactly_zero}");
-            assert_eq!(ranges.is_inside(&in_wide, &m.mul(&m)), exactly_zero);
+            assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &n.mul(&n)), "{exactly_zero}");
+            assert_eq!(ranges.is_inside(&at, &m.mul(&m)), exactly_zero);
+            assert_eq!(ranges.is_inside(&var(2).mul(&m).add(&var(3)), &m.mul(&n)), exactly_zero);
         }
+    }
+
+    #[test]
+    fn least_sizes_bound_last_rows_and_rows_without_a_border() {
+        let (mut kernel, r) = kernel();
+        let var = |i: usize| Poly::var(r[i]);
+        let (m, n) = (var(0), var(1));
+        let least = |of: &Poly<Reg>, least| Condition {
+            size: of.sub(&Poly::constant(least)),
+            exactly_zero: false,
+            message: "too few".into(),
+            span: None,
+        };
+        kernel.requires = vec![least(&m, 2), least(&n, 4)];
+        let mut ranges = Ranges::new(&kernel);
+        ranges.event(&Event::For { index: r[2], count: &m, carried: &[], order: Order::InOrder });
+        let inner = n.sub(&Poly::constant(4));
+        ranges.event(&Event::For { index: r[3], count: &inner, carried: &[], order: Order::InOrder });
+        let len = m.mul(&n);
+        let last = m.mul(&n).sub(&n).add(&var(3));
+        assert!(ranges.is_inside(&last, &len));
+        assert!(ranges.is_inside(&last.sub(&n), &len), "there are two rows");
+        assert!(!ranges.is_inside(&last.sub(&n.scale(2)), &len), "there may be no third one");
+        let without_border = var(2).mul(&inner).add(&var(3));
+        assert!(ranges.is_inside(&without_border, &len));
+        assert!(ranges.is_inside(&without_border, &m.mul(&inner)));
+        assert!(!ranges.is_inside(&without_border.add(&Poly::constant(1)), &m.mul(&inner)));
+        let too_wide = var(2).mul(&n.sub(&Poly::constant(5))).add(&var(3));
+        assert!(!ranges.is_inside(&too_wide, &len), "5 may be more than n");
     }
 
     #[test]
