@@ -231,6 +231,17 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
+    /// Returns the variables `a` and `b` if the polynomial is `a - b`.
+    #[must_use]
+    pub fn as_difference(&self) -> Option<(V, V)> {
+        let Repr::Terms(terms) = &self.0 else { return None };
+        let ([(a, 1), (b, -1)] | [(b, -1), (a, 1)]) = terms.as_slice() else { return None };
+        match (a.as_slice(), b.as_slice()) {
+            ([a], [b]) => Some((*a, *b)),
+            _ => None,
+        }
+    }
+
     /// Returns whether the polynomial is zero.
     #[must_use]
     #[inline]
@@ -725,6 +736,16 @@ mod tests {
         assert!(product.is_too_large());
         let extents = (0..40).fold(Poly::constant(1), |product, v| product.mul(&Poly::var(v)));
         assert_eq!((extents.degree(), extents.terms().len()), (40, 1));
+    }
+
+    #[test]
+    fn differences_of_two_variables_are_found() {
+        let (m, n) = (Poly::var('m'), Poly::var('n'));
+        assert_eq!(m.sub(&n).as_difference(), Some(('m', 'n')));
+        assert_eq!(n.sub(&m).as_difference(), Some(('n', 'm')));
+        for other in [m.add(&n), m.sub(&n.scale(2)), m.sub(&n).add(&Poly::constant(1)), m.mul(&m).sub(&n), m] {
+            assert_eq!(other.as_difference(), None);
+        }
     }
 
     #[test]

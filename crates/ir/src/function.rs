@@ -582,9 +582,7 @@ impl Function {
     pub fn equal_sizes(&self) -> EqualSizes {
         let mut equal = EqualSizes::default();
         for requirement in self.requires.iter().filter(|requirement| requirement.exactly_zero) {
-            let size = equal.canonical(&requirement.size);
-            let terms: Vec<(&[VarId], i64)> = size.terms().collect();
-            let ([(&[a], 1), (&[b], -1)] | [(&[b], -1), (&[a], 1)]) = terms[..] else { continue };
+            let Some((a, b)) = equal.canonical(&requirement.size).as_difference() else { continue };
             // Sizes are never negative, integers may be.
             let (kept, replaced) = if self.sizes.contains(&a) { (a, b) } else { (b, a) };
             equal.equate(replaced, kept);

@@ -108,7 +108,8 @@ impl Operators {
 #[must_use]
 pub fn of_machine() -> &'static Weights {
     static OF_MACHINE: LazyLock<&Weights> = LazyLock::new(|| {
-        let is_here = |weights: &&&Weights| Some(weights.processor) == processor().as_ref().map(|(m, f)| (&**m, *f));
+        let Some((manufacturer, family)) = processor() else { return WEIGHTS };
+        let is_here = |weights: &&&Weights| weights.processor == (manufacturer.as_str(), family);
         CLASSES.iter().find(is_here).unwrap_or(&WEIGHTS)
     });
     *OF_MACHINE

@@ -13,7 +13,8 @@ fn tables_have_each_costly_operator_and_a_record() {
         let listed: Vec<Op> = ROWS.iter().map(|row| row.op).filter(|op| weights.operators.of(*op).is_some()).collect();
         assert_eq!(listed, costly, "{class}: `cargo xtask calibrate {class}` writes the table");
         assert!(weights.unit_ns > 0.01 && weights.unit_ns < 10.0, "{class}");
-        let memory = [weights.strided, weights.strided_far, weights.beside, weights.index, weights.indexed];
+        let memory =
+            [weights.strided, weights.strided_far, weights.beside, weights.index, weights.check, weights.indexed];
         let operators =
             listed.iter().filter_map(|op| weights.operators.of(*op)).flat_map(|weight| [weight.plain, weight.lanes]);
         for weight in memory.into_iter().chain(operators) {

@@ -137,7 +137,7 @@ impl Ranges {
                 let size = this.value(&size);
                 if let Some(size) = size.as_var() {
                     this.place(size).non_negative = true;
-                } else {
+                } else if !size.is_zero() {
                     let (size, c) = size.split_constant();
                     least.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
                 }
@@ -151,24 +151,12 @@ impl Ranges {
 
     /// Replaces a size by another one, if `zero`, which is 0, is their difference.
     fn equate(&mut self, zero: &Poly<Reg>) {
-        let zero = self.value(zero);
-        let mut terms = zero.terms();
-        let [first, second, third] = [terms.next(), terms.next(), terms.next()];
-        let (Some(([a], k)), Some(([b], c)), None) = (first, second, third) else { return };
-        if k.abs() != 1 || k + c != 0 {
-            return;
-        }
-        let (kept, replaced) = (Poly::var(*a), *b);
-        for known in &mut self.of {
-            known
-                .value
-                .iter_mut()
-                .filter(|value| value.as_var() == Some(replaced))
-                .for_each(|value| *value = kept.clone());
-        }
+        let Some((kept, replaced)) = self.value(zero).as_difference() else { return };
+        let values = self.of.iter_mut().filter_map(|known| known.value.as_mut());
+        values.filter(|value| value.as_var() == Some(replaced)).for_each(|value| *value = Poly::var(kept));
         let non_negative = self.known(replaced).is_some_and(|known| known.non_negative);
-        self.place(*a).non_negative |= non_negative;
-        self.place(replaced).value = Some(kept);
+        self.place(kept).non_negative |= non_negative;
+        self.place(replaced).value = Some(Poly::var(kept));
     }
 
     fn is_of_integers(&self, buffer: BufferId) -> bool {

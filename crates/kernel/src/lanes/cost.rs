@@ -504,13 +504,18 @@ impl LaneTime {
         slope(poly, |r| self.steps.get(&r).copied())?.as_constant()
     }
 
+    /// Returns whether an address follows from fetched integers.
+    fn is_fetched(&self, at: &Poly<Reg>) -> bool {
+        at.vars().iter().any(|r| self.fetched.contains(r))
+    }
+
     /// Returns the cost of an instruction, in the loop `along` rows if there is one.
     pub(super) fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr, along: Option<Reg>) -> f64 {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
-                let time = match at.vars() {
-                    vars if vars.iter().any(|r| self.fetched.contains(r)) => self.weights.indexed,
-                    vars if vars.contains(&self.index) => self.weights.index,
+                let time = match at {
+                    at if self.is_fetched(at) => self.weights.indexed,
+                    at if at.vars().contains(&self.index) => self.weights.index,
                     _ => return 1.0,
                 };
                 self.fetched.insert(*dst);
@@ -524,7 +529,7 @@ impl LaneTime {
                 1.0
             }
             Instr::Load { buffer, at, .. } => {
-                let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
+                let is_fetched = self.is_fetched(at);
                 let (part, offset) = split_constant(at);
                 let alone = match self.slope(at) {
                     _ if is_fetched && part.as_var().is_none() => self.weights.indexed + ADDRESSES,
@@ -543,7 +548,7 @@ impl LaneTime {
                     alone
                 }
             }
-            Instr::Store { at, .. } if at.vars().iter().any(|r| self.fetched.contains(r)) => SCATTERED,
+            Instr::Store { at, .. } if self.is_fetched(at) => SCATTERED,
             _ => instr_time(instr, Some(self.index)),
         }
     }

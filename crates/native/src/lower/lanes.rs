@@ -201,13 +201,11 @@ impl Planner<'_, '_> {
                     if let Instr::Load { dst, buffer, at: element } = instr
                         && lanes.of(*dst) == Some(Kept::Fetched)
                     {
-                        fetched.integer(*dst, element, words);
                         let has_no_place =
                             |r: &Reg| kernel.regs[*r] == Class::Real || lanes.of(*r) == Some(Kept::Fetched);
                         let conversion = fetched::conversion(*dst, &body[at - begin as usize..], has_no_place);
-                        if conversion.is_some_and(|n| lives.last[dst.index()] as usize == at + 1 + n) {
-                            fetched.converts(*dst, *buffer, element);
-                        }
+                        let is_converted = conversion.is_some_and(|n| lives.last[dst.index()] as usize == at + 1 + n);
+                        fetched.integer(*dst, (*buffer, element), is_converted, words);
                     }
                     if let Instr::Load { at, .. } = instr
                         && lanes.is_fetched(at)

@@ -24,20 +24,35 @@ const MAX_BETWEEN: usize = 8;
 /// Gathered integers of a lane loop, with the first word of each.
 #[derive(Default, Debug)]
 pub(in crate::lower) struct Fetched {
-    integers: BTreeMap<Reg, u32>,
-    /// Addresses of the integers.
-    addresses: BTreeMap<Reg, Poly<Reg>>,
+    integers: BTreeMap<Reg, Integer>,
     /// Parts of addresses, except single integers.
     parts: BTreeMap<Poly<Reg>, u32>,
-    /// Integers whose only use is a conversion to a double that soon follows, with their locations.
-    converted: BTreeMap<Reg, (BufferId, Poly<Reg>)>,
+}
+
+/// A gathered integer.
+#[derive(Debug)]
+struct Integer {
+    /// First of its words.
+    words: u32,
+    /// Its location.
+    buffer: BufferId,
+    at: Poly<Reg>,
+    /// Whether its only use is a conversion to a double that soon follows, before which nothing writes to memory.
+    is_converted: bool,
 }
 
 impl Fetched {
-    /// Reserves words for an integer at `at`.
-    pub(in crate::lower) fn integer(&mut self, r: Reg, at: &Poly<Reg>, words: &mut Words) {
-        self.addresses.insert(r, at.clone());
-        self.integers.entry(r).or_insert_with(|| words.take_all(LANES as u32));
+    /// Reserves words for an integer at `at` of a buffer; `is_converted` if its only use is a conversion, before which
+    /// nothing writes to memory.
+    pub(in crate::lower) fn integer(
+        &mut self,
+        r: Reg,
+        (buffer, at): (BufferId, &Poly<Reg>),
+        is_converted: bool,
+        words: &mut Words,
+    ) {
+        let words = words.take_all(LANES as u32);
+        self.integers.insert(r, Integer { words, buffer, at: at.clone(), is_converted });
     }
 
     /// Reserves words for a part of addresses.
@@ -47,18 +62,16 @@ impl Fetched {
         }
     }
 
-    /// Records that the only use of an integer is a conversion, before which nothing writes to memory.
-    pub(in crate::lower) fn converts(&mut self, r: Reg, buffer: BufferId, at: &Poly<Reg>) {
-        self.converted.insert(r, (buffer, at.clone()));
-    }
-
     /// Returns the gathered integers.
     pub(in crate::lower) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
         self.integers.keys().copied()
     }
 
     fn words(&self, part: &Poly<Reg>) -> Option<u32> {
-        part.as_var().map_or_else(|| self.parts.get(part), |r| self.integers.get(&r)).copied()
+        match part.as_var() {
+            Some(r) => self.integers.get(&r).map(|integer| integer.words),
+            None => self.parts.get(part).copied(),
+        }
     }
 }
 
@@ -80,9 +93,14 @@ fn n_halves(shape: Shape) -> u32 {
 }
 
 impl Writer<'_> {
+    /// Returns an integer, if it is gathered.
+    fn fetched(&self, r: Reg) -> Option<&Integer> {
+        self.lanes.plan.as_ref()?.fetched.integers.get(&r)
+    }
+
     /// Returns the first word of an integer, if it is gathered.
     fn words_of(&self, r: Reg) -> Option<u32> {
-        self.lanes.plan.as_ref()?.fetched.integers.get(&r).copied()
+        Some(self.fetched(r)?.words)
     }
 
     /// Returns the word of an integer in the current lane, if it is gathered.
@@ -101,7 +119,7 @@ impl Writer<'_> {
         if self.mode.level != Level::Avx512 || self.has_mask() {
             return None;
         }
-        let (buffer, at) = self.lanes.plan.as_ref()?.fetched.converted.get(&r)?;
+        let Integer { buffer, at, .. } = self.fetched(r).filter(|integer| integer.is_converted)?;
         self.is_adjacent(at).then(|| (*buffer, at.clone()))
     }
 
@@ -116,8 +134,8 @@ impl Writer<'_> {
 
     /// Returns the first word of an integer whose words are stored in halves.
     fn words_in_halves(&self, r: Reg) -> Option<u32> {
-        let at = self.lanes.plan.as_ref()?.fetched.addresses.get(&r)?;
-        self.words_of(r).filter(|_| !self.has_mask() && self.is_adjacent(at))
+        let Integer { words, at, .. } = self.fetched(r)?;
+        (!self.has_mask() && self.is_adjacent(at)).then_some(*words)
     }
 
     /// Loads an integer for each lane.
@@ -143,7 +161,7 @@ impl Writer<'_> {
             Across::Same => return Err(crate::lower::bug("an integer that is fetched is the same for all")),
         };
         let mem = self.address(buffer, at)?;
-        if slope == Poly::constant(1) && !self.has_mask() {
+        if self.words_in_halves(dst).is_some() {
             let x = self.temporary()?;
             // Words are read one by one, which would wait for a store of a whole cache line.
             for half in 0..n_halves(self.lanes.shape) {
