@@ -73,7 +73,7 @@ fn rows() -> Vec<Row> {
         row(ADJACENT, true, 8, "L = load b0[AT + K]; S = add R, L"),
         row(STRIDED, false, 1, "L = load b0[3*AT + 16*K]; S = add R, L"),
         row(BESIDE, false, 1, "L = load b0[3*AT + 16*K]; M = load b0[3*AT + 16*K + 1]; S = mul_add R, L, M"),
-        row(FAR, false, 4, "L = load b0[40*AT + 8*K]; S = add R, L"),
+        row(FAR, false, 2, "L = load b0[40*AT + 8*K]; S = add R, L"),
         row(INDEXED, false, 1, "I = load b1[AT]; check I < 512 else 0; L = load b0[I]; S = add R, L"),
         row(
             INDEXED_TWICE,
