@@ -173,8 +173,18 @@ impl Walk<'_> {
                 let calls = op.row().cost == CostClass::Call && !is_power;
                 Estimate { operations: 1.0, loops, calls, ..Estimate::default() }
             }
-            Expr::Op(_, args) => {
+            Expr::Size(size) => {
+                self.bounds[var] = self.bound(size);
+                Estimate::default()
+            }
+            Expr::Op(op, args) => {
                 self.is_data[var] = args.iter().any(|arg| self.is_data[*arg]);
+                let mut bounds = args.iter().map(|arg| self.bounds[*arg]);
+                self.bounds[var] = match op {
+                    Op::Min => bounds.flatten().reduce(f64::min),
+                    Op::Max => bounds.try_fold(0.0, |most: f64, bound| Some(most.max(bound?))),
+                    _ => None,
+                };
                 Estimate::default()
             }
             Expr::Get { .. } if is_double(&var) => access,
