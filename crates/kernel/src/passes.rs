@@ -156,6 +156,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::distribute(kernel),
     },
     Pass {
+        name: "triangles",
+        does: "products of matrices of which a triangle is wanted become those of rectangles of several rows",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| lanes::triangles(kernel),
+    },
+    Pass {
         name: "transpose",
         does: "operands of products of matrices that lanes would read along columns are copied in rows",
         stage: Stage::Lanes,

@@ -93,3 +93,50 @@ fn zeros_hide_infinite_factors() {
         }
     }
 }
+
+/// A triangle by its name: where an element is wanted, in F~ and here.
+type Wanted = (&'static str, fn(i64, i64, i64) -> bool);
+
+const TRIANGLES: [Wanted; 7] = [
+    ("j <= i", |i, j, _| j <= i),
+    ("j < i", |i, j, _| j < i),
+    ("j < i - 2", |i, j, _| j < i - 2),
+    ("j >= i", |i, j, _| j >= i),
+    ("j > i", |i, j, _| j > i),
+    ("i + j < n", |i, j, n| i + j < n),
+    ("i + j < n - 3", |i, j, n| i + j < n - 3),
+];
+
+#[test]
+fn triangles_of_products_are_exact() {
+    for (condition, is_wanted) in TRIANGLES {
+        let text = format!(
+            "
+let rows = fun (a : [n][d]Double) (b : [n][d]Double) ->
+  build n (fun i -> build n (fun j -> if {condition} then 3 - sum d (fun k -> a[i][k] * b[j][k]) else 7))
+let columns = fun (a : [d][n]Double) (b : [d][n]Double) ->
+  build n (fun i -> build n (fun j -> if {condition} then 3 - sum d (fun k -> a[k][i] * b[k][j]) else 7))
+let total = fun (a : [n][d]Double) (b : [n][d]Double) ->
+  sum n (fun i -> sum n (fun j -> if {condition} then i + sum d (fun k -> a[i][k] * b[j][k]) else 0))
+"
+        );
+        let module = Module::from_text("triangles.ft", &text).unwrap();
+        let [rows, columns, total] = ["rows", "columns", "total"]
+            .map(|name| module.function(name).unwrap().compile_with(&CompileOptions::default()).unwrap());
+        for (n, d) in [(1, 1), (5, 9), (24, 4), (27, 3), (63, 17), (64, 16), (65, 2), (130, 70), (200, 50)] {
+            let (a, b) = (matrix(n, d), transposed(&matrix(d, n)));
+            let all = |i: usize, j: usize| a[i].iter().zip(&b[j]).map(|(x, y)| x * y).sum::<i64>();
+            let holds = |i: usize, j: usize| is_wanted(i as i64, j as i64, n as i64);
+            let of = |i: usize, j: usize| if holds(i, j) { 3 - all(i, j) } else { 7 };
+            let expected = value(&(0..n).map(|i| (0..n).map(|j| of(i, j)).collect()).collect::<Vec<_>>());
+            let found = rows.call(&[value(&a), value(&b)]).unwrap();
+            assert_eq!(found, [expected.clone()], "rows of {condition} {n} {d}");
+            let found = columns.call(&[value(&transposed(&a)), value(&transposed(&b))]).unwrap();
+            assert_eq!(found, [expected], "columns of {condition} {n} {d}");
+            let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+            let sum: i64 = pairs.filter(|(i, j)| holds(*i, *j)).map(|(i, j)| i as i64 + all(i, j)).sum();
+            let found = total.call(&[value(&a), value(&b)]).unwrap();
+            assert_eq!(found, [Value::Real(sum as f64)], "total of {condition} {n} {d}");
+        }
+    }
+}

@@ -96,7 +96,7 @@ fn rows(kernel: &mut Kernel, the: &Loop) -> (Vec<Stmt>, Vec<Poly<Reg>>) {
             }
             stmt => body.push(stmt.clone()),
         }
-        known.see(stmt, ROW);
+        known.see_row(stmt);
     }
     (body, found)
 }
@@ -114,8 +114,8 @@ const COLUMN: Source = 2;
 const TERM: Source = 4;
 
 /// The loops that values depend on, in the body of one over rows.
-#[derive(Default)]
-struct Sources {
+#[derive(Clone, Default)]
+pub(super) struct Sources {
     of: BTreeMap<Reg, Source>,
     /// Buffers that the loop over rows writes, and those that the current one over columns does.
     written: [BTreeSet<BufferId>; 2],
@@ -123,8 +123,19 @@ struct Sources {
 
 impl Sources {
     /// Returns what is known at the start of a loop over rows.
-    fn of(row: Reg, body: &[Stmt]) -> Self {
+    pub fn of(row: Reg, body: &[Stmt]) -> Self {
         Self { of: BTreeMap::from([(row, ROW)]), written: [written(body), BTreeSet::new()] }
+    }
+
+    /// Starts a loop over columns.
+    pub fn columns(&mut self, column: Reg, body: &[Stmt]) {
+        self.of.insert(column, COLUMN);
+        self.written[1] = written(body);
+    }
+
+    /// Adds what a statement of a row computes.
+    pub fn see_row(&mut self, stmt: &Stmt) {
+        self.see(stmt, ROW);
     }
 
     /// Adds what a statement computes, in a loop nested in those of `inside`.
@@ -137,7 +148,7 @@ impl Sources {
         }
     }
 
-    fn instr(&mut self, instr: &Instr) {
+    pub fn instr(&mut self, instr: &Instr) {
         let Some(dst) = instr.dst() else { return };
         let mut sources = 0;
         if let Instr::Load { buffer, .. } = instr {
@@ -162,7 +173,7 @@ pub(super) fn written(body: &[Stmt]) -> BTreeSet<BufferId> {
 }
 
 /// A term that a loop adds to one of its sums.
-struct Term {
+pub(super) struct Term {
     /// Number of the sum.
     sum: usize,
     value: Reg,
@@ -171,7 +182,7 @@ struct Term {
 
 /// Returns the terms of the sums that a loop in one over columns computes, if all are products of an element of a row
 /// with one of a column.
-fn terms(stmt: &Stmt, known: &mut Sources) -> Option<Vec<Term>> {
+pub(super) fn terms(stmt: &Stmt, known: &mut Sources) -> Option<Vec<Term>> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
     let [Stmt::Straight(code)] = &body[..] else { return None };
     if !reaches(count, LEAST) || count.vars().iter().any(|r| known.get(*r) != 0) || !code.iter().all(is_pure) {
@@ -254,9 +265,8 @@ fn split(kernel: &mut Kernel, stmt: &Stmt, terms: &[Term], out: &mut Vec<Stmt>) 
 /// Emits `the` loop to `out`, which computes elements of rows, with its products separated; returns whether there are
 /// several. `known` holds what is computed outside.
 fn columns(kernel: &mut Kernel, known: &mut Sources, the: Loop, out: &mut Vec<Stmt>) -> bool {
-    known.of.insert(the.index, COLUMN);
+    known.columns(the.index, &the.body);
     the.carried.iter().for_each(|c| _ = known.of.insert(c.var, ROW | COLUMN));
-    known.written[1] = written(&the.body);
     let mut found: Vec<(usize, Vec<Term>)> = Vec::new();
     for (at, stmt) in the.body.iter().enumerate() {
         found.extend(terms(stmt, known).map(|terms| (at, terms)));

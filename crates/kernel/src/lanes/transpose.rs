@@ -43,8 +43,14 @@ const PADDING: i64 = 8;
 /// Maximum number of operands that are copied.
 const MAX_OPERANDS: usize = 2;
 
+/// A buffer and an address.
+type Element<'a> = (BufferId, &'a Poly<Reg>);
+
+/// Index and trip count of a loop.
+type Counted<'a> = (Reg, &'a Poly<Reg>);
+
 /// An operand whose elements lie in rows along the wrong loop.
-struct Operand {
+pub(super) struct Operand {
     buffer: BufferId,
     at: Poly<Reg>,
     /// Loop over rows, and its trip count.
@@ -53,6 +59,62 @@ struct Operand {
     along: (Reg, Poly<Reg>),
     /// Trip counts and lengths, with the least ones for which the copy pays.
     asked: Vec<(Poly<Reg>, i64)>,
+}
+
+impl Operand {
+    /// Returns the operand of a buffer and an address, if this has the slope 1 along `along` and a large one along
+    /// `rows`. The rest `is_outside` of the nest.
+    pub fn of(
+        kernel: &Kernel,
+        element: Element<'_>,
+        rows: Counted<'_>,
+        along: Counted<'_>,
+        is_outside: &impl Fn(&Poly<Reg>) -> bool,
+    ) -> Option<Self> {
+        let (buffer, at) = element;
+        let (near, rest) = at.split_linear(along.0)?;
+        let (far, rest) = rest.split_linear(rows.0)?;
+        let is_row = near.as_constant() == Some(1)
+            && far.as_constant().is_none_or(|step| step >= LANES)
+            && is_outside(&far)
+            && is_outside(&rest)
+            && kernel.buffers[buffer].class == Class::Real;
+        let (rows, along) = ((rows.0, rows.1.clone()), (along.0, along.1.clone()));
+        is_row.then(|| Self { buffer, at: at.clone(), rows, along, asked: Vec::new() })
+    }
+
+    /// Returns whether it is at this address.
+    pub fn is_at(&self, buffer: BufferId, at: &Poly<Reg>) -> bool {
+        self.buffer == buffer && self.at == *at
+    }
+
+    /// Returns a nest that copies it, and the buffer of the copy, from which `nest` reads it then.
+    pub fn copied(&self, cutter: &mut Cutter<'_>, nest: &mut Vec<Stmt>) -> (Stmt, BufferId) {
+        let Self { buffer, at, rows, along, .. } = self;
+        let stride = rows.1.add(&Poly::constant(PADDING));
+        let transposed = cutter.kernel.memory(stride.mul(&along.1));
+        let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&stride).add(&row);
+        let own = place(Poly::var(rows.0), Poly::var(along.0));
+        each_access(nest, |of, from| {
+            if self.is_at(*of, from) {
+                (*of, *from) = (transposed, own.clone());
+            }
+        });
+        let (row, element, value) = (cutter.int(), cutter.int(), cutter.real());
+        let from = at.substitute(|r| match r {
+            r if r == rows.0 => Poly::var(row),
+            r if r == along.0 => Poly::var(element),
+            r => Poly::var(r),
+        });
+        let to = place(Poly::var(row), Poly::var(element));
+        let copy = Stmt::Straight(vec![
+            Instr::Load { dst: value, buffer: *buffer, at: from },
+            Instr::Store { buffer: transposed, at: to, value },
+        ]);
+        let looped =
+            |index, count: &Poly<Reg>, body| Loop { index, count: count.clone(), carried: Vec::new(), body }.in_order();
+        (looped(row, &rows.1, vec![looped(element, &along.1, vec![copy])]), transposed)
+    }
 }
 
 /// Copies operands of products in `kernel` to transposed ones. Linear in its size for each level of loops.
@@ -140,23 +202,13 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
         _ => None,
     });
     let is_few = |p: &Poly<Reg>, least: i64| p.as_constant().is_some_and(|n| n < least);
-    // An array whose address has the slopes 1 along `along` and a large one along `rows`.
-    let operand = |buffer: BufferId, at: &Poly<Reg>, rows: (Reg, &Poly<Reg>), along: (Reg, &Poly<Reg>)| {
-        let (near, rest) = at.split_linear(along.0)?;
-        let (far, rest) = rest.split_linear(rows.0)?;
-        let is_row = near.as_constant() == Some(1)
-            && far.as_constant().is_none_or(|step| step >= LANES)
-            && is_outside(&far)
-            && is_outside(&rest)
-            && kernel.buffers[buffer].class == Class::Real;
-        let (rows, along) = ((rows.0, rows.1.clone()), (along.0, along.1.clone()));
-        is_row.then(|| Operand { buffer, at: at.clone(), rows, along, asked: Vec::new() })
-    };
+    let operand =
+        |buffer, at, rows, along| Operand::of(kernel, (buffer, at), rows, along, &|p: &Poly<Reg>| is_outside(p));
     let mut found: Vec<Operand> = Vec::new();
     let mut by_row = false;
     for (buffer, at) in loads {
         by_row |= at.vars().contains(&i);
-        if found.iter().any(|other| other.buffer == buffer && other.at == *at) {
+        if found.iter().any(|other| other.is_at(buffer, at)) {
             continue;
         }
         let len = &kernel.buffers[buffer].len;
@@ -180,36 +232,10 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
     let the = the.in_order();
     let mut near = vec![the.clone()];
     let mut then = Vec::new();
-    for Operand { buffer, at, rows, along, .. } in operands {
-        let stride = rows.1.add(&Poly::constant(PADDING));
-        let transposed = cutter.kernel.memory(stride.mul(&along.1));
+    for operand in operands {
+        let (copy, transposed) = operand.copied(cutter, &mut near);
+        then.push(copy);
         made.push(transposed);
-        let place = |row: Poly<Reg>, element: Poly<Reg>| element.mul(&stride).add(&row);
-        let own = place(Poly::var(rows.0), Poly::var(along.0));
-        each_access(&mut near, |of, from| {
-            if of == buffer && from == at {
-                (*of, *from) = (transposed, own.clone());
-            }
-        });
-        let (row, element, value) = (cutter.int(), cutter.int(), cutter.real());
-        let from = at.substitute(|r| match r {
-            r if r == rows.0 => Poly::var(row),
-            r if r == along.0 => Poly::var(element),
-            r => Poly::var(r),
-        });
-        let to = place(Poly::var(row), Poly::var(element));
-        let copy = Stmt::Straight(vec![
-            Instr::Load { dst: value, buffer: *buffer, at: from },
-            Instr::Store { buffer: transposed, at: to, value },
-        ]);
-        let looped = |index, count: &Poly<Reg>, body| Stmt::For {
-            index,
-            count: count.clone(),
-            carried: Vec::new(),
-            order: Order::InOrder,
-            body,
-        };
-        then.push(looped(row, &rows.1, vec![looped(element, &along.1, vec![copy])]));
     }
     let Some(condition) = holds else {
         out.extend(then);
