@@ -14,6 +14,8 @@
 //!   r7 = int lt r1, r2             r7 = lt r4, r8
 //! ```
 //!
+//! So do indices that are compared in a loop with loops, if that only selects one of two constants ([`selections`]).
+//!
 //! Integers of lanes are in general registers, a word of the frame for each lane, and only serve as indices and as
 //! numbers. Masks of missing data, of padded sequences and of attention are such arrays, and so are labels. Rounding an
 //! integer to a double keeps its order with all integers below 2^53 in magnitude. An integer that also serves otherwise
@@ -28,9 +30,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bound on the magnitude of constants that rounded integers are compared with.
 const MAX_CONSTANT: i64 = 1 << f64::MANTISSA_DIGITS;
 
-/// Compares loaded truth values with 0, and other loaded integers as doubles. Linear in the size of `kernel`, times the
-/// logarithm of the number of loads.
+/// Compares loaded truth values with 0, and other loaded integers and some indices as doubles. Linear in the size of
+/// `kernel`, times the logarithm of the number of loads.
 pub(crate) fn compare_loaded(kernel: &mut Kernel) {
+    compare_indices(kernel);
     let constants = constants(kernel);
     let loaded = loaded(kernel, &constants);
     if loaded.is_empty() {
@@ -63,6 +66,78 @@ pub(crate) fn compare_loaded(kernel: &mut Kernel) {
                             compared.push(Instr::Const { dst: real, value: constants[&r] as f64 });
                             real
                         })
+                    });
+                    compared.push(Instr::Op { dst, op, args: [x, y, x] });
+                }
+                instr => compared.push(instr),
+            }
+        }
+        done.push(Stmt::Straight(compared));
+    });
+    kernel.body = body;
+}
+
+/// Returns the comparisons of indices and sizes that only select one of two constants, in loops that contain loops.
+/// They cost less there than the pieces of the loop, which are no rectangles any more: a product of matrices less the
+/// identity.
+pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
+    let (mut constants, mut selecting, mut others) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        match event {
+            Event::Instr(Instr::Const { dst, .. }) => _ = constants.insert(*dst),
+            Event::Instr(Instr::Op { op: Op::Select, args: [condition, a, b], .. })
+                if [a, b].iter().all(|r| constants.contains(r)) =>
+            {
+                selecting.insert(*condition);
+            }
+            event => event.for_each_use(|r| _ = others.insert(r)),
+        }
+    }
+    selecting.retain(|r| !others.contains(r));
+    if selecting.is_empty() {
+        return selecting;
+    }
+    // For each open loop its index, its comparisons, and whether it contains a loop.
+    let (mut found, mut open): (BTreeSet<Reg>, Vec<(Reg, Vec<Reg>, bool)>) = (BTreeSet::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::For { index, .. } => {
+                open.iter_mut().for_each(|(_, _, has_loops)| *has_loops = true);
+                open.push((*index, Vec::new(), false));
+            }
+            Event::EndFor { .. } => {
+                let Some((_, compared, true)) = open.pop() else { continue };
+                found.extend(compared);
+            }
+            Event::Instr(Instr::IntOp { dst, op: Op::Eq | Op::Lt | Op::Le, args: [a, b, _], .. })
+                if selecting.contains(dst) && [a, b].iter().all(|r| open.iter().any(|(index, ..)| index == *r)) =>
+            {
+                open.last_mut().into_iter().for_each(|(_, compared, _)| compared.push(*dst));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Compares indices as doubles where that selects constants in loops with loops.
+fn compare_indices(kernel: &mut Kernel) {
+    let found = selections(&events(&kernel.body));
+    if found.is_empty() {
+        return;
+    }
+    let mut body = std::mem::take(&mut kernel.body);
+    let regs = &mut kernel.regs;
+    each_statement(&mut body, |stmt, done| {
+        let Stmt::Straight(code) = stmt else { return done.push(stmt) };
+        let mut compared = Vec::with_capacity(code.len());
+        for instr in code {
+            match instr {
+                Instr::IntOp { dst, op, args: [a, b, _], .. } if found.contains(&dst) => {
+                    let [x, y] = [a, b].map(|src| {
+                        let real = regs.push(Class::Real);
+                        compared.push(Instr::ToReal { dst: real, src });
+                        real
                     });
                     compared.push(Instr::Op { dst, op, args: [x, y, x] });
                 }

@@ -97,7 +97,7 @@ pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use distribute::distribute;
 pub(crate) use finite::test_factors;
 pub(crate) use fission::fission;
-pub(crate) use loaded::compare_loaded;
+pub(crate) use loaded::{compare_loaded, selections};
 pub use predict::predicted_time;
 pub(crate) use products::separate_products;
 pub(crate) use sweep::sweep;

@@ -8,6 +8,8 @@
 //! | changes at `t` | `0..min(t, n)`, `max(t, 0)..n` |
 //! | holds at `p` only | `0..min(p, n)`, `max(p, 0)..min(p + 1, n)`, `max(p + 1, 0)..n` |
 //!
+//! A comparison that only selects one of two constants stays in a loop that contains loops ([`selections`]).
+//!
 //! The bounds are computed from indices, extents, and minima, maxima and quotients of these, all of which are far from
 //! overflow, or are single integers, so that no new failure is possible.
 //!
@@ -18,6 +20,7 @@ use super::MAX_WRAPS;
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::{Copier, Copies};
+use crate::lanes::selections;
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
@@ -174,6 +177,7 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
     let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
     // Integers that are bounded in each open loop and branch.
     let mut checked: Vec<Vec<Reg>> = vec![Vec::new()];
+    let selections = selections(events);
     let mut found: Vec<Candidate> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     let mut values = Values { of: BTreeMap::new(), defined: BTreeMap::new(), ranges: Ranges::new(kernel) };
@@ -259,7 +263,8 @@ fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
                                 inside.push(*dst);
                             }
                         }
-                        if let Some(asked) = asked(&values, *op, *args)
+                        if !selections.contains(dst)
+                            && let Some(asked) = asked(&values, *op, *args)
                             && let Some((l, index)) = outermost(&mut open, &values, &asked.by)
                             && l.cut.is_none()
                             && let Some(change) = change(asked.op, &asked.by, index, |at| place(&values.ranges, l, at))
