@@ -21,15 +21,21 @@
 //!
 //! **Straight-line code** between them is copied, if it cannot fail.
 //!
+//! **A product moves to the front** of its iteration first, before loops whose results it does not read, and before
+//! checks, if what it loads is proved to be inside without any check.
+//!
 //! Invariant: iterations compute the same values in the same order of operations, so every number keeps its bits.
 
 use super::Spans;
 use super::distribute::{Accesses, accesses};
+use super::products::written;
+use super::sweep::is_pure;
 use crate::events::{Event, events, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, want};
 use crate::prune::prune;
-use crate::rebuild::each_statement;
+use crate::ranges::Ranges;
+use crate::rebuild::{each_loop, each_statement};
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,11 +76,20 @@ fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut
     };
     // The counts stay valid for private buffers: split loops access copies.
     let all = accesses(&flat);
+    let inside = if has_checked_nests(&kernel.body) { inside(kernel, &flat) } else { BTreeSet::new() };
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if loops.contains(&index) => {
-            let the = Loop { index, count, carried, body };
-            match leading(kernel, &all, &the) {
+            let mut the = Loop { index, count, carried, body };
+            let mut found = None;
+            if let Some(body) = product_first(kernel, &all, &inside, &the) {
+                let as_it_was = std::mem::replace(&mut the.body, body);
+                found = leading(kernel, &all, &the);
+                if found.is_none() {
+                    the.body = as_it_was;
+                }
+            }
+            match found.or_else(|| leading(kernel, &all, &the)) {
                 Some(found) => {
                     let stretch = left.and_then(|left| left.get(&index));
                     let found = Leading { stretch: stretch.copied().unwrap_or(found.stretch), ..found };
@@ -90,6 +105,100 @@ fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut
     if !stretches.is_empty() {
         prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
     }
+}
+
+/// Returns whether a loop checks an index before a nest of loops.
+fn has_checked_nests(body: &[Stmt]) -> bool {
+    let mut found = false;
+    each_loop(body, |stmt| {
+        if let Stmt::For { body, .. } = stmt {
+            let check = body.iter().position(has_check);
+            found |= check.is_some_and(|at| body[at..].iter().any(is_nest));
+        }
+        found
+    });
+    found
+}
+
+fn is_check(event: &Event<'_>) -> bool {
+    matches!(event, Event::Instr(Instr::CheckIndex { .. }))
+}
+
+fn has_check(stmt: &Stmt) -> bool {
+    walk(std::slice::from_ref(stmt)).any(|event| is_check(&event))
+}
+
+/// Returns whether a statement is a loop that contains loops.
+fn is_nest(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::For { body, .. } if body.iter().any(|s| matches!(s, Stmt::For { .. })))
+}
+
+/// A buffer and an address.
+type Element = (BufferId, Poly<Reg>);
+
+/// Returns the elements that are loaded and proved to be inside of their buffers without a check.
+fn inside(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Element> {
+    let mut ranges = Ranges::new(kernel);
+    let mut found = BTreeSet::new();
+    for event in events.iter().filter(|event| !is_check(event)) {
+        if let Event::Instr(Instr::Load { buffer, at, .. }) = event
+            && ranges.is_inside(at, &kernel.buffers[*buffer].len)
+        {
+            found.insert((*buffer, at.clone()));
+        }
+        ranges.event(event);
+    }
+    found
+}
+
+/// Returns the body of `the` loop with its first product in front of what it does not need, if that is anything but
+/// straight-line code without checks. It moves in front of checks if all that it loads is `inside` without them.
+fn product_first(kernel: &Kernel, all: &Accesses, inside: &BTreeSet<Element>, the: &Loop) -> Option<Vec<Stmt>> {
+    let survey = Survey::of(kernel, all, the);
+    let at = the.body.iter().position(|stmt| is_nest(stmt) && survey.is_product(stmt))?;
+    let (before, product) = (&the.body[..at], &the.body[at]);
+    let is_checked = before.iter().any(has_check);
+    if !is_checked && before.iter().all(|stmt| matches!(stmt, Stmt::Straight(_))) {
+        return None;
+    }
+    let mut wanted: BTreeSet<Reg> = BTreeSet::new();
+    walk(std::slice::from_ref(product)).for_each(|event| event.for_each_use(|r| _ = wanted.insert(r)));
+    let (mut needed, mut stay) = (Vec::new(), Vec::new());
+    for stmt in before.iter().rev() {
+        let Stmt::Straight(code) = stmt else {
+            let mut defines = false;
+            let body = std::slice::from_ref(stmt);
+            walk(body).for_each(|event| event.for_each_def(|r| defines |= wanted.contains(&r)));
+            if defines {
+                return None;
+            }
+            stay.push(stmt.clone());
+            continue;
+        };
+        want(code, &mut wanted);
+        let is_wanted = |instr: &&Instr| instr.dst().is_some_and(|dst| wanted.contains(&dst));
+        let (first, rest): (Vec<&Instr>, Vec<&Instr>) = code.iter().partition(is_wanted);
+        needed.push(first.into_iter().cloned().collect::<Vec<_>>());
+        stay.push(Stmt::Straight(rest.into_iter().cloned().collect()));
+    }
+    let needed: Vec<Instr> = needed.into_iter().rev().flatten().collect();
+    let moved = [Stmt::Straight(needed), product.clone()];
+    let is_inside = |event: &Event<'_>| match event {
+        Event::Instr(Instr::Load { buffer, at, .. }) => inside.contains(&(*buffer, (*at).clone())),
+        _ => true,
+    };
+    let accessed = |body: &[Stmt]| {
+        let mut found = BTreeSet::new();
+        walk(body).for_each(|event| event.for_each_access(|buffer, _| _ = found.insert(buffer)));
+        found
+    };
+    let is_free = accessed(&moved).is_disjoint(&written(before)) && written(&moved).is_disjoint(&accessed(before));
+    let is_pure = |stmt: &Stmt| if let Stmt::Straight(code) = stmt { code.iter().all(is_pure) } else { true };
+    if !is_free || !moved.iter().all(is_pure) || (is_checked && !walk(&moved).all(|event| is_inside(&event))) {
+        return None;
+    }
+    let stay = stay.into_iter().rev().chain(the.body[at + 1..].iter().cloned());
+    Some(moved.into_iter().chain(stay).collect())
 }
 
 /// Statements that leave a loop.
@@ -118,19 +227,11 @@ struct Survey<'k> {
 
 /// Returns the statements that leave `the` loop, if there is a product among them, or the rest is one.
 fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
-    let has_nest =
-        |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if body.iter().any(|s| matches!(s, Stmt::For { .. })));
     let is_long = the.count.as_constant().is_none_or(|n| n >= LANES);
-    if !is_long || !the.body.iter().any(has_nest) {
+    if !is_long || !the.body.iter().any(is_nest) {
         return None;
     }
-    let flat = events(&the.body);
-    let (mut written, mut defined) = (BTreeSet::new(), the.carried.iter().map(|c| c.var).collect::<BTreeSet<_>>());
-    for event in &flat {
-        event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
-        event.for_each_def(|r| defined.extend([r]));
-    }
-    let survey = Survey { kernel, the, accesses: accesses(&flat), all, written, defined };
+    let survey = Survey::of(kernel, all, the);
     // A product at the start, or what stands before the first one.
     let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::For { .. });
     let is_product = |stmt: &Stmt| is_loop(stmt) && survey.is_product(stmt);
@@ -162,7 +263,17 @@ fn kept(kernel: &Kernel, leaving: &[Stmt], the: &Loop) -> Option<Vec<Reg>> {
     kept.iter().all(|r| kernel.regs[*r] == Class::Real).then_some(kept)
 }
 
-impl Survey<'_> {
+impl<'k> Survey<'k> {
+    fn of(kernel: &'k Kernel, all: &'k Accesses, the: &'k Loop) -> Self {
+        let flat = events(&the.body);
+        let (mut written, mut defined) = (BTreeSet::new(), the.carried.iter().map(|c| c.var).collect::<BTreeSet<_>>());
+        for event in &flat {
+            event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
+            event.for_each_def(|r| defined.extend([r]));
+        }
+        Self { kernel, the, accesses: accesses(&flat), all, written, defined }
+    }
+
     /// Returns whether a statement can run before the rest of all iterations of a stretch, after those with the
     /// definitions `copied`, which write the buffers `private`; adds its own to both.
     fn may_leave(&self, stmt: &Stmt, copied: &mut BTreeSet<Reg>, private: &mut BTreeSet<BufferId>) -> bool {
