@@ -9,11 +9,12 @@
 //! Values shared by the elements of a row are then computed for each row that is read, so a matrix with a costly row
 //! prefix stays.
 //!
-//! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix:
-//! its loops are tiled, and those of a larger nest are not, or less. Storing it costs little beside the product, and is
-//! what the program says. So does one that is read at quotients or remainders of indices, as where its shape changes.
-//! So does a matrix of elements that are read at such indices, or at checked ones, or from one of two arrays, if each
-//! is read several times: the operand of a product, whose loops then read neighbours.
+//! A product of matrices that is read once stays an array, too, unless it is read for the elements of another matrix,
+//! or only a few of its elements are read: its loops are tiled, and those of a larger nest are not, or less. Storing it
+//! costs little beside the product, and is what the program says. So does one that is read at quotients or remainders
+//! of indices, as where its shape changes. So does a matrix of elements that are read at such indices, or at checked
+//! ones, or from one of two arrays, if each is read several times: the operand of a product, whose loops then read
+//! neighbours.
 //!
 //! In a chain of builds, each cheap and used twice, the number of copies would grow exponentially: a large element,
 //! including its own fused elements, is only copied while the function's budget lasts. Builds are decided in order, so
@@ -49,6 +50,8 @@ const MIN_LINKS: usize = 8;
 const MAX_MOVED: usize = 512;
 /// Minimum number of terms of an element of a product that is worth storing.
 const MIN_TERMS: i64 = 8;
+/// Number of elements of a matrix of which one is read, if few are.
+const FEW: f64 = 4.0;
 /// Minimum number of reads of each element of a gathered matrix that is worth storing.
 const MIN_READS: f64 = 4.0;
 /// Maximum number of indices of elements that are computed at their uses.
@@ -366,8 +369,7 @@ impl<'a> Uses<'a, '_> {
         }
         if array.build.is_product
             && array.build.rows.is_some()
-            && (self.is_divided(var)
-                || self.reads(array, 2).is_some_and(|reads| reads[1].len() == 1) && !self.is_part_of_matrix(array))
+            && (self.is_divided(var) || self.is_read_once(array) && !self.is_part_of_matrix(array))
         {
             return (Fate::Stays, 0);
         }
@@ -384,6 +386,12 @@ impl<'a> Uses<'a, '_> {
             Some((here <= self.left && nest.pays(&reads)).then_some((Fate::Parts(all, depth), here)))
         };
         (2..=MAX_DEPTH).map_while(parts).flatten().next().unwrap_or((Fate::Stays, 0))
+    }
+
+    /// Returns whether one expression reads elements of a matrix, and more than a few of them, such as its diagonal.
+    fn is_read_once(&self, array: &Array<'_>) -> bool {
+        let (Some(reads), Some(nest)) = (self.reads(array, 2), self.nest(array, 2)) else { return false };
+        matches!(reads[1][..], [(_, _, runs)] if runs * FEW >= nest.elements.1)
     }
 
     /// Returns the cost of the elements that are computed at the reads `takes`.
