@@ -19,7 +19,8 @@ use truth::{Truth, ulps};
 /// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, tanh, atan, atan2, pow.
+    /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, sinh, cosh, tanh, atan, erf,
+    /// atan2, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
     /// Arguments of each function for the errors; 0 skips them.
@@ -75,8 +76,19 @@ fn engines() -> Vec<Engines> {
         unary!(Expm1, expm1, exp_m1, expm1, -2.0, 2.0),
         unary!(Log, log, ln, log, 0.0, 100.0),
         unary!(Log1p, log1p, ln_1p, log1p, -0.9, 10.0),
+        unary!(Sinh, sinh, sinh, sinh, -10.0, 10.0),
+        unary!(Cosh, cosh, cosh, cosh, -10.0, 10.0),
         unary!(Tanh, tanh, tanh, tanh, -3.0, 3.0),
         unary!(Atan, atan, atan, atan, -5.0, 5.0),
+        // The standard library has none.
+        Engines {
+            function: Function::Erf,
+            ours: |x, _| ours::erf(x),
+            system: |x, _| libm::erf(x),
+            libm: |x, _| libm::erf(x),
+            first: (-4.0, 4.0),
+            second: (0.0, 0.0),
+        },
         Engines {
             function: Function::Atan2,
             ours: ours::atan2,

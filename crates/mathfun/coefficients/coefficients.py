@@ -11,7 +11,7 @@ with weights that grow where the error is large (Lawson, 1961). Coefficients are
 by one, the lowest first, and the others are fitted again, so that they make up for the rounding.
 """
 
-from mpmath import atan, atanh, cos, exp, expm1, log, mp, mpf, pi, sin, sqrt, tan, matrix, lu_solve
+from mpmath import atan, atanh, cos, erf, erfc, exp, expm1, log, mp, mpf, pi, sin, sqrt, tan, matrix, lu_solve
 
 mp.dps = 60
 
@@ -91,6 +91,14 @@ def odd(function):
     return lambda z: (function(sqrt(z)) / sqrt(z) - 1) / z
 
 
+CENTRE = mpf(0.1875)
+
+
+def far(v):
+    """x of v = 1 / (x + 3) - CENTRE."""
+    return 1 / (v + CENTRE) - 3
+
+
 def main():
     wide = mpf(1) + mpf(2) ** -20
     r = log(2) / 2 * wide
@@ -112,6 +120,11 @@ def main():
     t = tan(pi / 8) * wide
     show("ATAN", "(atan(t) - t) / t^3 by t^2 for |t| <= tan(pi/8)", odd(atan),
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, t ** 2, 11)
+    show("NEAR", "erf(x) / x - 1 by x^2 for |x| <= 1", lambda x: erf(sqrt(x)) / sqrt(x) - 1,
+         lambda x, p: sqrt(x) + sqrt(x) * p, mpf(10) ** -15, wide, 13)
+    show("FAR", f"exp(x^2) erfc(x) by v = 1 / (x + 3) - {CENTRE} for 1 <= x <= 6, error relative to erf(x)",
+         lambda v: exp(far(v) ** 2) * erfc(far(v)), lambda v, p: 1 - exp(-far(v) ** 2) * p,
+         mpf(1) / 9 / wide - CENTRE, mpf(1) / 4 * wide - CENTRE, 13)
     parts("exp::LN_2", log(2), [53, 53])
     parts("log::LN_2", log(2), [42, 53])  # times an integer of 11 bits is exact
     parts("HALF_PI", pi / 2, [53, 53, 53])

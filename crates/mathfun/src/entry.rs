@@ -15,7 +15,7 @@ macro_rules! for_all_functions {
     ($with:ident [$($what:tt)*]) => {
         $with! {
             [$($what)*]
-            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Tanh tanh, Atan atan }
+            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Sinh sinh, Cosh cosh, Tanh tanh, Atan atan, Erf erf }
             binary { Atan2 atan2, Pow pow }
         }
     };

@@ -49,12 +49,18 @@ pub enum Function {
     Log,
     /// log(1 + x).
     Log1p,
+    /// Hyperbolic sine.
+    Sinh,
+    /// Hyperbolic cosine.
+    Cosh,
     /// Hyperbolic tangent.
     Tanh,
     /// Arc tangent.
     Atan,
     /// Angle of a point, with arguments in the order y, x.
     Atan2,
+    /// Error function.
+    Erf,
     /// Power, arguments in the order base, exponent.
     Pow,
 }
@@ -105,7 +111,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -113,8 +119,11 @@ impl Function {
         Self::Expm1,
         Self::Log,
         Self::Log1p,
+        Self::Sinh,
+        Self::Cosh,
         Self::Tanh,
         Self::Atan,
+        Self::Erf,
         Self::Atan2,
         Self::Pow,
     ];
@@ -130,8 +139,11 @@ impl Function {
             Self::Expm1 => "expm1",
             Self::Log => "log",
             Self::Log1p => "log1p",
+            Self::Sinh => "sinh",
+            Self::Cosh => "cosh",
             Self::Tanh => "tanh",
             Self::Atan => "atan",
+            Self::Erf => "erf",
             Self::Atan2 => "atan2",
             Self::Pow => "pow",
         }
@@ -276,10 +288,16 @@ one_point! {
     log(x);
     /// log(1 + x), accurate near 0. Minus infinity for -1, NaN below.
     log1p(x);
+    /// Hyperbolic sine.
+    sinh(x);
+    /// Hyperbolic cosine.
+    cosh(x);
     /// Hyperbolic tangent.
     tanh(x);
     /// Arc tangent.
     atan(x);
+    /// Error function.
+    erf(x);
     /// The angle of the point (x, y), between -pi and pi. Zeros and infinities as in C99.
     atan2(y, x);
     /// x to the power y. 1 if y = 0 or x = 1, whatever the other argument is; NaN for negative x and non-integer y.

@@ -49,6 +49,21 @@ fn hyperbolic_tangent() {
 }
 
 #[test]
+fn hyperbolic_sine() {
+    check("sinh", mathfun::sinh, 1.0);
+}
+
+#[test]
+fn hyperbolic_cosine() {
+    check("cosh", mathfun::cosh, 1.25);
+}
+
+#[test]
+fn error_function() {
+    check("erf", mathfun::erf, 1.0);
+}
+
+#[test]
 fn arc_tangent() {
     check("atan", mathfun::atan, 1.0);
 }

@@ -59,8 +59,11 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::expm1(a),
         mathfun::log(a),
         mathfun::log1p(a),
+        mathfun::sinh(a),
+        mathfun::cosh(a),
         mathfun::tanh(a),
         mathfun::atan(a),
+        mathfun::erf(a),
         mathfun::atan2(a, b),
         mathfun::pow(a, b),
     ]

@@ -1,6 +1,6 @@
 //! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as in C99, Annex F.
 
-use chainrule_mathfun::{atan, atan2, cos, exp, expm1, log, log1p, pow, sin, sin_cos, tanh};
+use chainrule_mathfun::{atan, atan2, cos, cosh, erf, exp, expm1, log, log1p, pow, sin, sin_cos, sinh, tanh};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 const INF: f64 = f64::INFINITY;
@@ -55,6 +55,20 @@ fn one_argument() {
         tanh,
         &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN), (tiny, tiny), (1e300, 1.0), (-30.0, -1.0)],
     );
+    let max = f64::MAX;
+    check(
+        "sinh",
+        sinh,
+        &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (tiny, tiny), (-tiny, -tiny)],
+    );
+    check(
+        "sinh",
+        sinh,
+        &[(max, INF), (-max, -INF), (710.4758600739439, 1.7976931348621744e308), (710.475860073944, INF)],
+    );
+    check("cosh", cosh, &[(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (NAN, NAN), (tiny, 1.0), (-max, INF)]);
+    check("cosh", cosh, &[(710.4758600739439, 1.7976931348621744e308), (710.475860073944, INF)]);
+    check("erf", erf, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN), (max, 1.0), (-7.0, -1.0)]);
     check("atan", atan, &[(0.0, 0.0), (-0.0, -0.0), (INF, FRAC_PI_2), (-INF, -FRAC_PI_2), (NAN, NAN), (tiny, tiny)]);
     check("atan", atan, &[(1.0, FRAC_PI_4), (-1.0, -FRAC_PI_4), (f64::MAX, FRAC_PI_2), (-tiny, -tiny)]);
     assert!(sin_cos(INF).0.is_nan() && sin_cos(NAN).1.is_nan());
@@ -64,7 +78,14 @@ fn one_argument() {
 fn results_stay_in_their_range() {
     for i in 0..100_000 {
         let x = f64::from(i) * 1.001e-3 - 50.0;
-        assert!(sin(x).abs() <= 1.0 && cos(x).abs() <= 1.0 && tanh(x).abs() <= 1.0 && expm1(x) >= -1.0, "{x}");
+        assert!(
+            sin(x).abs() <= 1.0
+                && cos(x).abs() <= 1.0
+                && tanh(x).abs() <= 1.0
+                && erf(x).abs() <= 1.0
+                && expm1(x) >= -1.0,
+            "{x}"
+        );
     }
 }
 

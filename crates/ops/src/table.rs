@@ -464,7 +464,7 @@ operators! {
     /// Hyperbolic sine.
     Sinh {
         name: "sinh",
-        value: |a| libm::sinh(a[0]), precise: |p, a| p.sinh(&a[0]),
+        value: |a| mathfun::sinh(a[0]), elementary: Some(Function::Sinh), precise: |p, a| p.sinh(&a[0]),
         slope: Slope::Overflow,
         partials: &[Apply(Cosh, &[A0])],
         c: plain("sinh({0})"), rust: plain("{0}.sinh()")
@@ -472,7 +472,7 @@ operators! {
     /// Hyperbolic cosine.
     Cosh {
         name: "cosh",
-        value: |a| libm::cosh(a[0]), precise: |p, a| p.cosh(&a[0]),
+        value: |a| mathfun::cosh(a[0]), elementary: Some(Function::Cosh), precise: |p, a| p.cosh(&a[0]),
         slope: Slope::Overflow,
         partials: &[Apply(Sinh, &[A0])],
         c: plain("cosh({0})"), rust: plain("{0}.cosh()")
@@ -599,7 +599,7 @@ operators! {
     /// Error function.
     Erf {
         name: "erf",
-        value: |a| libm::erf(a[0]), precise: |p, a| special::erf_precise(p, &a[0]),
+        value: |a| mathfun::erf(a[0]), elementary: Some(Function::Erf), precise: |p, a| special::erf_precise(p, &a[0]),
         saturates: true,
         partials: &[Apply(Mul, &[
             Const(std::f64::consts::FRAC_2_SQRT_PI),

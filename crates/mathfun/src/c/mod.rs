@@ -10,7 +10,8 @@
 mod trace;
 
 use crate::Function;
-use crate::functions::{angle, atan, atan2, circle, cos, exp, expm1, huge, lanes::Lanes, log, log1p, pow, sin, tanh};
+use crate::functions::{angle, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, lanes::Lanes, log, log1p, pow};
+use crate::functions::{sin, sinh, tanh};
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
@@ -50,6 +51,9 @@ const READ: &[Read] = &[
         rare: &["cr_log1p_rare"],
         function: |a| vec![log1p::log1p(a[0])],
     },
+    Read { name: "cr_sinh", arguments: X, results: &[], rare: &[], function: |a| vec![sinh::sinh(a[0])] },
+    Read { name: "cr_cosh", arguments: X, results: &[], rare: &[], function: |a| vec![cosh::cosh(a[0])] },
+    Read { name: "cr_erf", arguments: X, results: &[], rare: &[], function: |a| vec![erf::erf(a[0])] },
     Read { name: "cr_tanh", arguments: X, results: &[], rare: &[], function: |a| vec![tanh::tanh(a[0])] },
     Read { name: "cr_atan", arguments: X, results: &[], rare: &[], function: |a| vec![atan::atan(a[0])] },
     Read {

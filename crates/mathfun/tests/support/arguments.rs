@@ -50,6 +50,8 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         "log" => (0.0, 10.0),
         "log1p" => (-1.0, 10.0),
         "tanh" => (-23.0, 23.0),
+        "sinh" | "cosh" => (-712.0, 712.0),
+        "erf" => (-6.5, 6.5),
         _ => (-10.0, 10.0),
     };
     // At borders of branches, octants and powers of two.
@@ -66,6 +68,11 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
             (-20..20).map(|n| half_log * f64::from(2 * n + 1)).chain(ends).collect()
         }
         "log" | "log1p" => [0.5f64.sqrt(), 2f64.sqrt(), 1.0, 2f64.sqrt() - 1.0, 0.5f64.sqrt() - 1.0, -1.0].to_vec(),
+        "sinh" | "cosh" => {
+            let ends = [710.5, 710.4758600739439, 710.13, 709.78, 40.0, -40.0];
+            (-20..20).map(|n| half_log * f64::from(2 * n + 1)).chain(ends).collect()
+        }
+        "erf" => vec![1.0, -1.0, 5.863584748755168, 6.0, -6.0, 0.5],
         "tanh" => vec![half_log / 2.0, 3.0 * half_log / 2.0, 19.06, 20.0, 22.0, -half_log / 2.0],
         _ => vec![0.414_213_562_373_095, 2.414_213_562_373_095, 1.0, -1.0, -0.414_213_562_373_095],
     };

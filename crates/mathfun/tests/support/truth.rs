@@ -44,6 +44,27 @@ impl Truth {
                 let e = x.add(&x, bits, ROUND).exp(bits, ROUND, consts);
                 e.sub(&one, bits, ROUND).div(&e.add(&one, bits, ROUND), BITS, ROUND)
             }
+            "sinh" | "cosh" => {
+                // Both overflow far below.
+                let x = if args[0].abs() > 1000.0 { big(args[0].signum() * 1000.0) } else { x };
+                let e = x.exp(bits, ROUND, consts);
+                let less = one.div(&e, bits, ROUND);
+                let both = if name == "sinh" { e.sub(&less, bits, ROUND) } else { e.add(&less, bits, ROUND) };
+                both.div(&big(2.0), BITS, ROUND)
+            }
+            "erf" if args[0].abs() > 10.0 => big(args[0].signum()),
+            "erf" => {
+                // Abramowitz and Stegun, 7.1.6: all terms have the sign of x.
+                let square = x.mul(&x, bits, ROUND);
+                let twice = square.add(&square, bits, ROUND);
+                let (mut term, mut sum) = (x.clone(), x);
+                for k in 1..1200_u32 {
+                    term = term.mul(&twice, bits, ROUND).div(&big(f64::from(2 * k + 1)), bits, ROUND);
+                    sum = sum.add(&term, bits, ROUND);
+                }
+                let factor = big(2.0).div(&consts.pi(bits, ROUND).sqrt(bits, ROUND), bits, ROUND);
+                sum.mul(&square.neg().exp(bits, ROUND, consts), bits, ROUND).mul(&factor, BITS, ROUND)
+            }
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
