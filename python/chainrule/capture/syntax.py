@@ -49,6 +49,14 @@ def is_endless(node):
     return not any(isinstance(part, ast.Break) for part in of_this_loop(node.body))
 
 
+def tested_inside(node):
+    """A `while` as an endless one that its conditions leave: what they assign is assigned in the body."""
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    leave = [ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], []), test) for test in tests]
+    made = ast.While(ast.Constant(True), [*leave, *node.body], [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
 def of_this_loop(statements):
     """The statements of a loop, without those of loops in it."""
     for node in statements:

@@ -209,6 +209,27 @@ def test_and_and_or_in_loops():
     check(first_and_last, [np.array([0.0, 1.5, 0.0])], gradient=False)
 
 
+def test_conditions_of_loops_assign():
+    def before(x):
+        i, total = 0, 0.0
+        while (v := x[i]) < 2:
+            total += v ** 2
+            i += 1
+        return total
+
+    def behind_and(x):
+        i, total, v = 0, 0.0, 0.0
+        while i < 2 and (v := 2 * x[i]) < 4:
+            total += v * i
+            i += 1
+            if i == 7:
+                break
+        return total + v
+
+    for f in before, behind_and:
+        check(f, [X])
+
+
 def test_lambdas_on_one_line():
     first, second, third = lambda x: x[0], lambda x: x[1] if True else x[2], lambda x: (lambda y: y * 2.0)(x[2]) + 1.0
     nested = [lambda x: [x[0], 1.0 if False else x[1] * 3.0][1], lambda x: 5.0 * x[2], (lambda k: lambda x: k * x[0])(7.0)]
