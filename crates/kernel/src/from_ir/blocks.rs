@@ -217,6 +217,9 @@ impl Lowering<'_> {
             let failure = self.b.failure(format!("{index} lies outside of {array}"), span);
             at = self.b.checked(at, len, failure);
         }
+        if let Some(value) = self.same_element(array) {
+            return value;
+        }
         let types = leaves(element);
         let rows = self.value(array);
         let element = |(leaf, ty): (Leaf, &layout::LeafType)| match leaf {
@@ -228,6 +231,14 @@ impl Lowering<'_> {
             other => other,
         };
         rows.into_iter().zip(&types).map(element).collect()
+    }
+
+    /// Returns the number that all elements of an array are, if it is built of one from outside: to read it only checks
+    /// the index.
+    fn same_element(&self, array: VarId) -> Option<Value> {
+        let Some(Expr::Build { index, body, .. }) = self.defs[array] else { return None };
+        let value = self.values[body.result].clone().filter(|_| body.stmts.is_empty() && body.result != *index)?;
+        matches!(value[..], [Leaf::Int(_) | Leaf::Reg(_)]).then_some(value)
     }
 
     /// Loads the scalars among the parameters, which until then are views of their ports.
