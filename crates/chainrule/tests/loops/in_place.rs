@@ -153,17 +153,19 @@ fn programs_of_the_examples_copy_little() {
     let matrices = include_str!("../../../../benchmarks/src/arrays/matrices.ft");
     // The rows of a panel to their own memory, where they begin a loop; each row when it is factored; and all back.
     assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 4);
-    for name in ["volume", "system"] {
-        let lu = |n: i64| {
-            let f = of(matrices, name).at_sizes(&[("n", n)]).unwrap().unroll(Unroll::Never);
-            copies_in_loops(&kernel(&f))
-        };
-        // The pivot row and the row that it replaces, and both to their positions, of which one is above or below.
-        assert_eq!(lu(200), 5, "{name}");
-        // With panels the same; a panel and its pivots to their own memory, where they begin a loop, and each column
-        // when it is factored; the rows of the panel to theirs, and once more where they begin a loop.
-        assert_eq!(lu(300), 5 + 3 + 2, "{name}");
-    }
+    let lu = |name: &str, n: i64| {
+        let f = of(matrices, name).at_sizes(&[("n", n)]).unwrap().unroll(Unroll::Never);
+        copies_in_loops(&kernel(&f))
+    };
+    // The pivot row and the row that it replaces, and both to their positions, of which one is above or below.
+    assert_eq!(lu("volume", 60), 5);
+    // With panels the same; a panel and its pivots to their own memory, where they begin a loop, and each column when
+    // it is factored; the rows of the panel to theirs, and once more where they begin a loop.
+    assert_eq!(lu("volume", 300), 5 + 3 + 2);
+    // Of the right side its exchanged elements, and for each factor: the rows of a panel to their own memory, and once
+    // more where they begin a loop; each row when it is solved; and all back.
+    assert_eq!(lu("system", 60), 5 + 1 + 2 * 4);
+    assert_eq!(lu("system", 300), 5 + 3 + 2 + 1 + 2 * 4);
 }
 
 #[test]
