@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _core
-from ..errors import CaptureError, Limitation
+from ..errors import CaptureError
 from .extents import Extents
 from .values import Dim, Form, Gone, Known, Masked, Num, Row, describe, is_number
 
@@ -131,7 +131,7 @@ class Writer(Extents):
             term = self.program.apply("build", [count, self.program.close(term)])
         parts = tuple(self.outside(dim) for dim in inner.dims)
         if None in parts:
-            self.fail("the shapes of a loop's arrays are not known to be equal", "let no size depend on the loop's variable", error=Limitation)
+            self.fail("the shapes of a loop's arrays are not known to be equal", "let no size depend on the loop's variable")
         return Num(term, inner.kind, (*dims, *parts), is_list=is_list)
 
     def element(self, array, indices):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.linalg
-from support import same
+from support import check, same
 
 import chainrule as cr
 
@@ -112,3 +112,12 @@ def test_programs_for_known_sizes_are_told():
         assert "[50][60]Double" in asked.source("ft", m)
         assert "the optimiser on" in asked.explain(m)
     assert cr.function(f)(m) == pytest.approx(f(m))
+
+
+def test_strided_parts_of_a_generator_have_one_size():
+    def f(x):
+        n = (x.shape[0] - 4) // 2 + 1
+        return np.sum(sum(x[a:a + 2 * n - 1:2] for a in range(4)) ** 2)
+
+    for size in (37, 20, 4):
+        check(f, [np.sin(np.arange(float(size)))])
