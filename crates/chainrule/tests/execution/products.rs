@@ -130,7 +130,7 @@ let total = fun (a : [n][d]Double) (b : [n][d]Double) ->
             let of = |i: usize, j: usize| if holds(i, j) { 3 - all(i, j) } else { 7 };
             let expected = value(&(0..n).map(|i| (0..n).map(|j| of(i, j)).collect()).collect::<Vec<_>>());
             let found = rows.call(&[value(&a), value(&b)]).unwrap();
-            assert_eq!(found, [expected.clone()], "rows of {condition} {n} {d}");
+            assert_eq!(found.as_slice(), std::slice::from_ref(&expected), "rows of {condition} {n} {d}");
             let found = columns.call(&[value(&transposed(&a)), value(&transposed(&b))]).unwrap();
             assert_eq!(found, [expected], "columns of {condition} {n} {d}");
             let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));

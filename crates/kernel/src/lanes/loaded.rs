@@ -98,7 +98,8 @@ pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
         return selecting;
     }
     // For each open loop its index, its comparisons, and whether it contains a loop.
-    let (mut found, mut open): (BTreeSet<Reg>, Vec<(Reg, Vec<Reg>, bool)>) = (BTreeSet::new(), Vec::new());
+    let mut found = BTreeSet::new();
+    let mut open: Vec<(Reg, Vec<Reg>, bool)> = Vec::new();
     for event in events {
         match event {
             Event::For { index, .. } => {
