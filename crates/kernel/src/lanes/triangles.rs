@@ -142,9 +142,9 @@ fn triangle(kernel: &mut Kernel, the: &Loop) -> Option<Triangle> {
     None
 }
 
-/// Returns whether a number is known at entry.
+/// Returns whether a number is a sum of products of extents and a constant: but for the constant it is not negative.
 fn is_size(kernel: &Kernel, p: &Poly<Reg>) -> bool {
-    p.vars().iter().all(|r| kernel.is_extent(*r))
+    p.terms().all(|(vars, c)| vars.is_empty() || c > 0 && vars.iter().all(|r| kernel.is_extent(*r)))
 }
 
 /// Returns the numbers of rows without columns at the beginning and at the end of `n`, of which row `i` has `first +
@@ -244,11 +244,12 @@ fn row_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<Vec<Instr>> {
 /// Returns the operands of a product that lie in rows along its terms, while lanes go along its columns.
 fn operands(kernel: &Kernel, the: &Loop, columns: (Reg, &Poly<Reg>), product: &Stmt) -> Vec<Operand> {
     let Stmt::For { index, count, body, .. } = product else { return Vec::new() };
-    let is_outside = |p: &Poly<Reg>| is_size(kernel, p);
+    let is_outside = |p: &Poly<Reg>| p.vars().iter().all(|r| kernel.is_extent(*r));
     let mut found: Vec<Operand> = Vec::new();
     for event in walk(body) {
         if let Event::Instr(Instr::Load { buffer, at, .. }) = event
-            && is_outside(count)
+            && is_size(kernel, count)
+            && count.split_constant().1 >= 0
             && !at.vars().contains(&the.index)
             && !found.iter().any(|other| other.is_at(*buffer, at))
         {
