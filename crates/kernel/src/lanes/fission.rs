@@ -28,11 +28,10 @@
 
 use super::Spans;
 use super::distribute::{Accesses, accesses};
-use super::products::written;
-use super::sweep::is_pure;
+use super::products::{accessed, written};
 use crate::events::{Event, events, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
-use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, want};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, is_wanted, used, want, wanted_code};
 use crate::prune::prune;
 use crate::ranges::Ranges;
 use crate::rebuild::{each_loop, each_statement};
@@ -81,15 +80,7 @@ fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if loops.contains(&index) => {
             let mut the = Loop { index, count, carried, body };
-            let mut found = None;
-            if let Some(body) = product_first(kernel, &all, &inside, &the) {
-                let as_it_was = std::mem::replace(&mut the.body, body);
-                found = leading(kernel, &all, &the);
-                if found.is_none() {
-                    the.body = as_it_was;
-                }
-            }
-            match found.or_else(|| leading(kernel, &all, &the)) {
+            match leading(kernel, &all, &inside, &mut the) {
                 Some(found) => {
                     let stretch = left.and_then(|left| left.get(&index));
                     let found = Leading { stretch: stretch.copied().unwrap_or(found.stretch), ..found };
@@ -151,56 +142,6 @@ fn inside(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Element> {
     found
 }
 
-/// Returns the body of `the` loop with its first product in front of what it does not need, if that is anything but
-/// straight-line code without checks. It moves in front of checks if all that it loads is `inside` without them.
-fn product_first(kernel: &Kernel, all: &Accesses, inside: &BTreeSet<Element>, the: &Loop) -> Option<Vec<Stmt>> {
-    let survey = Survey::of(kernel, all, the);
-    let at = the.body.iter().position(|stmt| is_nest(stmt) && survey.is_product(stmt))?;
-    let (before, product) = (&the.body[..at], &the.body[at]);
-    let is_checked = before.iter().any(has_check);
-    if !is_checked && before.iter().all(|stmt| matches!(stmt, Stmt::Straight(_))) {
-        return None;
-    }
-    let mut wanted: BTreeSet<Reg> = BTreeSet::new();
-    walk(std::slice::from_ref(product)).for_each(|event| event.for_each_use(|r| _ = wanted.insert(r)));
-    let (mut needed, mut stay) = (Vec::new(), Vec::new());
-    for stmt in before.iter().rev() {
-        let Stmt::Straight(code) = stmt else {
-            let mut defines = false;
-            let body = std::slice::from_ref(stmt);
-            walk(body).for_each(|event| event.for_each_def(|r| defines |= wanted.contains(&r)));
-            if defines {
-                return None;
-            }
-            stay.push(stmt.clone());
-            continue;
-        };
-        want(code, &mut wanted);
-        let is_wanted = |instr: &&Instr| instr.dst().is_some_and(|dst| wanted.contains(&dst));
-        let (first, rest): (Vec<&Instr>, Vec<&Instr>) = code.iter().partition(is_wanted);
-        needed.push(first.into_iter().cloned().collect::<Vec<_>>());
-        stay.push(Stmt::Straight(rest.into_iter().cloned().collect()));
-    }
-    let needed: Vec<Instr> = needed.into_iter().rev().flatten().collect();
-    let moved = [Stmt::Straight(needed), product.clone()];
-    let is_inside = |event: &Event<'_>| match event {
-        Event::Instr(Instr::Load { buffer, at, .. }) => inside.contains(&(*buffer, (*at).clone())),
-        _ => true,
-    };
-    let accessed = |body: &[Stmt]| {
-        let mut found = BTreeSet::new();
-        walk(body).for_each(|event| event.for_each_access(|buffer, _| _ = found.insert(buffer)));
-        found
-    };
-    let is_free = accessed(&moved).is_disjoint(&written(before)) && written(&moved).is_disjoint(&accessed(before));
-    let is_pure = |stmt: &Stmt| if let Stmt::Straight(code) = stmt { code.iter().all(is_pure) } else { true };
-    if !is_free || !moved.iter().all(is_pure) || (is_checked && !walk(&moved).all(|event| is_inside(&event))) {
-        return None;
-    }
-    let stay = stay.into_iter().rev().chain(the.body[at + 1..].iter().cloned());
-    Some(moved.into_iter().chain(stay).collect())
-}
-
 /// Statements that leave a loop.
 struct Leading {
     /// Number of statements that leave.
@@ -213,10 +154,10 @@ struct Leading {
     kept: Vec<Reg>,
 }
 
-/// Facts about a loop.
+/// Facts about a loop over `index`, whatever the order of its statements.
 struct Survey<'k> {
     kernel: &'k Kernel,
-    the: &'k Loop,
+    index: Reg,
     /// Accesses to each buffer, in the loop and in the kernel.
     accesses: Accesses,
     all: &'k Accesses,
@@ -225,26 +166,22 @@ struct Survey<'k> {
     defined: BTreeSet<Reg>,
 }
 
-/// Returns the statements that leave `the` loop, if there is a product among them, or the rest is one.
-fn leading(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Leading> {
+/// Returns the statements that leave `the` loop, if there is a product among them, or the rest is one. The first
+/// product moves to the front if it can leave then.
+fn leading(kernel: &Kernel, all: &Accesses, inside: &BTreeSet<Element>, the: &mut Loop) -> Option<Leading> {
     let is_long = the.count.as_constant().is_none_or(|n| n >= LANES);
     if !is_long || !the.body.iter().any(is_nest) {
         return None;
     }
     let survey = Survey::of(kernel, all, the);
-    // A product at the start, or what stands before the first one.
-    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::For { .. });
-    let is_product = |stmt: &Stmt| is_loop(stmt) && survey.is_product(stmt);
-    let (first, product) = (the.body.iter().position(is_loop)?, the.body.iter().position(is_product)?);
-    let until = if first == product { first + 1 } else { product };
-    let (leaving, rest) = the.body.split_at(until);
-    let (mut copied, mut private) = (BTreeSet::new(), BTreeSet::new());
-    if !rest.iter().any(is_loop) || !leaving.iter().all(|stmt| survey.may_leave(stmt, &mut copied, &mut private)) {
-        return None;
+    if let Some(body) = survey.product_first(inside, &the.body) {
+        let as_it_was = std::mem::replace(&mut the.body, body);
+        if let Some(found) = survey.leading(the) {
+            return Some(found);
+        }
+        the.body = as_it_was;
     }
-    let is_operand = matches!(rest, [stmt] if is_product(stmt));
-    let stretch = if is_operand { STRETCH_OF_OPERANDS } else { STRETCH };
-    Some(Leading { until, private, stretch, kept: kept(kernel, leaving, the)? })
+    survey.leading(the)
 }
 
 /// Returns the numbers that loops of `leaving` compute for the rest of `the` loop; `None` if they compute an integer
@@ -264,14 +201,59 @@ fn kept(kernel: &Kernel, leaving: &[Stmt], the: &Loop) -> Option<Vec<Reg>> {
 }
 
 impl<'k> Survey<'k> {
-    fn of(kernel: &'k Kernel, all: &'k Accesses, the: &'k Loop) -> Self {
+    fn of(kernel: &'k Kernel, all: &'k Accesses, the: &Loop) -> Self {
         let flat = events(&the.body);
         let (mut written, mut defined) = (BTreeSet::new(), the.carried.iter().map(|c| c.var).collect::<BTreeSet<_>>());
         for event in &flat {
             event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
             event.for_each_def(|r| defined.extend([r]));
         }
-        Self { kernel, the, accesses: accesses(&flat), all, written, defined }
+        Self { kernel, index: the.index, accesses: accesses(&flat), all, written, defined }
+    }
+
+    /// Returns `body` with its first product in front of what it does not need, if that is anything but straight-line
+    /// code without checks. It moves in front of checks if all that it loads is `inside` without them.
+    fn product_first(&self, inside: &BTreeSet<Element>, body: &[Stmt]) -> Option<Vec<Stmt>> {
+        let at = body.iter().position(|stmt| is_nest(stmt) && self.is_product(stmt))?;
+        let (before, product) = (&body[..at], &body[at]);
+        let is_checked = before.iter().any(has_check);
+        if !is_checked && before.iter().all(|stmt| matches!(stmt, Stmt::Straight(_))) {
+            return None;
+        }
+        let mut wanted = used(product);
+        let moved = [Stmt::Straight(wanted_code(before, &mut wanted)?), product.clone()];
+        let is_inside = |event: Event<'_>| match event {
+            Event::Instr(Instr::Load { buffer, at, .. }) => inside.contains(&(*buffer, at.clone())),
+            _ => true,
+        };
+        let is_free = accessed(&moved).is_disjoint(&written(before)) && written(&moved).is_disjoint(&accessed(before));
+        if !is_free || (is_checked && !walk(&moved).all(is_inside)) {
+            return None;
+        }
+        let mut stay = before.to_vec();
+        for stmt in &mut stay {
+            if let Stmt::Straight(code) = stmt {
+                code.retain(|instr| !is_wanted(instr, &wanted));
+            }
+        }
+        Some(moved.into_iter().chain(stay).chain(body[at + 1..].iter().cloned()).collect())
+    }
+
+    /// Returns the statements that leave `the` loop as it is.
+    fn leading(&self, the: &Loop) -> Option<Leading> {
+        // A product at the start, or what stands before the first one.
+        let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::For { .. });
+        let is_product = |stmt: &Stmt| is_loop(stmt) && self.is_product(stmt);
+        let (first, product) = (the.body.iter().position(is_loop)?, the.body.iter().position(is_product)?);
+        let until = if first == product { first + 1 } else { product };
+        let (leaving, rest) = the.body.split_at(until);
+        let (mut copied, mut private) = (BTreeSet::new(), BTreeSet::new());
+        if !rest.iter().any(is_loop) || !leaving.iter().all(|stmt| self.may_leave(stmt, &mut copied, &mut private)) {
+            return None;
+        }
+        let is_operand = matches!(rest, [stmt] if is_product(stmt));
+        let stretch = if is_operand { STRETCH_OF_OPERANDS } else { STRETCH };
+        Some(Leading { until, private, stretch, kept: kept(self.kernel, leaving, the)? })
     }
 
     /// Returns whether a statement can run before the rest of all iterations of a stretch, after those with the
@@ -286,8 +268,7 @@ impl<'k> Survey<'k> {
         walk(body).for_each(|event| event.for_each_def(|r| copied.extend([r])));
         walk(body).all(|event| {
             let mut is_known = true;
-            event
-                .for_each_use(|r| is_known &= r == self.the.index || copied.contains(&r) || !self.defined.contains(&r));
+            event.for_each_use(|r| is_known &= r == self.index || copied.contains(&r) || !self.defined.contains(&r));
             is_known
                 && match &event {
                     Event::Instr(Instr::Load { buffer, .. }) => {
@@ -332,7 +313,7 @@ impl<'k> Survey<'k> {
                     let vars = at.vars();
                     if let [first, .., last] = open.as_slice()
                         && [first, last].iter().all(|(index, is_long)| *is_long && vars.contains(index))
-                        && !vars.contains(&self.the.index)
+                        && !vars.contains(&self.index)
                     {
                         shared.insert(*dst);
                     }

@@ -33,10 +33,10 @@ const MAX_CONSTANT: i64 = 1 << f64::MANTISSA_DIGITS;
 /// Compares loaded truth values with 0, and other loaded integers and some indices as doubles. Linear in the size of
 /// `kernel`, times the logarithm of the number of loads.
 pub(crate) fn compare_loaded(kernel: &mut Kernel) {
-    compare_indices(kernel);
+    let selections = selections(&events(&kernel.body));
     let constants = constants(kernel);
     let loaded = loaded(kernel, &constants);
-    if loaded.is_empty() {
+    if loaded.is_empty() && selections.is_empty() {
         return;
     }
     let mut body = std::mem::take(&mut kernel.body);
@@ -59,12 +59,17 @@ pub(crate) fn compare_loaded(kernel: &mut Kernel) {
                         compared.push(Instr::Op { dst, op: Op::Not, args: [is_zero; 3] });
                     }
                 }
-                Instr::IntOp { dst, op, args: [a, b, _], .. } if [a, b].iter().any(|r| reals.contains_key(r)) => {
-                    let [x, y] = [a, b].map(|r| {
-                        reals.get(&r).copied().unwrap_or_else(|| {
-                            let real = regs.push(Class::Real);
-                            compared.push(Instr::Const { dst: real, value: constants[&r] as f64 });
-                            real
+                Instr::IntOp { dst, op, args: [a, b, _], .. }
+                    if selections.contains(&dst) || [a, b].iter().any(|r| reals.contains_key(r)) =>
+                {
+                    let [x, y] = [a, b].map(|src| {
+                        reals.get(&src).copied().unwrap_or_else(|| {
+                            let dst = regs.push(Class::Real);
+                            compared.push(match constants.get(&src) {
+                                Some(n) => Instr::Const { dst, value: *n as f64 },
+                                None => Instr::ToReal { dst, src },
+                            });
+                            dst
                         })
                     });
                     compared.push(Instr::Op { dst, op, args: [x, y, x] });
@@ -119,35 +124,6 @@ pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
         }
     }
     found
-}
-
-/// Compares indices as doubles where that selects constants in loops with loops.
-fn compare_indices(kernel: &mut Kernel) {
-    let found = selections(&events(&kernel.body));
-    if found.is_empty() {
-        return;
-    }
-    let mut body = std::mem::take(&mut kernel.body);
-    let regs = &mut kernel.regs;
-    each_statement(&mut body, |stmt, done| {
-        let Stmt::Straight(code) = stmt else { return done.push(stmt) };
-        let mut compared = Vec::with_capacity(code.len());
-        for instr in code {
-            match instr {
-                Instr::IntOp { dst, op, args: [a, b, _], .. } if found.contains(&dst) => {
-                    let [x, y] = [a, b].map(|src| {
-                        let real = regs.push(Class::Real);
-                        compared.push(Instr::ToReal { dst: real, src });
-                        real
-                    });
-                    compared.push(Instr::Op { dst, op, args: [x, y, x] });
-                }
-                instr => compared.push(instr),
-            }
-        }
-        done.push(Stmt::Straight(compared));
-    });
-    kernel.body = body;
 }
 
 /// Returns the integers that are constants below [`MAX_CONSTANT`].

@@ -14,7 +14,7 @@
 //! A copy is made once if the loop does not change what it copies, and if it is made in the first iteration whenever it
 //! is made in a later one: its condition compares numbers that do not grow with the index.
 
-use super::rewrite::{Copier, Copies, want};
+use super::rewrite::{Copier, Copies, is_wanted, want};
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
@@ -81,7 +81,8 @@ fn moved(kernel: &mut Kernel, index: Reg, body: &mut [Stmt], at: usize, made: &B
     first.into_iter().chain([made]).collect()
 }
 
-fn straight(stmt: &Stmt) -> &[Instr] {
+/// Returns the code of a straight-line statement; none for another one.
+pub(super) fn straight(stmt: &Stmt) -> &[Instr] {
     match stmt {
         Stmt::Straight(code) => code,
         _ => &[],
@@ -148,5 +149,5 @@ fn first_is_enough(code: &[Instr], inside: &BTreeSet<Reg>, index: Reg, r: Reg, g
 fn needed(code: &[Instr], r: Reg) -> Vec<Instr> {
     let mut wanted = BTreeSet::from([r]);
     want(code, &mut wanted);
-    code.iter().filter(|instr| instr.dst().is_some_and(|dst| wanted.contains(&dst))).cloned().collect()
+    code.iter().filter(|instr| is_wanted(instr, &wanted)).cloned().collect()
 }

@@ -22,7 +22,7 @@
 //! Nothing else moves: in front of the last product are only loops and code without checks, which read memory that the
 //! loop does not write. Sums are added in another order: not under strict semantics. `O(n)`.
 
-use super::rewrite::{Copier, Copies, Cutter, Loop, want};
+use super::rewrite::{Copier, Copies, Cutter, Loop, is_wanted, used, want};
 use super::sweep::is_pure;
 use crate::events::walk;
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt};
@@ -172,6 +172,13 @@ pub(super) fn written(body: &[Stmt]) -> BTreeSet<BufferId> {
     found
 }
 
+/// Returns the buffers that a body accesses.
+pub(super) fn accessed(body: &[Stmt]) -> BTreeSet<BufferId> {
+    let mut found = BTreeSet::new();
+    walk(body).for_each(|event| event.for_each_access(|buffer, _| _ = found.insert(buffer)));
+    found
+}
+
 /// A term that a loop adds to one of its sums.
 pub(super) struct Term {
     /// Number of the sum.
@@ -249,8 +256,8 @@ fn split(kernel: &mut Kernel, stmt: &Stmt, terms: &[Term], out: &mut Vec<Stmt>) 
         let (regs, buffers) = (&mut kernel.regs, BTreeMap::new());
         let (map, by) = (BTreeMap::from([(*index, step)]), Poly::var(step));
         let mut copier = Copier { regs, map, index: *index, by, fresh: true, lane: None, buffers: &buffers };
-        let is_wanted = |instr: &&Instr| instr.dst().is_some_and(|dst| wanted.contains(&dst));
-        let mut code: Vec<Instr> = code.iter().filter(is_wanted).map(|instr| copier.instr(instr)).collect();
+        let code = code.iter().filter(|instr| is_wanted(instr, &wanted));
+        let mut code: Vec<Instr> = code.map(|instr| copier.instr(instr)).collect();
         let value = copier.of(term.value);
         let next = kernel.regs.push(Class::Real);
         let op = if term.is_subtracted { Op::Sub } else { Op::Add };
@@ -313,14 +320,10 @@ fn may_move(kernel: &Kernel, the: &Loop, positions: &[usize]) -> bool {
         Stmt::Straight(code) => code.iter().all(is_pure),
         _ => positions.contains(&at),
     });
-    let (mut reads, mut used) = (BTreeSet::new(), BTreeSet::new());
-    for event in walk(leaving) {
-        event.for_each_access(|buffer, _| _ = reads.insert(buffer));
-        event.for_each_use(|r| _ = used.insert(r));
-    }
+    let is_carried = |r: &Reg| the.carried.iter().any(|c| c.var == *r);
     are_alone
-        && reads.is_disjoint(&written(&the.body))
-        && !the.carried.iter().any(|c| used.contains(&c.var))
+        && accessed(leaving).is_disjoint(&written(&the.body))
+        && !leaving.iter().any(|stmt| used(stmt).iter().any(is_carried))
         && the.count.terms().all(|(monomial, n)| n > 0 && monomial.iter().all(|r| kernel.is_extent(*r)))
 }
 
@@ -333,8 +336,7 @@ fn leaving(
     kept: &mut BTreeMap<Reg, BufferId>,
 ) -> Stmt {
     let product = &parts[at];
-    let mut wanted: BTreeSet<Reg> = BTreeSet::new();
-    walk(std::slice::from_ref(product)).for_each(|event| event.for_each_use(|r| _ = wanted.insert(r)));
+    let mut wanted = used(product);
     for stmt in parts[..at].iter().rev() {
         if let Stmt::Straight(code) = stmt {
             want(code, &mut wanted);
@@ -344,7 +346,7 @@ fn leaving(
     let mut code: Vec<Instr> = kept.iter().filter(|(r, _)| wanted.contains(r)).map(load).collect();
     for stmt in &parts[..at] {
         if let Stmt::Straight(all) = stmt {
-            code.extend(all.iter().filter(|instr| instr.dst().is_some_and(|dst| wanted.contains(&dst))).cloned());
+            code.extend(all.iter().filter(|instr| is_wanted(instr, &wanted)).cloned());
         }
     }
     let mut body = vec![Stmt::Straight(code), product.clone()];

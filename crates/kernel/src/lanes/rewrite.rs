@@ -4,9 +4,11 @@ use super::apart::{Apart, Round};
 use super::cost::JAM;
 use super::independence::Group;
 use super::jam::{Groups, partial_at};
+use super::sweep::is_pure;
 use super::tile::Tiles;
 use super::{Plan, reads_directly};
 use crate::choices::choose;
+use crate::events::walk;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
 use crate::rebuild::{each_statement, is_nothing};
 use crate::registers::Registers;
@@ -488,6 +490,38 @@ pub(super) fn want(code: &[Instr], wanted: &mut BTreeSet<Reg>) {
             instr.for_each_use(|r| _ = wanted.insert(r));
         }
     }
+}
+
+/// Returns the registers that a statement reads.
+pub(super) fn used(stmt: &Stmt) -> BTreeSet<Reg> {
+    let mut found = BTreeSet::new();
+    walk(std::slice::from_ref(stmt)).for_each(|event| event.for_each_use(|r| _ = found.insert(r)));
+    found
+}
+
+/// Returns whether `instr` computes one of the `wanted` registers.
+pub(super) fn is_wanted(instr: &Instr, wanted: &BTreeSet<Reg>) -> bool {
+    instr.dst().is_some_and(|dst| wanted.contains(&dst))
+}
+
+/// Returns the straight-line code of `body` that computes the registers in `wanted`, to which it adds those that the
+/// code reads; `None` if another statement computes one of them, or the code may fail.
+pub(super) fn wanted_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<Vec<Instr>> {
+    let mut parts = Vec::new();
+    for stmt in body.iter().rev() {
+        if let Stmt::Straight(code) = stmt {
+            want(code, wanted);
+            parts.push(code.iter().filter(|instr| is_wanted(instr, wanted)).cloned().collect::<Vec<_>>());
+            continue;
+        }
+        let mut defines = false;
+        walk(std::slice::from_ref(stmt)).for_each(|event| event.for_each_def(|r| defines |= wanted.contains(&r)));
+        if defines {
+            return None;
+        }
+    }
+    let all: Vec<Instr> = parts.into_iter().rev().flatten().collect();
+    all.iter().all(is_pure).then_some(all)
 }
 
 /// Returns a lane loop over a block.

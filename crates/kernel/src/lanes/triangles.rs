@@ -25,8 +25,9 @@
 //!
 //! Invariant: each sum is computed as before, so every number keeps its bits. `O(n)`.
 
-use super::products::{Sources, reaches, terms, written};
-use super::rewrite::{Copier, Cutter, Loop, reads, want};
+use super::outside::straight;
+use super::products::{Sources, accessed, reaches, terms, written};
+use super::rewrite::{Copier, Cutter, Loop, reads, used, wanted_code};
 use super::sweep::is_pure;
 use super::transpose::Operand;
 use crate::events::{Event, walk};
@@ -181,64 +182,26 @@ fn of_columns(kernel: &mut Kernel, the: &Loop, columns: &Columns<'_>, mut known:
     for (shape, column, body) in shapes {
         known.columns(column, &body);
         let Some(inside) = body.iter().position(|stmt| matches!(stmt, Stmt::For { .. })) else { continue };
-        let Some(before) = pure(&body[..inside]) else { continue };
-        before.iter().for_each(|instr| known.instr(instr));
+        let before = &body[..inside];
+        if !before.iter().all(|stmt| matches!(stmt, Stmt::Straight(code) if code.iter().all(is_pure))) {
+            continue;
+        }
+        before.iter().flat_map(straight).for_each(|instr| known.instr(instr));
         if terms(&body[inside], &mut known).is_none() {
             continue;
         }
         let product = body[inside].clone();
-        let mut wanted: BTreeSet<Reg> = BTreeSet::new();
-        walk(std::slice::from_ref(&product)).for_each(|event| event.for_each_use(|r| _ = wanted.insert(r)));
-        want(&before, &mut wanted);
-        let before: Vec<Instr> = needed(before, &wanted);
-        let row = row_code(&the.body[..at], &mut wanted)?;
-        let mut reads = BTreeSet::new();
-        walk(&[Stmt::Straight(before.clone()), product.clone(), Stmt::Straight(row.clone())])
-            .for_each(|event| event.for_each_access(|buffer, _| _ = reads.insert(buffer)));
-        if !reads.is_disjoint(&written) {
+        let mut wanted = used(&product);
+        let before = wanted_code(before, &mut wanted)?;
+        let row = wanted_code(&the.body[..at], &mut wanted)?;
+        let moved = [Stmt::Straight(before.clone()), product.clone(), Stmt::Straight(row.clone())];
+        if !accessed(&moved).is_disjoint(&written) {
             return None;
         }
         let operands = operands(kernel, the, (column, &n_columns), &product);
         return Some(Triangle { shape, at: (at, inside), outside, n_columns, column, before, product, row, operands });
     }
     None
-}
-
-/// Returns the code of statements if they are nothing else, and cannot fail.
-fn pure(body: &[Stmt]) -> Option<Vec<Instr>> {
-    let mut all = Vec::new();
-    for stmt in body {
-        let Stmt::Straight(code) = stmt else { return None };
-        all.extend(code.iter().cloned());
-    }
-    all.iter().all(is_pure).then_some(all)
-}
-
-fn needed(code: Vec<Instr>, wanted: &BTreeSet<Reg>) -> Vec<Instr> {
-    code.into_iter().filter(|instr| instr.dst().is_some_and(|dst| wanted.contains(&dst))).collect()
-}
-
-/// Returns the code of `body` that computes what is `wanted` of it; `None` if another statement does, or it may fail.
-fn row_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<Vec<Instr>> {
-    let mut parts = Vec::new();
-    for stmt in body.iter().rev() {
-        match stmt {
-            Stmt::Straight(code) => {
-                want(code, wanted);
-                parts.push(needed(code.clone(), wanted));
-            }
-            stmt => {
-                let mut defines = false;
-                walk(std::slice::from_ref(stmt))
-                    .for_each(|event| event.for_each_def(|r| defines |= wanted.contains(&r)));
-                if defines {
-                    return None;
-                }
-            }
-        }
-    }
-    let all: Vec<Instr> = parts.into_iter().rev().flatten().collect();
-    all.iter().all(is_pure).then_some(all)
 }
 
 /// Returns the operands of a product that lie in rows along its terms, while lanes go along its columns.
