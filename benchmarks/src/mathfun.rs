@@ -20,7 +20,7 @@ use truth::{Truth, ulps};
 #[derive(Args)]
 pub struct Options {
     /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, sinh, cosh, tanh, atan, erf,
-    /// atan2, pow.
+    /// atan2, hypot, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
     /// Arguments of each function for the errors; 0 skips them.
@@ -94,6 +94,14 @@ fn engines() -> Vec<Engines> {
             ours: ours::atan2,
             system: f64::atan2,
             libm: libm::atan2,
+            first: (-5.0, 5.0),
+            second: (-5.0, 5.0),
+        },
+        Engines {
+            function: Function::Hypot,
+            ours: ours::hypot,
+            system: f64::hypot,
+            libm: libm::hypot,
             first: (-5.0, 5.0),
             second: (-5.0, 5.0),
         },

@@ -15,8 +15,11 @@ macro_rules! for_all_functions {
     ($with:ident [$($what:tt)*]) => {
         $with! {
             [$($what)*]
-            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Sinh sinh, Cosh cosh, Tanh tanh, Atan atan, Erf erf }
-            binary { Atan2 atan2, Pow pow }
+            unary {
+                Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Sinh sinh, Cosh cosh,
+                Tanh tanh, Atan atan, Erf erf
+            }
+            binary { Atan2 atan2, Hypot hypot, Pow pow }
         }
     };
 }

@@ -59,6 +59,8 @@ pub enum Function {
     Atan,
     /// Angle of a point, with arguments in the order y, x.
     Atan2,
+    /// Length of a vector, sqrt(x^2 + y^2).
+    Hypot,
     /// Error function.
     Erf,
     /// Power, arguments in the order base, exponent.
@@ -111,7 +113,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -125,6 +127,7 @@ impl Function {
         Self::Atan,
         Self::Erf,
         Self::Atan2,
+        Self::Hypot,
         Self::Pow,
     ];
 
@@ -145,6 +148,7 @@ impl Function {
             Self::Atan => "atan",
             Self::Erf => "erf",
             Self::Atan2 => "atan2",
+            Self::Hypot => "hypot",
             Self::Pow => "pow",
         }
     }
@@ -152,7 +156,7 @@ impl Function {
     /// Returns the number of arguments.
     #[must_use]
     pub fn arity(self) -> usize {
-        if matches!(self, Self::Atan2 | Self::Pow) { 2 } else { 1 }
+        if matches!(self, Self::Atan2 | Self::Hypot | Self::Pow) { 2 } else { 1 }
     }
 
     /// Returns the text of its source file. See [`source`] for the other files that it needs.
@@ -300,6 +304,8 @@ one_point! {
     erf(x);
     /// The angle of the point (x, y), between -pi and pi. Zeros and infinities as in C99.
     atan2(y, x);
+    /// sqrt(x^2 + y^2), without overflow of the squares. Infinite if one argument is, even if the other is NaN.
+    hypot(x, y);
     /// x to the power y. 1 if y = 0 or x = 1, whatever the other argument is; NaN for negative x and non-integer y.
     pow(x, y);
 }

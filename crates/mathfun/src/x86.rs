@@ -161,6 +161,10 @@ impl Lanes for X4 {
         Self(by!(_mm256_fmadd_pd(self.0, b.0, c.0)))
     }
     #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(by!(_mm256_sqrt_pd(self.0)))
+    }
+    #[inline(always)]
     fn less(self, other: Self) -> __m256d {
         by!(_mm256_cmp_pd::<_CMP_LT_OQ>(self.0, other.0))
     }
@@ -250,6 +254,10 @@ impl Lanes for X8 {
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         Self(by!(_mm512_fmadd_pd(self.0, b.0, c.0)))
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(by!(_mm512_sqrt_pd(self.0)))
     }
     #[inline(always)]
     fn less(self, other: Self) -> __mmask8 {

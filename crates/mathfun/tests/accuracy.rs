@@ -74,6 +74,11 @@ fn angle_of_a_point() {
 }
 
 #[test]
+fn length_of_a_vector() {
+    check2("hypot", mathfun::hypot, 1.0);
+}
+
+#[test]
 fn power() {
     check2("pow", mathfun::pow, 1.0);
 }

@@ -65,6 +65,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::atan(a),
         mathfun::erf(a),
         mathfun::atan2(a, b),
+        mathfun::hypot(a, b),
         mathfun::pow(a, b),
     ]
 }
@@ -113,6 +114,24 @@ fn a_function_brings_only_what_it_needs() {
     assert_eq!(names(Function::Exp), ["exp", "fma", "lanes", "one"]);
     assert_eq!(names(Function::Sin), ["circle", "fma", "huge", "lanes", "one", "sin"]);
     assert_eq!(names(Function::Pow), ["exp", "fma", "lanes", "log", "one", "pow"]);
+}
+
+#[test]
+fn the_exact_root_is_the_standard_one() {
+    let mut random = Xorshift::new(5);
+    let specials = arguments::special().into_iter().chain([f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut all: Vec<f64> = specials.collect();
+    for _ in 0..100_000 {
+        let x = random.between(1.0, 4.0);
+        // Squares and their neighbours; subnormal numbers.
+        let square = (random.between(1.0, 2.0) * 1024.0).round().powi(2);
+        let subnormal = f64::from_bits(random.bits() >> (12 + random.bits() % 50));
+        all.extend([f64::from_bits(random.bits()), x, square, square.next_up(), (x * x).next_down(), subnormal]);
+    }
+    for x in all {
+        let (got, want) = (fma_exact::sqrt(x), x.sqrt());
+        assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{x:e}: {got:e}, not {want:e}");
+    }
 }
 
 #[test]

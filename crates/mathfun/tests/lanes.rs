@@ -32,6 +32,7 @@ fn two_arguments(function: Function) -> fn(f64, f64) -> f64 {
     match function {
         Function::Atan2 => mathfun::atan2,
         Function::Pow => mathfun::pow,
+        Function::Hypot => mathfun::hypot,
         other => panic!("{other:?} has not two arguments"),
     }
 }

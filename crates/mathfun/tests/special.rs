@@ -1,6 +1,6 @@
 //! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as in C99, Annex F.
 
-use chainrule_mathfun::{atan, atan2, cos, cosh, erf, exp, expm1, log, log1p, pow, sin, sin_cos, sinh, tanh};
+use chainrule_mathfun::{atan, atan2, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh, tanh};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 const INF: f64 = f64::INFINITY;
@@ -132,6 +132,35 @@ fn angles() {
             (3.0, -3.0, FRAC_3PI_4),
         ],
     );
+}
+
+#[test]
+fn lengths_of_vectors() {
+    let (tiny, max) = (f64::from_bits(1), f64::MAX);
+    let table = [
+        (0.0, 0.0, 0.0),
+        (-0.0, -0.0, 0.0),
+        (3.0, -4.0, 5.0),
+        (-0.0, -1.5, 1.5),
+        (INF, 1.0, INF),
+        (INF, NAN, INF),
+        (-INF, NAN, INF),
+        (INF, -INF, INF),
+        (NAN, 1.0, NAN),
+        (NAN, 0.0, NAN),
+        (NAN, NAN, NAN),
+        (tiny, 0.0, tiny),
+        (3.0 * tiny, 4.0 * tiny, 5.0 * tiny),
+        (tiny, 1e-200, 1e-200),
+        (3e-200, 4e-200, 5e-200),
+        (max, 0.0, max),
+        (max, 1e270, max),
+        (max, max, INF),
+        (1.6e308, 1.2e308, INF),
+        (3.0 * 2f64.powi(1020), 4.0 * 2f64.powi(1020), 5.0 * 2f64.powi(1020)),
+    ];
+    check2("hypot", hypot, &table);
+    check2("hypot", |a, b| hypot(b, a), &table);
 }
 
 #[test]

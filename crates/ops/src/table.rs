@@ -517,7 +517,7 @@ operators! {
     /// sqrt(x^2 + y^2).
     Hypot {
         name: "hypot", args: &[N, N], commutative: true,
-        value: |a| libm::hypot(a[0], a[1]), precise: |p, a| p.hypot(&a[0], &a[1]),
+        value: |a| mathfun::hypot(a[0], a[1]), elementary: Some(Function::Hypot), precise: |p, a| p.hypot(&a[0], &a[1]),
         slope: Slope::Border,
         partials: &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A1, A0])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },

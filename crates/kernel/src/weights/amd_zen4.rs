@@ -47,7 +47,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Asinh, Weight { plain: 112.89, lanes: 819.43 }),
         (Op::Acosh, Weight { plain: 96.55, lanes: 735.67 }),
         (Op::Atanh, Weight { plain: 89.47, lanes: 726.19 }),
-        (Op::Hypot, Weight { plain: 44.83, lanes: 510.08 }),
+        (Op::Hypot, Weight { plain: 26.62, lanes: 22.37 }),
         (Op::Sign, Weight { plain: 2.42, lanes: 0.76 }),
         (Op::Erf, Weight { plain: 62.00, lanes: 48.90 }),
         (Op::Erfc, Weight { plain: 45.05, lanes: 438.17 }),

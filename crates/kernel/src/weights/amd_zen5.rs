@@ -47,7 +47,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Asinh, Weight { plain: 105.89, lanes: 764.03 }),
         (Op::Acosh, Weight { plain: 93.90, lanes: 669.48 }),
         (Op::Atanh, Weight { plain: 85.27, lanes: 631.93 }),
-        (Op::Hypot, Weight { plain: 34.26, lanes: 321.88 }),
+        (Op::Hypot, Weight { plain: 28.05, lanes: 29.42 }),
         (Op::Sign, Weight { plain: 4.98, lanes: 4.43 }),
         (Op::Erf, Weight { plain: 65.29, lanes: 64.37 }),
         (Op::Erfc, Weight { plain: 45.54, lanes: 287.62 }),

@@ -3,15 +3,15 @@
 //! The code for usual arguments is traced from the functions themselves (see `trace`). Rare arguments need branches;
 //! their code is written in C files by the same steps, and tests compare both bit for bit.
 //!
-//! The text is C99. It requires `math.h` (`fma`, `NAN`, `HUGE_VAL`), `stdint.h` and `string.h`, IEEE 754 doubles
-//! without excess precision, and compilation without contraction of products and sums (`-std=c99` or
+//! The text is C99. It requires `math.h` (`fma`, `sqrt`, `NAN`, `HUGE_VAL`), `stdint.h` and `string.h`, IEEE 754
+//! doubles without excess precision, and compilation without contraction of products and sums (`-std=c99` or
 //! `-ffp-contract=off`) and without `-ffast-math`. All names begin with `cr_`.
 
 mod trace;
 
 use crate::Function;
 use crate::functions::{angle, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, lanes::Lanes, log, log1p, pow};
-use crate::functions::{sin, sinh, tanh};
+use crate::functions::{hypot, sin, sinh, tanh};
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
@@ -62,6 +62,13 @@ const READ: &[Read] = &[
         results: &[],
         rare: &["cr_atan2_rare"],
         function: |a| vec![atan2::atan2(a[0], a[1])],
+    },
+    Read {
+        name: "cr_hypot",
+        arguments: &["x", "y"],
+        results: &[],
+        rare: &[],
+        function: |a| vec![hypot::hypot(a[0], a[1])],
     },
     Read {
         name: "cr_pow",

@@ -231,6 +231,9 @@ impl<'t> Lanes for Traced<'t> {
             }
         }
     }
+    fn sqrt(self) -> Self {
+        self.one(Kind::Double, "sqrt({0})", Lanes::sqrt)
+    }
     fn less(self, other: Self) -> Truth<'t> {
         self.compare(other, "{0} < {1}", |a, b| a < b)
     }

@@ -1,4 +1,4 @@
-//! Fused multiply-add in integers, for emitted Rust without the standard library.
+//! Fused multiply-add and square root in integers, for emitted Rust without the standard library.
 
 /// `a * b + c`, rounded once, to nearest, ties to even.
 #[must_use]
@@ -37,6 +37,22 @@ pub fn fma(a: f64, b: f64, c: f64) -> f64 {
     }
     let magnitude = f64::from_bits(rounded(m, e));
     if negative { -magnitude } else { magnitude }
+}
+
+/// The square root, rounded to nearest.
+#[must_use]
+pub fn sqrt(x: f64) -> f64 {
+    if x == 0.0 || x == f64::INFINITY {
+        return x;
+    }
+    if x.is_nan() || x < 0.0 {
+        return f64::NAN;
+    }
+    let (m, e) = parts(x);
+    // An even exponent, and a root of 54 bits; the last of its doubled bits says whether it is not exact.
+    let (m, e) = (u128::from(m) << (54 + (e & 1)), e - 54 - (e & 1));
+    let root = m.isqrt();
+    f64::from_bits(rounded(root << 1 | u128::from(root * root != m), e / 2 - 1))
 }
 
 /// (m, e) with |x| = m 2^e and bit 52 the top of m, for finite x other than 0.

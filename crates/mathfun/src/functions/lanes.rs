@@ -19,6 +19,8 @@ pub trait Lanes:
     fn splat_bits(bits: u64) -> Self;
     /// Returns `self * b + c`, rounded once.
     fn fma(self, b: Self, c: Self) -> Self;
+    /// Returns the square root, rounded correctly.
+    fn sqrt(self) -> Self;
 
     /// Returns `self < other`; false if one is NaN.
     fn less(self, other: Self) -> Self::Mask;

@@ -15,6 +15,7 @@ pub mod expm1;
 pub mod fma;
 pub mod fma_exact;
 pub mod huge;
+pub mod hypot;
 pub mod lanes;
 pub mod log;
 pub mod log1p;

@@ -1,6 +1,6 @@
 //! One double as lanes.
 
-use super::fma::fma;
+use super::fma::{fma, sqrt};
 use super::lanes::Lanes;
 
 impl Lanes for f64 {
@@ -17,6 +17,10 @@ impl Lanes for f64 {
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         fma(self, b, c)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        sqrt(self)
     }
     #[inline(always)]
     fn less(self, other: Self) -> bool {

@@ -152,6 +152,11 @@ pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
             let tangent = [1.0, 0.414_213_562_373_095, 2.414_213_562_373_095][(random.bits() % 3) as usize];
             all.push((near(tangent, random.bits() % 7) * scale * sign, scale * y.signum()));
             all.push((y * scale, x * scale * random.between(-70.0, 70.0).exp2()));
+            // Of nearly equal size; with barely overflowing and with subnormal lengths.
+            let ratio = random.between(-2.0, 2.0).exp2();
+            all.push((y * scale, y * scale * ratio));
+            all.push((y * f64::MAX, x * f64::MAX));
+            all.push((y * 1e-307 * ratio, x * 1e-307));
         }
     }
     all

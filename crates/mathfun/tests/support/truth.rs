@@ -82,6 +82,10 @@ impl Truth {
                     angle.add(&pi, BITS, ROUND)
                 }
             }
+            "hypot" => {
+                let y = big(args[1]);
+                x.mul(&x, bits, ROUND).add(&y.mul(&y, bits, ROUND), bits, ROUND).sqrt(BITS, ROUND)
+            }
             "pow" => {
                 let log = x.abs().ln(BITS, ROUND, consts);
                 let power = log.mul(&big(args[1]), BITS, ROUND).exp(BITS, ROUND, consts);
