@@ -55,6 +55,8 @@ pub enum Function {
     Cosh,
     /// Hyperbolic tangent.
     Tanh,
+    /// Inverse hyperbolic sine.
+    Asinh,
     /// Arc tangent.
     Atan,
     /// Angle of a point, with arguments in the order y, x.
@@ -113,7 +115,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -124,6 +126,7 @@ impl Function {
         Self::Sinh,
         Self::Cosh,
         Self::Tanh,
+        Self::Asinh,
         Self::Atan,
         Self::Erf,
         Self::Atan2,
@@ -145,6 +148,7 @@ impl Function {
             Self::Sinh => "sinh",
             Self::Cosh => "cosh",
             Self::Tanh => "tanh",
+            Self::Asinh => "asinh",
             Self::Atan => "atan",
             Self::Erf => "erf",
             Self::Atan2 => "atan2",
@@ -298,6 +302,8 @@ one_point! {
     cosh(x);
     /// Hyperbolic tangent.
     tanh(x);
+    /// Inverse hyperbolic sine.
+    asinh(x);
     /// Arc tangent.
     atan(x);
     /// Error function.

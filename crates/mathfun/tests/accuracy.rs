@@ -64,6 +64,11 @@ fn error_function() {
 }
 
 #[test]
+fn inverse_hyperbolic_sine() {
+    check("asinh", mathfun::asinh, 1.0);
+}
+
+#[test]
 fn arc_tangent() {
     check("atan", mathfun::atan, 1.0);
 }

@@ -62,6 +62,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::sinh(a),
         mathfun::cosh(a),
         mathfun::tanh(a),
+        mathfun::asinh(a),
         mathfun::atan(a),
         mathfun::erf(a),
         mathfun::atan2(a, b),

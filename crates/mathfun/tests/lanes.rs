@@ -24,6 +24,7 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Erf => mathfun::erf,
         Function::Tanh => mathfun::tanh,
         Function::Atan => mathfun::atan,
+        Function::Asinh => mathfun::asinh,
         other => panic!("{other:?} has not one argument and one result"),
     }
 }

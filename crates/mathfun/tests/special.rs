@@ -1,6 +1,8 @@
 //! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as in C99, Annex F.
 
-use chainrule_mathfun::{atan, atan2, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh, tanh};
+use chainrule_mathfun::{
+    asinh, atan, atan2, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh, tanh,
+};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 const INF: f64 = f64::INFINITY;
@@ -69,6 +71,8 @@ fn one_argument() {
     check("cosh", cosh, &[(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (NAN, NAN), (tiny, 1.0), (-max, INF)]);
     check("cosh", cosh, &[(710.4758600739439, 1.7976931348621744e308), (710.475860073944, INF)]);
     check("erf", erf, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN), (max, 1.0), (-7.0, -1.0)]);
+    check("asinh", asinh, &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (tiny, tiny)]);
+    check("asinh", asinh, &[(-tiny, -tiny), (max, 710.475860073944), (-max, -710.475860073944)]);
     check("atan", atan, &[(0.0, 0.0), (-0.0, -0.0), (INF, FRAC_PI_2), (-INF, -FRAC_PI_2), (NAN, NAN), (tiny, tiny)]);
     check("atan", atan, &[(1.0, FRAC_PI_4), (-1.0, -FRAC_PI_4), (f64::MAX, FRAC_PI_2), (-tiny, -tiny)]);
     assert!(sin_cos(INF).0.is_nan() && sin_cos(NAN).1.is_nan());

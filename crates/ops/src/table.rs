@@ -488,7 +488,7 @@ operators! {
     /// Inverse hyperbolic sine.
     Asinh {
         name: "asinh",
-        value: |a| libm::asinh(a[0]), precise: |p, a| p.asinh(&a[0]),
+        value: |a| mathfun::asinh(a[0]), elementary: Some(Function::Asinh), precise: |p, a| p.asinh(&a[0]),
         partials: &[Apply(DirectionCosine, &[Const(1.0), A0])],
         c: plain("asinh({0})"), rust: plain("{0}.asinh()")
     }

@@ -44,7 +44,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Sinh, Weight { plain: 63.12, lanes: 70.83 }),
         (Op::Cosh, Weight { plain: 34.50, lanes: 40.08 }),
         (Op::Tanh, Weight { plain: 68.84, lanes: 69.43 }),
-        (Op::Asinh, Weight { plain: 105.89, lanes: 764.03 }),
+        (Op::Asinh, Weight { plain: 87.02, lanes: 80.90 }),
         (Op::Acosh, Weight { plain: 93.90, lanes: 669.48 }),
         (Op::Atanh, Weight { plain: 85.27, lanes: 631.93 }),
         (Op::Hypot, Weight { plain: 28.05, lanes: 29.42 }),

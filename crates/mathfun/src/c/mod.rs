@@ -10,8 +10,8 @@
 mod trace;
 
 use crate::Function;
-use crate::functions::{angle, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, lanes::Lanes, log, log1p, pow};
-use crate::functions::{hypot, sin, sinh, tanh};
+use crate::functions::{angle, asinh, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, hypot, lanes::Lanes, log};
+use crate::functions::{log1p, pow, sin, sinh, tanh};
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
@@ -54,6 +54,7 @@ const READ: &[Read] = &[
     Read { name: "cr_sinh", arguments: X, results: &[], rare: &[], function: |a| vec![sinh::sinh(a[0])] },
     Read { name: "cr_cosh", arguments: X, results: &[], rare: &[], function: |a| vec![cosh::cosh(a[0])] },
     Read { name: "cr_erf", arguments: X, results: &[], rare: &[], function: |a| vec![erf::erf(a[0])] },
+    Read { name: "cr_asinh", arguments: X, results: &[], rare: &[], function: |a| vec![asinh::asinh(a[0])] },
     Read { name: "cr_tanh", arguments: X, results: &[], rare: &[], function: |a| vec![tanh::tanh(a[0])] },
     Read { name: "cr_atan", arguments: X, results: &[], rare: &[], function: |a| vec![atan::atan(a[0])] },
     Read {

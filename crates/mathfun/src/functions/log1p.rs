@@ -8,19 +8,24 @@
 use super::lanes::{Lanes, fast_two_sum, two_sum};
 use super::log::{exponent, of_parts, split};
 
-/// log(1 + x) in lanes.
+/// (n, f, f_lo) with log(u + c) = n log(2) + log(1 + f + f_lo), for a normal u and c of at most half its ulp.
 #[inline(always)]
-pub fn log1p<L: Lanes>(x: L) -> L {
-    let one = L::splat(1.0);
-    let (u, c) = two_sum(one, x);
+pub fn parts_of_sum<L: Lanes>(u: L, c: L) -> (L, L, L) {
     let (biased, m) = split(u);
     // 2^-n; beyond 2^100, c is negligible, and the power might not be a double.
     let scale = L::splat_bits(2046).bits_sub(biased).bits_up(52);
     let c = L::select(u.less(L::splat(BEYOND)), c * scale, L::splat(0.0));
-    let (f, f_lo) = fast_two_sum(m - one, c);
+    let (f, f_lo) = fast_two_sum(m - L::splat(1.0), c);
     // log(1 + f + f_lo) = log(1 + f) + f_lo / (1 + f), and f_lo is below half an ulp of f.
-    let f_lo = (-f).fma(f_lo, f_lo);
-    let y = of_parts(exponent(biased), f, f_lo);
+    (exponent(biased), f, (-f).fma(f_lo, f_lo))
+}
+
+/// log(1 + x) in lanes.
+#[inline(always)]
+pub fn log1p<L: Lanes>(x: L) -> L {
+    let (u, c) = two_sum(L::splat(1.0), x);
+    let (n, f, f_lo) = parts_of_sum(u, c);
+    let y = of_parts(n, f, f_lo);
     let y = L::select(x.abs().less(L::splat(TINY)), x, y);
     let usual = L::both(L::splat(-1.0).less(x), x.less(L::splat(f64::INFINITY)));
     if L::any(L::not(usual)) { x.each(L::not(usual), rare, y) } else { y }

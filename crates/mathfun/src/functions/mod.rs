@@ -4,6 +4,7 @@
 //! and only `fma` needs the standard library.
 
 pub mod angle;
+pub mod asinh;
 pub mod atan;
 pub mod atan2;
 pub mod circle;

@@ -65,6 +65,12 @@ impl Truth {
                 let factor = big(2.0).div(&consts.pi(bits, ROUND).sqrt(bits, ROUND), bits, ROUND);
                 sum.mul(&square.neg().exp(bits, ROUND, consts), bits, ROUND).mul(&factor, BITS, ROUND)
             }
+            "asinh" => {
+                let magnitude = x.abs();
+                let root = x.mul(&x, bits, ROUND).add(&one, bits, ROUND).sqrt(bits, ROUND);
+                let y = magnitude.add(&root, bits, ROUND).ln(bits, ROUND, consts);
+                if args[0] < 0.0 { y.neg() } else { y }
+            }
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
