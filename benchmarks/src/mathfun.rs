@@ -19,8 +19,8 @@ use truth::{Truth, ulps};
 /// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, sinh, cosh, tanh, asinh, atan,
-    /// erf, atan2, hypot, pow.
+    /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, sinh, cosh, tanh, asinh, acosh,
+    /// atan, erf, atan2, hypot, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
     /// Arguments of each function for the errors; 0 skips them.
@@ -80,6 +80,7 @@ fn engines() -> Vec<Engines> {
         unary!(Cosh, cosh, cosh, cosh, -10.0, 10.0),
         unary!(Tanh, tanh, tanh, tanh, -3.0, 3.0),
         unary!(Asinh, asinh, asinh, asinh, -10.0, 10.0),
+        unary!(Acosh, acosh, acosh, acosh, 1.0, 20.0),
         unary!(Atan, atan, atan, atan, -5.0, 5.0),
         // The standard library has none.
         Engines {

@@ -57,6 +57,8 @@ pub enum Function {
     Tanh,
     /// Inverse hyperbolic sine.
     Asinh,
+    /// Inverse hyperbolic cosine.
+    Acosh,
     /// Arc tangent.
     Atan,
     /// Angle of a point, with arguments in the order y, x.
@@ -115,7 +117,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -127,6 +129,7 @@ impl Function {
         Self::Cosh,
         Self::Tanh,
         Self::Asinh,
+        Self::Acosh,
         Self::Atan,
         Self::Erf,
         Self::Atan2,
@@ -149,6 +152,7 @@ impl Function {
             Self::Cosh => "cosh",
             Self::Tanh => "tanh",
             Self::Asinh => "asinh",
+            Self::Acosh => "acosh",
             Self::Atan => "atan",
             Self::Erf => "erf",
             Self::Atan2 => "atan2",
@@ -304,6 +308,8 @@ one_point! {
     tanh(x);
     /// Inverse hyperbolic sine.
     asinh(x);
+    /// Inverse hyperbolic cosine. NaN below 1.
+    acosh(x);
     /// Arc tangent.
     atan(x);
     /// Error function.

@@ -69,6 +69,11 @@ fn inverse_hyperbolic_sine() {
 }
 
 #[test]
+fn inverse_hyperbolic_cosine() {
+    check("acosh", mathfun::acosh, 1.0);
+}
+
+#[test]
 fn arc_tangent() {
     check("atan", mathfun::atan, 1.0);
 }

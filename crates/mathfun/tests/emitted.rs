@@ -63,6 +63,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::cosh(a),
         mathfun::tanh(a),
         mathfun::asinh(a),
+        mathfun::acosh(a),
         mathfun::atan(a),
         mathfun::erf(a),
         mathfun::atan2(a, b),

@@ -25,6 +25,7 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Tanh => mathfun::tanh,
         Function::Atan => mathfun::atan,
         Function::Asinh => mathfun::asinh,
+        Function::Acosh => mathfun::acosh,
         other => panic!("{other:?} has not one argument and one result"),
     }
 }

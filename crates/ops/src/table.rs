@@ -495,7 +495,7 @@ operators! {
     /// Inverse hyperbolic cosine.
     Acosh {
         name: "acosh",
-        value: |a| libm::acosh(a[0]), precise: |p, a| p.acosh(&a[0]),
+        value: |a| mathfun::acosh(a[0]), elementary: Some(Function::Acosh), precise: |p, a| p.acosh(&a[0]),
         // Not of x^2 - 1, which overflows, and cancels near 1.
         slope: Slope::Border,
         partials: &[Apply(Div, &[Const(1.0), Apply(Mul, &[

@@ -45,7 +45,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Cosh, Weight { plain: 32.80, lanes: 30.50 }),
         (Op::Tanh, Weight { plain: 65.34, lanes: 52.79 }),
         (Op::Asinh, Weight { plain: 82.57, lanes: 61.52 }),
-        (Op::Acosh, Weight { plain: 96.55, lanes: 735.67 }),
+        (Op::Acosh, Weight { plain: 95.06, lanes: 73.04 }),
         (Op::Atanh, Weight { plain: 89.47, lanes: 726.19 }),
         (Op::Hypot, Weight { plain: 26.62, lanes: 22.37 }),
         (Op::Sign, Weight { plain: 2.42, lanes: 0.76 }),

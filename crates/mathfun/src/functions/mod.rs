@@ -3,6 +3,7 @@
 //! Emitted Rust contains the files of this folder (see `source`): they only use `core` and each other, by `super::`,
 //! and only `fma` needs the standard library.
 
+pub mod acosh;
 pub mod angle;
 pub mod asinh;
 pub mod atan;

@@ -52,6 +52,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         "tanh" => (-23.0, 23.0),
         "sinh" | "cosh" => (-712.0, 712.0),
         "erf" => (-6.5, 6.5),
+        "acosh" => (1.0, 10.0),
         _ => (-10.0, 10.0),
     };
     // At borders of branches, octants and powers of two.
@@ -73,6 +74,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
             (-20..20).map(|n| half_log * f64::from(2 * n + 1)).chain(ends).collect()
         }
         "asinh" => vec![0.125f64.sqrt(), -0.125f64.sqrt(), 1.06, 2.65, 1_073_741_824.0, 3.725290298461914e-9],
+        "acosh" => vec![1.0, 1.25, 0.75 * 2f64.sqrt(), 1.5, 1_073_741_824.0],
         "erf" => vec![1.0, -1.0, 5.863584748755168, 6.0, -6.0, 0.5],
         "tanh" => vec![half_log / 2.0, 3.0 * half_log / 2.0, 19.06, 20.0, 22.0, -half_log / 2.0],
         _ => vec![0.414_213_562_373_095, 2.414_213_562_373_095, 1.0, -1.0, -0.414_213_562_373_095],
@@ -92,13 +94,16 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
             }
             // With subnormal results.
             "exp" => random.between(-745.5, -707.5),
-            "log" => 1.0 + random.between(-45.0, -1.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 },
+            "log" | "acosh" => {
+                1.0 + random.between(-45.0, -1.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 }
+            }
             _ => random.between(-1.0, 1.0),
         });
     }
     all.retain(|x| match name {
         "log" => *x > 0.0,
         "log1p" => *x > -1.0,
+        "acosh" => *x >= 1.0,
         _ => true,
     });
     all

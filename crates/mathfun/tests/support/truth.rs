@@ -71,6 +71,10 @@ impl Truth {
                 let y = magnitude.add(&root, bits, ROUND).ln(bits, ROUND, consts);
                 if args[0] < 0.0 { y.neg() } else { y }
             }
+            "acosh" => {
+                let root = x.mul(&x, bits, ROUND).sub(&one, bits, ROUND).sqrt(bits, ROUND);
+                x.add(&root, bits, ROUND).ln(BITS, ROUND, consts)
+            }
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
