@@ -20,7 +20,7 @@ use truth::{Truth, ulps};
 #[derive(Args)]
 pub struct Options {
     /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, sinh, cosh, tanh, asinh, acosh,
-    /// atan, erf, atan2, hypot, pow.
+    /// atanh, atan, erf, atan2, hypot, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
     /// Arguments of each function for the errors; 0 skips them.
@@ -81,6 +81,7 @@ fn engines() -> Vec<Engines> {
         unary!(Tanh, tanh, tanh, tanh, -3.0, 3.0),
         unary!(Asinh, asinh, asinh, asinh, -10.0, 10.0),
         unary!(Acosh, acosh, acosh, acosh, 1.0, 20.0),
+        unary!(Atanh, atanh, atanh, atanh, -1.0, 1.0),
         unary!(Atan, atan, atan, atan, -5.0, 5.0),
         // The standard library has none.
         Engines {

@@ -125,6 +125,8 @@ def main():
     show("FAR", f"exp(x^2) erfc(x) by v = 1 / (x + 3) - {CENTRE} for 1 <= x <= 6, error relative to erf(x)",
          lambda v: exp(far(v) ** 2) * erfc(far(v)), lambda v, p: 1 - exp(-far(v) ** 2) * p,
          mpf(1) / 9 / wide - CENTRE, mpf(1) / 4 * wide - CENTRE, 13)
+    show("ATANH", "(atanh(s) - s) / s^3 by s^2 for |s| <= 0.2005", odd(atanh),
+         lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, mpf(0.2005) ** 2, 8)
     parts("exp::LN_2", log(2), [53, 53])
     parts("log::LN_2", log(2), [42, 53])  # times an integer of 11 bits is exact
     parts("HALF_PI", pi / 2, [53, 53, 53])

@@ -59,6 +59,8 @@ pub enum Function {
     Asinh,
     /// Inverse hyperbolic cosine.
     Acosh,
+    /// Inverse hyperbolic tangent.
+    Atanh,
     /// Arc tangent.
     Atan,
     /// Angle of a point, with arguments in the order y, x.
@@ -117,7 +119,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -130,6 +132,7 @@ impl Function {
         Self::Tanh,
         Self::Asinh,
         Self::Acosh,
+        Self::Atanh,
         Self::Atan,
         Self::Erf,
         Self::Atan2,
@@ -153,6 +156,7 @@ impl Function {
             Self::Tanh => "tanh",
             Self::Asinh => "asinh",
             Self::Acosh => "acosh",
+            Self::Atanh => "atanh",
             Self::Atan => "atan",
             Self::Erf => "erf",
             Self::Atan2 => "atan2",
@@ -310,6 +314,8 @@ one_point! {
     asinh(x);
     /// Inverse hyperbolic cosine. NaN below 1.
     acosh(x);
+    /// Inverse hyperbolic tangent. Infinite for 1 and -1, NaN beyond.
+    atanh(x);
     /// Arc tangent.
     atan(x);
     /// Error function.

@@ -32,8 +32,8 @@ macro_rules! files {
 }
 
 const FILES: &[Piece] = files! {
-    acosh angle asinh atan atan2 circle cos cosh erf exp expm1 huge hypot lanes log log1p one pow sin sin_cos sinh
-    tanh
+    acosh angle asinh atan atan2 atanh circle cos cosh erf exp expm1 huge hypot lanes log log1p one pow sin
+    sin_cos sinh tanh
 };
 const STANDARD: Piece = Piece { name: "fma", text: include_str!("functions/fma.rs") };
 const EXACT: Piece = Piece { name: "fma", text: include_str!("functions/fma_exact.rs") };

@@ -74,6 +74,11 @@ fn inverse_hyperbolic_cosine() {
 }
 
 #[test]
+fn inverse_hyperbolic_tangent() {
+    check("atanh", mathfun::atanh, 1.0);
+}
+
+#[test]
 fn arc_tangent() {
     check("atan", mathfun::atan, 1.0);
 }

@@ -64,6 +64,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::tanh(a),
         mathfun::asinh(a),
         mathfun::acosh(a),
+        mathfun::atanh(a),
         mathfun::atan(a),
         mathfun::erf(a),
         mathfun::atan2(a, b),

@@ -26,6 +26,7 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Atan => mathfun::atan,
         Function::Asinh => mathfun::asinh,
         Function::Acosh => mathfun::acosh,
+        Function::Atanh => mathfun::atanh,
         other => panic!("{other:?} has not one argument and one result"),
     }
 }

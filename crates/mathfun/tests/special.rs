@@ -1,7 +1,7 @@
 //! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as in C99, Annex F.
 
 use chainrule_mathfun::{
-    acosh, asinh, atan, atan2, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh, tanh,
+    acosh, asinh, atan, atan2, atanh, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh, tanh,
 };
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
@@ -75,6 +75,8 @@ fn one_argument() {
     check("asinh", asinh, &[(-tiny, -tiny), (max, 710.475860073944), (-max, -710.475860073944)]);
     check("acosh", acosh, &[(1.0, 0.0), (INF, INF), (-INF, NAN), (NAN, NAN), (max, 710.475860073944), (-max, NAN)]);
     check("acosh", acosh, &[(1f64.next_down(), NAN), (0.0, NAN), (-1.0, NAN), (-2.0, NAN), (tiny, NAN)]);
+    check("atanh", atanh, &[(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (NAN, NAN), (tiny, tiny)]);
+    check("atanh", atanh, &[(1f64.next_up(), NAN), (-1.5, NAN), (INF, NAN), (-INF, NAN), (-tiny, -tiny)]);
     check("atan", atan, &[(0.0, 0.0), (-0.0, -0.0), (INF, FRAC_PI_2), (-INF, -FRAC_PI_2), (NAN, NAN), (tiny, tiny)]);
     check("atan", atan, &[(1.0, FRAC_PI_4), (-1.0, -FRAC_PI_4), (f64::MAX, FRAC_PI_2), (-tiny, -tiny)]);
     assert!(sin_cos(INF).0.is_nan() && sin_cos(NAN).1.is_nan());

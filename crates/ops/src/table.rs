@@ -508,7 +508,7 @@ operators! {
     /// Inverse hyperbolic tangent.
     Atanh {
         name: "atanh",
-        value: |a| libm::atanh(a[0]), precise: |p, a| p.atanh(&a[0]),
+        value: |a| mathfun::atanh(a[0]), elementary: Some(Function::Atanh), precise: |p, a| p.atanh(&a[0]),
         slope: Slope::Pole,
         partials: &[Apply(Div, &[Const(1.0), Apply(OneMinusSquare, &[A0])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },

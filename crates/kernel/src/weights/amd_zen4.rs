@@ -46,7 +46,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Tanh, Weight { plain: 65.34, lanes: 52.79 }),
         (Op::Asinh, Weight { plain: 82.57, lanes: 61.52 }),
         (Op::Acosh, Weight { plain: 95.06, lanes: 73.04 }),
-        (Op::Atanh, Weight { plain: 89.47, lanes: 726.19 }),
+        (Op::Atanh, Weight { plain: 61.23, lanes: 42.77 }),
         (Op::Hypot, Weight { plain: 26.62, lanes: 22.37 }),
         (Op::Sign, Weight { plain: 2.42, lanes: 0.76 }),
         (Op::Erf, Weight { plain: 62.00, lanes: 48.90 }),

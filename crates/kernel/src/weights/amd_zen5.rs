@@ -46,7 +46,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Tanh, Weight { plain: 68.84, lanes: 69.43 }),
         (Op::Asinh, Weight { plain: 87.02, lanes: 80.90 }),
         (Op::Acosh, Weight { plain: 100.19, lanes: 96.04 }),
-        (Op::Atanh, Weight { plain: 85.27, lanes: 631.93 }),
+        (Op::Atanh, Weight { plain: 64.53, lanes: 56.24 }),
         (Op::Hypot, Weight { plain: 28.05, lanes: 29.42 }),
         (Op::Sign, Weight { plain: 4.98, lanes: 4.43 }),
         (Op::Erf, Weight { plain: 65.29, lanes: 64.37 }),

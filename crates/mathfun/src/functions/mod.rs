@@ -8,6 +8,7 @@ pub mod angle;
 pub mod asinh;
 pub mod atan;
 pub mod atan2;
+pub mod atanh;
 pub mod circle;
 pub mod cos;
 pub mod cosh;

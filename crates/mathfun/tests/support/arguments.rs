@@ -52,6 +52,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         "tanh" => (-23.0, 23.0),
         "sinh" | "cosh" => (-712.0, 712.0),
         "erf" => (-6.5, 6.5),
+        "atanh" => (-1.0, 1.0),
         "acosh" => (1.0, 10.0),
         _ => (-10.0, 10.0),
     };
@@ -75,6 +76,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         }
         "asinh" => vec![0.125f64.sqrt(), -0.125f64.sqrt(), 1.06, 2.65, 1_073_741_824.0, 3.725290298461914e-9],
         "acosh" => vec![1.0, 1.25, 0.75 * 2f64.sqrt(), 1.5, 1_073_741_824.0],
+        "atanh" => vec![1.0 / 6.0, -1.0 / 6.0, 1.0 / 3.0, 0.45, 0.5, 0.75, 1.0, -1.0],
         "erf" => vec![1.0, -1.0, 5.863584748755168, 6.0, -6.0, 0.5],
         "tanh" => vec![half_log / 2.0, 3.0 * half_log / 2.0, 19.06, 20.0, 22.0, -half_log / 2.0],
         _ => vec![0.414_213_562_373_095, 2.414_213_562_373_095, 1.0, -1.0, -0.414_213_562_373_095],
@@ -97,12 +99,14 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
             "log" | "acosh" => {
                 1.0 + random.between(-45.0, -1.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 }
             }
+            "atanh" => (1.0 - random.between(-53.0, 0.0).exp2()) * if random.bits() & 1 == 0 { 1.0 } else { -1.0 },
             _ => random.between(-1.0, 1.0),
         });
     }
     all.retain(|x| match name {
         "log" => *x > 0.0,
         "log1p" => *x > -1.0,
+        "atanh" => x.abs() < 1.0,
         "acosh" => *x >= 1.0,
         _ => true,
     });

@@ -75,6 +75,10 @@ impl Truth {
                 let root = x.mul(&x, bits, ROUND).sub(&one, bits, ROUND).sqrt(bits, ROUND);
                 x.add(&root, bits, ROUND).ln(BITS, ROUND, consts)
             }
+            "atanh" => {
+                let ratio = one.add(&x, bits, ROUND).div(&one.sub(&x, bits, ROUND), bits, ROUND);
+                ratio.ln(bits, ROUND, consts).div(&big(2.0), BITS, ROUND)
+            }
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
