@@ -127,6 +127,7 @@ def main():
          mpf(1) / 9 / wide - CENTRE, mpf(1) / 4 * wide - CENTRE, 13)
     show("ATANH", "(atanh(s) - s) / s^3 by s^2 for |s| <= 0.2005", odd(atanh),
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, mpf(0.2005) ** 2, 8)
+    show("RECIPROCAL", "1 / cbrt(m) for 1 <= m <= 2", lambda x: x ** (-mpf(1) / 3), lambda x, p: p, 1, 2, 6)
     parts("exp::LN_2", log(2), [53, 53])
     parts("log::LN_2", log(2), [42, 53])  # times an integer of 11 bits is exact
     parts("HALF_PI", pi / 2, [53, 53, 53])

@@ -49,6 +49,8 @@ pub enum Function {
     Log,
     /// log(1 + x).
     Log1p,
+    /// Cube root.
+    Cbrt,
     /// Hyperbolic sine.
     Sinh,
     /// Hyperbolic cosine.
@@ -119,7 +121,7 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
@@ -127,6 +129,7 @@ impl Function {
         Self::Expm1,
         Self::Log,
         Self::Log1p,
+        Self::Cbrt,
         Self::Sinh,
         Self::Cosh,
         Self::Tanh,
@@ -151,6 +154,7 @@ impl Function {
             Self::Expm1 => "expm1",
             Self::Log => "log",
             Self::Log1p => "log1p",
+            Self::Cbrt => "cbrt",
             Self::Sinh => "sinh",
             Self::Cosh => "cosh",
             Self::Tanh => "tanh",
@@ -304,6 +308,8 @@ one_point! {
     log(x);
     /// log(1 + x), accurate near 0. Minus infinity for -1, NaN below.
     log1p(x);
+    /// Cube root.
+    cbrt(x);
     /// Hyperbolic sine.
     sinh(x);
     /// Hyperbolic cosine.

@@ -32,7 +32,7 @@ macro_rules! files {
 }
 
 const FILES: &[Piece] = files! {
-    acosh angle asinh atan atan2 atanh circle cos cosh erf exp expm1 huge hypot lanes log log1p one pow sin
+    acosh angle asinh atan atan2 atanh cbrt circle cos cosh erf exp expm1 huge hypot lanes log log1p one pow sin
     sin_cos sinh tanh
 };
 const STANDARD: Piece = Piece { name: "fma", text: include_str!("functions/fma.rs") };

@@ -79,6 +79,11 @@ fn inverse_hyperbolic_tangent() {
 }
 
 #[test]
+fn cube_root() {
+    check("cbrt", mathfun::cbrt, 1.0);
+}
+
+#[test]
 fn arc_tangent() {
     check("atan", mathfun::atan, 1.0);
 }

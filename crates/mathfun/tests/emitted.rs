@@ -59,6 +59,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::expm1(a),
         mathfun::log(a),
         mathfun::log1p(a),
+        mathfun::cbrt(a),
         mathfun::sinh(a),
         mathfun::cosh(a),
         mathfun::tanh(a),

@@ -27,6 +27,7 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Asinh => mathfun::asinh,
         Function::Acosh => mathfun::acosh,
         Function::Atanh => mathfun::atanh,
+        Function::Cbrt => mathfun::cbrt,
         other => panic!("{other:?} has not one argument and one result"),
     }
 }

@@ -360,7 +360,7 @@ operators! {
     /// Cube root.
     Cbrt {
         name: "cbrt",
-        value: |a| libm::cbrt(a[0]),
+        value: |a| mathfun::cbrt(a[0]), elementary: Some(Function::Cbrt),
         precise: |p, a| if a[0].is_negative() { let m = p.neg(&a[0]); let r = p.cbrt(&m); p.neg(&r) } else { p.cbrt(&a[0]) },
         slope: Slope::Border,
         partials: &[Apply(Div, &[Const(1.0), Apply(Mul, &[Const(3.0), Apply(Mul, &[Value, Value])])])],

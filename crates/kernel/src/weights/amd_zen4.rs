@@ -29,7 +29,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Mod, Weight { plain: 43.60, lanes: 461.13 }),
         (Op::Pow, Weight { plain: 164.34, lanes: 114.72 }),
         (Op::Sqrt, Weight { plain: 14.60, lanes: 14.31 }),
-        (Op::Cbrt, Weight { plain: 110.09, lanes: 862.19 }),
+        (Op::Cbrt, Weight { plain: 57.73, lanes: 43.10 }),
         (Op::Exp, Weight { plain: 32.42, lanes: 26.66 }),
         (Op::Expm1, Weight { plain: 50.43, lanes: 39.94 }),
         (Op::Log, Weight { plain: 29.02, lanes: 23.19 }),

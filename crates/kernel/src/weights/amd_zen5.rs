@@ -29,7 +29,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Mod, Weight { plain: 33.60, lanes: 262.07 }),
         (Op::Pow, Weight { plain: 171.98, lanes: 165.37 }),
         (Op::Sqrt, Weight { plain: 16.29, lanes: 14.66 }),
-        (Op::Cbrt, Weight { plain: 97.29, lanes: 723.11 }),
+        (Op::Cbrt, Weight { plain: 60.85, lanes: 56.68 }),
         (Op::Exp, Weight { plain: 27.22, lanes: 26.81 }),
         (Op::Expm1, Weight { plain: 45.27, lanes: 51.93 }),
         (Op::Log, Weight { plain: 27.80, lanes: 26.49 }),

@@ -13,7 +13,7 @@ use crate::Function;
 use crate::functions::{
     acosh, angle, asinh, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, hypot, lanes::Lanes,
 };
-use crate::functions::{atanh, log, log1p, pow, sin, sinh, tanh};
+use crate::functions::{atanh, cbrt, log, log1p, pow, sin, sinh, tanh};
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
@@ -59,6 +59,7 @@ const READ: &[Read] = &[
     Read { name: "cr_asinh", arguments: X, results: &[], rare: &[], function: |a| vec![asinh::asinh(a[0])] },
     Read { name: "cr_acosh", arguments: X, results: &[], rare: &[], function: |a| vec![acosh::acosh(a[0])] },
     Read { name: "cr_atanh", arguments: X, results: &[], rare: &[], function: |a| vec![atanh::atanh(a[0])] },
+    Read { name: "cr_cbrt", arguments: X, results: &[], rare: &[], function: |a| vec![cbrt::cbrt(a[0])] },
     Read { name: "cr_tanh", arguments: X, results: &[], rare: &[], function: |a| vec![tanh::tanh(a[0])] },
     Read { name: "cr_atan", arguments: X, results: &[], rare: &[], function: |a| vec![atan::atan(a[0])] },
     Read {

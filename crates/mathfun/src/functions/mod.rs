@@ -9,6 +9,7 @@ pub mod asinh;
 pub mod atan;
 pub mod atan2;
 pub mod atanh;
+pub mod cbrt;
 pub mod circle;
 pub mod cos;
 pub mod cosh;

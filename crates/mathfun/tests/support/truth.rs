@@ -79,6 +79,10 @@ impl Truth {
                 let ratio = one.add(&x, bits, ROUND).div(&one.sub(&x, bits, ROUND), bits, ROUND);
                 ratio.ln(bits, ROUND, consts).div(&big(2.0), BITS, ROUND)
             }
+            "cbrt" => {
+                let root = x.abs().cbrt(BITS, ROUND);
+                if args[0] < 0.0 { root.neg() } else { root }
+            }
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
