@@ -19,8 +19,8 @@ use truth::{Truth, ulps};
 /// Options of the benchmark.
 #[derive(Args)]
 pub struct Options {
-    /// Only these functions, by C's names: sin, cos, sincos, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh, asinh,
-    /// acosh, atanh, atan, erf, atan2, hypot, pow.
+    /// Only these functions, by C's names: sin, cos, sincos, tan, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh,
+    /// asinh, acosh, atanh, atan, erf, atan2, hypot, pow.
     #[arg(long = "function", value_delimiter = ',')]
     functions: Vec<String>,
     /// Arguments of each function for the errors; 0 skips them.
@@ -83,6 +83,7 @@ fn engines() -> Vec<Engines> {
         unary!(Acosh, acosh, acosh, acosh, 1.0, 20.0),
         unary!(Atanh, atanh, atanh, atanh, -1.0, 1.0),
         unary!(Cbrt, cbrt, cbrt, cbrt, -100.0, 100.0),
+        unary!(Tan, tan, tan, tan, -10.0, 10.0),
         unary!(Atan, atan, atan, atan, -5.0, 5.0),
         // The standard library has none.
         Engines {

@@ -134,9 +134,9 @@ those of `RUN`, for the same request,
 
 const OWN: &str = "\
 those of `RUN`, for the same request,
- * bit for bit: sin, cos, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh, asinh, acosh, atanh, atan, erf, atan2, hypot
- * and pow are its own. Only other functions of math.h may differ from it in their last places. Options that let the
- * compiler change arithmetic, such as -ffast-math, change what the functions mean.";
+ * bit for bit: sin, cos, tan, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh, asinh, acosh, atanh, atan, erf, atan2,
+ * hypot and pow are its own. Only other functions of math.h may differ from it in their last places. Options that let
+ * the compiler change arithmetic, such as -ffast-math, change what the functions mean.";
 
 const SINGLE: &str = "\
 the same wherever floats are those of IEEE 754, up to the last places of the functions of math.h.

@@ -56,8 +56,8 @@ pub struct Options {
     pub precision: Precision,
     /// Functions over many points, if requested.
     pub batch: Option<Batch>,
-    /// Whether the file defines sin, cos, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh, asinh, acosh, atanh, atan,
-    /// erf, atan2, hypot and pow by the algorithms of `chainrule_mathfun`, so that results are those of the
+    /// Whether the file defines sin, cos, tan, exp, expm1, log, log1p, cbrt, sinh, cosh, tanh, asinh, acosh, atanh,
+    /// atan, erf, atan2, hypot and pow by the algorithms of `chainrule_mathfun`, so that results are those of the
     /// interpreter bit for bit. Otherwise they are those of `math.h`. Only for doubles.
     pub inline_math: bool,
     /// Whether OpenMP distributes parallel loops ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) over

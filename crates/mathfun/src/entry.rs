@@ -16,8 +16,9 @@ macro_rules! for_all_functions {
         $with! {
             [$($what)*]
             unary {
-                Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Cbrt cbrt, Sinh sinh,
-                Cosh cosh, Tanh tanh, Asinh asinh, Acosh acosh, Atanh atanh, Atan atan, Erf erf
+                Sin sin, Cos cos, Tan tan, Exp exp, Expm1 expm1, Log log, Log1p log1p, Cbrt cbrt,
+                Sinh sinh, Cosh cosh, Tanh tanh, Asinh asinh, Acosh acosh, Atanh atanh, Atan atan,
+                Erf erf
             }
             binary { Atan2 atan2, Hypot hypot, Pow pow }
         }

@@ -41,6 +41,8 @@ pub enum Function {
     Cos,
     /// Sine and cosine of one argument, with the bits of [`Function::Sin`] and [`Function::Cos`].
     SinCos,
+    /// Tangent.
+    Tan,
     /// Exponential.
     Exp,
     /// exp(x) - 1.
@@ -121,10 +123,11 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Sin,
         Self::Cos,
         Self::SinCos,
+        Self::Tan,
         Self::Exp,
         Self::Expm1,
         Self::Log,
@@ -150,6 +153,7 @@ impl Function {
             Self::Sin => "sin",
             Self::Cos => "cos",
             Self::SinCos => "sincos",
+            Self::Tan => "tan",
             Self::Exp => "exp",
             Self::Expm1 => "expm1",
             Self::Log => "log",
@@ -300,6 +304,8 @@ one_point! {
     sin(x);
     /// Cosine. NaN for infinities.
     cos(x);
+    /// Tangent. NaN for infinities.
+    tan(x);
     /// Exponential.
     exp(x);
     /// exp(x) - 1, accurate near 0.

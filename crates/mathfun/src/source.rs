@@ -33,7 +33,7 @@ macro_rules! files {
 
 const FILES: &[Piece] = files! {
     acosh angle asinh atan atan2 atanh cbrt circle cos cosh erf exp expm1 huge hypot lanes log log1p one pow sin
-    sin_cos sinh tanh
+    sin_cos sinh tan tanh
 };
 const STANDARD: Piece = Piece { name: "fma", text: include_str!("functions/fma.rs") };
 const EXACT: Piece = Piece { name: "fma", text: include_str!("functions/fma_exact.rs") };

@@ -114,6 +114,11 @@ fn cosine() {
 }
 
 #[test]
+fn tangent() {
+    check("tan", mathfun::tan, 1.0);
+}
+
+#[test]
 fn exponential() {
     check("exp", mathfun::exp, 1.0);
 }

@@ -55,6 +55,7 @@ fn expected(a: f64, b: f64) -> Vec<f64> {
         mathfun::cos(a),
         s,
         c,
+        mathfun::tan(a),
         mathfun::exp(a),
         mathfun::expm1(a),
         mathfun::log(a),

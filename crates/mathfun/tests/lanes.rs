@@ -28,6 +28,7 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Acosh => mathfun::acosh,
         Function::Atanh => mathfun::atanh,
         Function::Cbrt => mathfun::cbrt,
+        Function::Tan => mathfun::tan,
         other => panic!("{other:?} has not one argument and one result"),
     }
 }

@@ -2,7 +2,7 @@
 
 use chainrule_mathfun::{
     acosh, asinh, atan, atan2, atanh, cbrt, cos, cosh, erf, exp, expm1, hypot, log, log1p, pow, sin, sin_cos, sinh,
-    tanh,
+    tan, tanh,
 };
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
@@ -81,6 +81,8 @@ fn one_argument() {
     check("cbrt", cbrt, &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (1.0, 1.0), (-8.0, -2.0)]);
     check("cbrt", cbrt, &[(8.0 * tiny, 3.4063678720065206e-108), (-tiny, -1.7031839360032603e-108)]);
     check("cbrt", cbrt, &[(max, 5.643803094122362e102), (f64::MIN_POSITIVE, 2.812644285236262e-103)]);
+    check("tan", tan, &[(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (NAN, NAN), (tiny, tiny), (-tiny, -tiny)]);
+    check("tan", tan, &[(FRAC_PI_2, 1.633123935319537e16), (-FRAC_PI_2, -1.633123935319537e16)]);
     check("atan", atan, &[(0.0, 0.0), (-0.0, -0.0), (INF, FRAC_PI_2), (-INF, -FRAC_PI_2), (NAN, NAN), (tiny, tiny)]);
     check("atan", atan, &[(1.0, FRAC_PI_4), (-1.0, -FRAC_PI_4), (f64::MAX, FRAC_PI_2), (-tiny, -tiny)]);
     assert!(sin_cos(INF).0.is_nan() && sin_cos(NAN).1.is_nan());

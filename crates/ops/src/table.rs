@@ -418,7 +418,7 @@ operators! {
     /// Tangent.
     Tan {
         name: "tan",
-        value: |a| libm::tan(a[0]), precise: |p, a| p.tan(&a[0]),
+        value: |a| mathfun::tan(a[0]), elementary: Some(Function::Tan), precise: |p, a| p.tan(&a[0]),
         partials: &[Apply(Add, &[Const(1.0), Apply(Mul, &[Value, Value])])],
         domain: Domain { text: "a cosine that is not 0", contains: |a| mathfun::cos(a[0]).abs() > 1e-3 },
         c: plain("tan({0})"), rust: plain("{0}.tan()")

@@ -126,7 +126,7 @@ fn values_are_the_bits_of_the_elementary_functions() {
             assert_eq!(value[0].to_bits(), row.op.value(&point).to_bits(), "{:?}{point:?}", row.op);
         }
     }
-    assert_eq!(n_elementary, 18);
+    assert_eq!(n_elementary, 19);
 }
 
 #[test]

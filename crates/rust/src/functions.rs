@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(template(Op::Log1p, Library::Own(fma), Precision::Double), "elementary::log1p({0})");
             assert_eq!(template(Op::Pow, Library::Own(fma), Precision::Double), "elementary::pow({0}, {1})");
             assert_eq!(template(Op::Cosh, Library::Own(fma), Precision::Double), "elementary::cosh({0})");
-            assert_eq!(template(Op::Tan, Library::Own(fma), Precision::Double), "libm::tan({0})");
+            assert_eq!(template(Op::Asin, Library::Own(fma), Precision::Double), "libm::asin({0})");
         }
         assert_eq!(template(Op::Select, Library::Libm, Precision::Single), "if {0} { {1} } else { {2} }");
     }

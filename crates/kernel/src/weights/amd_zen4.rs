@@ -36,7 +36,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Log1p, Weight { plain: 53.25, lanes: 36.78 }),
         (Op::Sin, Weight { plain: 32.62, lanes: 35.49 }),
         (Op::Cos, Weight { plain: 30.75, lanes: 35.13 }),
-        (Op::Tan, Weight { plain: 96.36, lanes: 735.98 }),
+        (Op::Tan, Weight { plain: 60.76, lanes: 53.63 }),
         (Op::Asin, Weight { plain: 44.40, lanes: 455.25 }),
         (Op::Acos, Weight { plain: 41.04, lanes: 444.66 }),
         (Op::Atan, Weight { plain: 53.70, lanes: 51.04 }),

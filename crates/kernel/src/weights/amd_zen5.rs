@@ -36,7 +36,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Log1p, Weight { plain: 43.33, lanes: 43.22 }),
         (Op::Sin, Weight { plain: 31.12, lanes: 39.49 }),
         (Op::Cos, Weight { plain: 29.30, lanes: 39.47 }),
-        (Op::Tan, Weight { plain: 91.31, lanes: 654.21 }),
+        (Op::Tan, Weight { plain: 64.04, lanes: 70.52 }),
         (Op::Asin, Weight { plain: 41.79, lanes: 335.12 }),
         (Op::Acos, Weight { plain: 39.27, lanes: 323.78 }),
         (Op::Atan, Weight { plain: 49.81, lanes: 61.10 }),

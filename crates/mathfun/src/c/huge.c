@@ -19,17 +19,12 @@ static double cr_huge_part(const uint64_t fraction[3], int from, int *end) {
     return (double)value * cr_double((uint64_t)(1023 - *end) << 52);
 }
 
-/* Sine and cosine where |x| is above 2^30 (Payne and Hanek 1983), or x is infinite or NaN. */
-static void cr_huge_both(double x, double *s, double *c) {
+/* |x| above 2^30, but finite: r + r_lo of |x| = n pi/2 + r + r_lo (Payne and Hanek 1983), and n in the low bits. */
+static double cr_huge_reduce(double x, double *r, double *r_lo) {
     uint64_t m, n = 0, product[6] = {0, 0, 0, 0, 0, 0}, fraction[3], carry = 0;
     int64_t e, skip, by;
     int negative, zeros, end;
-    double high, low, r, r_lo;
-    if (!(fabs(x) < HUGE_VAL)) {
-        *s = NAN;
-        *c = NAN;
-        return;
-    }
+    double high, low, first, second;
     /* |x| = m 2^e. Bits of 2/pi that are worth a multiple of 4 are skipped; m times the next four words. */
     m = (cr_bits(x) & UINT64_C(0xfffffffffffff)) | UINT64_C(0x10000000000000);
     e = (int64_t)(cr_bits(x) >> 52 & 0x7ff) - 1075;
@@ -82,10 +77,11 @@ static void cr_huge_both(double x, double *s, double *c) {
         const double small = of_high + of_low;
         const double rest = lost + small;
         double taken;
-        r = whole + rest;
-        taken = r - whole;
-        r_lo = rest - taken;
+        first = whole + rest;
+        taken = first - whole;
+        second = rest - taken;
     }
-    cr_rotate(6755399441055744.0 + (double)(n & 3), negative ? -r : r, negative ? -r_lo : r_lo, s, c);
-    if (x < 0.0) *s = -*s;
+    *r = negative ? -first : first;
+    *r_lo = negative ? -second : second;
+    return 6755399441055744.0 + (double)(n & 3);
 }

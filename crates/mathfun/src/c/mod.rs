@@ -13,7 +13,7 @@ use crate::Function;
 use crate::functions::{
     acosh, angle, asinh, atan, atan2, circle, cos, cosh, erf, exp, expm1, huge, hypot, lanes::Lanes,
 };
-use crate::functions::{atanh, cbrt, log, log1p, pow, sin, sinh, tanh};
+use crate::functions::{atanh, cbrt, log, log1p, pow, sin, sinh, tan, tanh};
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
@@ -60,6 +60,7 @@ const READ: &[Read] = &[
     Read { name: "cr_acosh", arguments: X, results: &[], rare: &[], function: |a| vec![acosh::acosh(a[0])] },
     Read { name: "cr_atanh", arguments: X, results: &[], rare: &[], function: |a| vec![atanh::atanh(a[0])] },
     Read { name: "cr_cbrt", arguments: X, results: &[], rare: &[], function: |a| vec![cbrt::cbrt(a[0])] },
+    Read { name: "cr_tan", arguments: X, results: &[], rare: &["cr_huge_tan"], function: |a| vec![tan::tan(a[0])] },
     Read { name: "cr_tanh", arguments: X, results: &[], rare: &[], function: |a| vec![tanh::tanh(a[0])] },
     Read { name: "cr_atan", arguments: X, results: &[], rare: &[], function: |a| vec![atan::atan(a[0])] },
     Read {
@@ -93,6 +94,13 @@ const READ: &[Read] = &[
             let (s, c) = circle::rotate(a[0], a[1], a[2]);
             vec![s, c]
         },
+    },
+    Read {
+        name: "cr_tangent",
+        arguments: &["t", "r", "r_lo"],
+        results: &[],
+        rare: &[],
+        function: |a| vec![circle::tangent(a[0], a[1], a[2])],
     },
     Read {
         name: "cr_exp_parts",
@@ -144,7 +152,9 @@ const WRITTEN: &[(&str, &[&str], &str)] = &[
     ("cr_log1p_rare", &[], include_str!("log1p.c")),
     ("cr_atan2_rare", &["cr_bits", "cr_angle"], include_str!("atan2.c")),
     ("cr_pow_rare", &["cr_bits", "cr_pow_parts", "cr_scaled"], include_str!("pow.c")),
-    ("cr_huge_both", &["cr_bits", "cr_rotate"], include_str!("huge.c")),
+    ("cr_huge_reduce", &["cr_bits"], include_str!("huge.c")),
+    ("cr_huge_both", &["cr_huge_reduce", "cr_rotate"], include_str!("huge_both.c")),
+    ("cr_huge_tan", &["cr_huge_reduce", "cr_tangent"], include_str!("huge_tan.c")),
     ("cr_huge_sin", &["cr_huge_both"], include_str!("huge_sin.c")),
     ("cr_huge_cos", &["cr_huge_both"], include_str!("huge_cos.c")),
 ];

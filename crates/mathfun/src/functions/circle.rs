@@ -1,4 +1,4 @@
-//! Shared by sin, cos and sin_cos: reduction to the octant around a multiple of pi/2, and sine and cosine there.
+//! Shared by sin, cos, sin_cos and tan: reduction to the octant around a multiple of pi/2, and sine and cosine there.
 //!
 //! x = n pi/2 + r with an integer n and |r| <= pi/4 (1 + 2^-20). pi/2 is the sum of three doubles. Subtracting n times
 //! the first from x is exact (Cody and Waite 1980; with fused products no part has to be short). r is carried as r +
@@ -43,8 +43,8 @@ const HALF_PI_3: f64 = -1.4973849048591698e-33;
 /// Larger arguments are reduced by `huge`. n stays below 2^31, so the rounding error of n `HALF_PI_3` is below 2^-131.
 pub const LARGEST: f64 = 1_073_741_824.0;
 
-/// Below 2^-27 sin(x) is x.
-const TINY: f64 = 7.450580596923828e-09;
+/// Below 2^-27 sin(x) and tan(x) are x.
+pub const TINY: f64 = 7.450580596923828e-09;
 
 /// (t, r, r_lo) for |x| <= [`LARGEST`].
 #[inline(always)]
@@ -60,29 +60,44 @@ pub fn reduce<L: Lanes>(x: L) -> (L, L, L) {
     (t, r, r_lo)
 }
 
-/// sin(r + r_lo) and cos(r + r_lo) for |r| <= pi/4.
+/// (s, c, c_small) with sin(r + r_lo) = r + s and cos(r + r_lo) = c + c_small for |r| <= pi/4.
 #[inline(always)]
-fn octant<L: Lanes>(r: L, r_lo: L) -> (L, L) {
+fn octant<L: Lanes>(r: L, r_lo: L) -> (L, L, L) {
     let (one, half) = (L::splat(1.0), L::splat(0.5));
     let z = r * r;
     let half_square = half * z;
     let (first, lost) = fast_two_sum(one, -half_square);
     // sin(r + r_lo) = sin(r) + r_lo cos(r), and the same for the cosine: r_lo is below half an ulp of r.
-    let sine = r + (z * r).fma(polynomial(z, &SIN), r_lo * first);
-    let cosine = first + (z * z).fma(polynomial(z, &COS), (-r).fma(r_lo, lost));
-    (sine, cosine)
+    let s = (z * r).fma(polynomial(z, &SIN), r_lo * first);
+    (s, first, (z * z).fma(polynomial(z, &COS), (-r).fma(r_lo, lost)))
 }
 
 /// sin and cos of n pi/2 + r + r_lo, n in the low bits of t.
 #[inline(always)]
 pub fn rotate<L: Lanes>(t: L, r: L, r_lo: L) -> (L, L) {
-    let (sine, cosine) = octant(r, r_lo);
+    let (s, c, c_small) = octant(r, r_lo);
+    let (sine, cosine) = (r + s, c + c_small);
     let odd = t.bits_up(63).sign_set();
     let sine_sign = t.bits_up(62).sign();
     let cosine_sign = t.bits_add(L::splat_bits(1)).bits_up(62).bits_and(L::splat_bits(SIGN));
     let s = L::select(odd, cosine, sine).bits_xor(sine_sign);
     let c = L::select(odd, sine, cosine).bits_xor(cosine_sign);
     (s, c)
+}
+
+/// tan of n pi/2 + r + r_lo, n in the low bits of t. Sine, cosine and quotient are carried as sums of two doubles.
+#[inline(always)]
+pub fn tangent<L: Lanes>(t: L, r: L, r_lo: L) -> L {
+    let (s, c, c_small) = octant(r, r_lo);
+    let ((sine, sine_lo), (cosine, cosine_lo)) = (fast_two_sum(r, s), fast_two_sum(c, c_small));
+    let sign = t.bits_up(63);
+    let odd = sign.sign_set();
+    let (numerator, numerator_lo) = (L::select(odd, cosine, sine), L::select(odd, cosine_lo, sine_lo));
+    let (denominator, denominator_lo) = (L::select(odd, sine, cosine), L::select(odd, sine_lo, cosine_lo));
+    let reciprocal = L::splat(1.0) / denominator;
+    let quotient = numerator * reciprocal;
+    let rest = (-quotient).fma(denominator, numerator) + (-quotient).fma(denominator_lo, numerator_lo);
+    rest.fma(reciprocal, quotient).bits_xor(sign)
 }
 
 /// sin(x) and cos(x) for |x| <= [`LARGEST`], and a mask of the other lanes.

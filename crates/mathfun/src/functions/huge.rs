@@ -1,11 +1,11 @@
-//! sin and cos of arguments that `circle` does not reduce: |x| above 2^30, infinity and NaN.
+//! sin, cos and tan of arguments that `circle` does not reduce: |x| above 2^30, infinity and NaN.
 //!
 //! x = m 2^e with a 53-bit integer m. Only x * 2/pi modulo 4 matters, so the bits of 2/pi before 2^-(e-2) may be
 //! omitted (Payne and Hanek 1983). The product of m with the next 256 bits of 2/pi has two bits of n and 201 exact bits
 //! behind the point. No double is closer than a relative distance of 2^-62 to a multiple of pi/2 (Muller, Elementary
 //! Functions, 11.3.2), so at least 139 bits remain for r.
 
-use super::circle::{HALF_PI, HALF_PI_2, rotate};
+use super::circle::{HALF_PI, HALF_PI_2, rotate, tangent};
 use super::lanes::{ROUNDER, fast_two_sum, two_product};
 
 /// 2/pi in words of 64 bits; the first bit is worth 1/2. 1280 bits: at most 1024 - 53 to skip, 256 to use.
@@ -44,6 +44,18 @@ pub fn sin(x: f64) -> f64 {
 #[inline(never)]
 pub fn cos(x: f64) -> f64 {
     both(x).1
+}
+
+/// tan(x) for |x| > 2^30, infinity and NaN.
+#[cold]
+#[inline(never)]
+pub fn tan(x: f64) -> f64 {
+    if !x.is_finite() {
+        return f64::NAN;
+    }
+    let (n, r, r_lo) = reduce(x.abs());
+    let y = tangent(ROUNDER + n as f64, r, r_lo);
+    if x < 0.0 { -y } else { y }
 }
 
 fn both(x: f64) -> (f64, f64) {

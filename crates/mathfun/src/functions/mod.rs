@@ -28,4 +28,5 @@ pub mod pow;
 pub mod sin;
 pub mod sin_cos;
 pub mod sinh;
+pub mod tan;
 pub mod tanh;

@@ -44,7 +44,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
     let mut random = Xorshift::new(name.bytes().map(u64::from).sum::<u64>() + 1);
     let mut all = special();
     let (low, high): (f64, f64) = match name {
-        "sin" | "cos" => (-100.0, 100.0),
+        "sin" | "cos" | "tan" => (-100.0, 100.0),
         "exp" => (-746.0, 711.0),
         "expm1" => (-45.0, 711.0),
         "log" => (0.0, 10.0),
@@ -61,7 +61,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
     let half_pi = std::f64::consts::FRAC_PI_2;
     let half_log = std::f64::consts::LN_2 / 2.0;
     let centres: Vec<f64> = match name {
-        "sin" | "cos" => (1..60)
+        "sin" | "cos" | "tan" => (1..60)
             .map(|n| f64::from(n) * half_pi / 2.0)
             .chain([1e3, 1e5, 1e7, 1e9].map(|n: f64| (n / half_pi).round() * half_pi))
             .chain([1_073_741_824.0, 6_381_956_970_095_103.0 * 2f64.powi(797), 5.319_372_648_326_541e255])
@@ -92,7 +92,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         all.push(random.between(-60.0, 12.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 });
         all.push(match name {
             // Near multiples of pi/2, where most digits of the argument are lost.
-            "sin" | "cos" => {
+            "sin" | "cos" | "tan" => {
                 let x = (random.between(0.0, 40.0).exp2()).round() * half_pi;
                 f64::from_bits(x.to_bits().wrapping_add_signed((random.bits() % 5) as i64 - 2))
             }

@@ -83,6 +83,7 @@ impl Truth {
                 let root = x.abs().cbrt(BITS, ROUND);
                 if args[0] < 0.0 { root.neg() } else { root }
             }
+            "tan" => x.sin(bits, ROUND, consts).div(&x.cos(bits, ROUND, consts), BITS, ROUND),
             "atan" => x.atan(bits, ROUND, consts),
             "atan2" => {
                 let (y, x) = (x, big(args[1]));
