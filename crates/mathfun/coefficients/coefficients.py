@@ -11,7 +11,7 @@ with weights that grow where the error is large (Lawson, 1961). Coefficients are
 by one, the lowest first, and the others are fitted again, so that they make up for the rounding.
 """
 
-from mpmath import atan, atanh, cos, erf, erfc, exp, expm1, log, mp, mpf, pi, sin, sqrt, tan, matrix, lu_solve
+from mpmath import atan, atanh, cos, erf, erfc, exp, expm1, log, mp, mpf, pi, sin, sqrt, tan, tanh, matrix, lu_solve
 
 mp.dps = 60
 
@@ -120,6 +120,8 @@ def main():
     t = tan(pi / 8) * wide
     show("ATAN", "(atan(t) - t) / t^3 by t^2 for |t| <= tan(pi/8)", odd(atan),
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, t ** 2, 11)
+    show("TANH", "(tanh(r) - r) / r^3 by r^2 for |r| <= 0.2225", odd(tanh),
+         lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, mpf(0.2225) ** 2, 7)
     show("NEAR", "erf(x) / x - 1 by x^2 for |x| <= 1", lambda x: erf(sqrt(x)) / sqrt(x) - 1,
          lambda x, p: sqrt(x) + sqrt(x) * p, mpf(10) ** -15, wide, 13)
     show("FAR", f"exp(x^2) erfc(x) by v = 1 / (x + 3) - {CENTRE} for 1 <= x <= 6, error relative to erf(x)",
@@ -129,6 +131,7 @@ def main():
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, mpf(0.2005) ** 2, 8)
     show("RECIPROCAL", "1 / cbrt(m) for 1 <= m <= 2", lambda x: x ** (-mpf(1) / 3), lambda x, p: p, 1, 2, 6)
     parts("exp::LN_2", log(2), [53, 53])
+    parts("HALF_LN_2", log(2) / 2, [53, 53])
     parts("log::LN_2", log(2), [42, 53])  # times an integer of 11 bits is exact
     parts("HALF_PI", pi / 2, [53, 53, 53])
     parts("TWO_THIRDS", mpf(2) / 3, [53, 53])

@@ -43,7 +43,7 @@ pub(super) const AMD_ZEN4: Weights = Weights {
         (Op::Atan2, Weight { plain: 60.57, lanes: 62.17 }),
         (Op::Sinh, Weight { plain: 59.90, lanes: 53.90 }),
         (Op::Cosh, Weight { plain: 32.80, lanes: 30.50 }),
-        (Op::Tanh, Weight { plain: 65.34, lanes: 52.79 }),
+        (Op::Tanh, Weight { plain: 51.22, lanes: 40.47 }),
         (Op::Asinh, Weight { plain: 82.57, lanes: 61.52 }),
         (Op::Acosh, Weight { plain: 95.06, lanes: 73.04 }),
         (Op::Atanh, Weight { plain: 61.23, lanes: 42.77 }),

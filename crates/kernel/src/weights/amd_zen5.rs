@@ -43,7 +43,7 @@ pub(super) const AMD_ZEN5: Weights = Weights {
         (Op::Atan2, Weight { plain: 59.22, lanes: 65.85 }),
         (Op::Sinh, Weight { plain: 63.12, lanes: 70.83 }),
         (Op::Cosh, Weight { plain: 34.50, lanes: 40.08 }),
-        (Op::Tanh, Weight { plain: 68.84, lanes: 69.43 }),
+        (Op::Tanh, Weight { plain: 53.98, lanes: 53.21 }),
         (Op::Asinh, Weight { plain: 87.02, lanes: 80.90 }),
         (Op::Acosh, Weight { plain: 100.19, lanes: 96.04 }),
         (Op::Atanh, Weight { plain: 64.53, lanes: 56.24 }),
