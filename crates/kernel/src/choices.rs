@@ -3,12 +3,13 @@
 //! A branch of few instructions is converted in any case ([`loops`](crate::loops)). Longer branches are converted only
 //! for code that runs eight iterations or points in lanes: both sides then take less time than separate branches. Code
 //! of either side must be safe to execute speculatively: arithmetic on doubles, and loads that are in range for any
-//! data.
+//! data. Constant integers are selected as doubles.
 
 use crate::events::{Event, events};
 use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
+use crate::registers::Registers;
 use chainrule_base::Id;
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
@@ -33,16 +34,23 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
     let mut of_data = vec![false; kernel.regs.len()];
     let mut open: Vec<Open> = Vec::new();
     let (mut found, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    let mut constants = BTreeSet::new();
     for event in events {
         ranges.event(event);
         match event {
             Event::Instr(instr) => {
-                if let Instr::Op { dst, op, args } = instr {
-                    of_data[dst.index()] = match op {
-                        Op::Lt | Op::Le | Op::Eq => args[..2].iter().all(|r| kernel.regs[*r] == Class::Real),
-                        Op::And | Op::Or | Op::Not => args[..op.arity()].iter().all(|r| of_data[r.index()]),
-                        _ => false,
-                    };
+                match instr {
+                    Instr::Op { dst, op, args } => {
+                        of_data[dst.index()] = match op {
+                            Op::Lt | Op::Le | Op::Eq => args[..2].iter().all(|r| kernel.regs[*r] == Class::Real),
+                            Op::And | Op::Or | Op::Not => args[..op.arity()].iter().all(|r| of_data[r.index()]),
+                            _ => false,
+                        };
+                    }
+                    Instr::Int { dst, value } if value.as_constant().is_some_and(is_double) => {
+                        constants.insert(*dst);
+                    }
+                    _ => {}
                 }
                 if let Some(innermost) = open.last_mut() {
                     innermost.n_instrs += 1;
@@ -56,8 +64,10 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
             Event::Else { .. } => {}
             Event::EndIf { choices } => {
                 let Some(Open { condition, is_harmless, n_instrs }) = open.pop() else { continue };
-                let is_choice =
-                    is_harmless && n_instrs <= MAX_CODE && choices.iter().all(|c| kernel.regs[c.var] == Class::Real);
+                let is_convertible = |c: &Choice| {
+                    kernel.regs[c.var] == Class::Real || [c.then, c.otherwise].iter().all(|r| constants.contains(r))
+                };
+                let is_choice = is_harmless && n_instrs <= MAX_CODE && choices.iter().all(is_convertible);
                 if is_choice {
                     found.insert(condition)
                 } else {
@@ -76,10 +86,16 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
     found
 }
 
+/// Returns whether no rounding changes an integer that becomes a double.
+fn is_double(n: i64) -> bool {
+    n.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS
+}
+
 /// Returns whether an instruction may be executed speculatively.
 pub(crate) fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
     match instr {
         Instr::Const { .. } | Instr::MulAdd { .. } | Instr::Op { .. } => true,
+        Instr::Int { value, .. } => value.as_constant().is_some(),
         Instr::Load { dst, buffer, at } => {
             kernel.regs[*dst] == Class::Real && ranges.is_inside(at, &kernel.buffers[*buffer].len)
         }
@@ -93,12 +109,12 @@ pub(crate) fn select(condition: Reg, choice: &Choice) -> Instr {
 }
 
 /// Converts the branches in `body` with these conditions into selects.
-pub(crate) fn choose(body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
+pub(crate) fn choose(regs: &mut Registers, body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
     each_statement(body, |stmt, done| {
         let stmt = match stmt {
             Stmt::If { condition, .. } if conditions.contains(&condition) => {
                 let mut code = Vec::new();
-                flatten(stmt, &mut code);
+                flatten(regs, stmt, &mut code);
                 Stmt::Straight(code)
             }
             stmt => stmt,
@@ -111,12 +127,24 @@ pub(crate) fn choose(body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
 }
 
 /// Flattens a branch; recursive on nested branches, which have at most [`MAX_CODE`] instructions.
-fn flatten(stmt: Stmt, code: &mut Vec<Instr>) {
+fn flatten(regs: &mut Registers, stmt: Stmt, code: &mut Vec<Instr>) {
     match stmt {
         Stmt::Straight(instrs) => code.extend(instrs),
         Stmt::If { condition, choices, then, otherwise } => {
-            then.into_iter().chain(otherwise).for_each(|stmt| flatten(stmt, code));
-            code.extend(choices.iter().map(|c| select(condition, c)));
+            then.into_iter().chain(otherwise).for_each(|stmt| flatten(regs, stmt, code));
+            for choice in &choices {
+                if regs[choice.var] == Class::Real {
+                    code.push(select(condition, choice));
+                    continue;
+                }
+                let [then, otherwise] = [choice.then, choice.otherwise].map(|src| {
+                    let dst = regs.push(Class::Real);
+                    code.push(Instr::ToReal { dst, src });
+                    dst
+                });
+                let chosen = Choice { var: regs.push(Class::Real), then, otherwise };
+                code.extend([select(condition, &chosen), Instr::ToInt { dst: choice.var, src: chosen.var }]);
+            }
         }
         // `choosable` excludes other statements.
         _ => {}
@@ -132,6 +160,7 @@ pub fn with_choices(kernel: &Kernel) -> Option<Kernel> {
         return None;
     }
     let mut kernel = kernel.clone();
-    choose(&mut kernel.body, &conditions);
+    let Kernel { regs, body, .. } = &mut kernel;
+    choose(regs, body, &conditions);
     Some(kernel)
 }

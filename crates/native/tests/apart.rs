@@ -32,8 +32,8 @@ struct Generator {
     y: BufferId,
     /// Indices of the enclosing loops, outermost first.
     indices: Vec<Reg>,
-    /// Loaded integers.
-    fetched: Vec<Reg>,
+    /// Indices into `x`, loaded or computed.
+    varying: Vec<Reg>,
     reals: Vec<Reg>,
     /// Carried value of the outer loop.
     sum: Reg,
@@ -58,7 +58,7 @@ impl Generator {
         let base = match u.int_in_range(0..=7)? {
             0 => outer.scale(2),
             1 => Poly::var(self.n).sub(&outer),
-            2 | 3 if !self.fetched.is_empty() => Poly::var(*u.choose(&self.fetched)?),
+            2 | 3 if !self.varying.is_empty() => Poly::var(*u.choose(&self.varying)?),
             4 => Poly::zero(),
             _ => outer,
         };
@@ -66,6 +66,39 @@ impl Generator {
             Some(k) if u.ratio(2, 3)? => base.add(&k).add(&c),
             _ => base.add(&c),
         })
+    }
+
+    /// Returns a new index into `x`, computed from others or truncated from a number.
+    fn computed(&mut self, u: &mut Unstructured<'_>) -> Result<Reg> {
+        let int_op = |by_hand: &mut ByHand, op, a, b| {
+            let dst = by_hand.reg(Class::Int);
+            by_hand.code.push(Instr::IntOp { dst, op, args: [a, b, a], failure: 0 });
+            dst
+        };
+        let any = match u.int_in_range(0..=3)? {
+            0 => {
+                let (dst, src) = (self.by_hand.reg(Class::Int), self.number(u)?);
+                self.by_hand.code.push(Instr::ToInt { dst, src });
+                dst
+            }
+            _ if self.varying.is_empty() => return Ok(self.indices[0]),
+            1 => {
+                let [a, b] = [*u.choose(&self.varying)?, *u.choose(&self.varying)?];
+                return Ok(int_op(&mut self.by_hand, *u.choose(&[Op::Min, Op::Max])?, a, b));
+            }
+            2 => {
+                let (a, k) = (Poly::var(*u.choose(&self.varying)?), Poly::var(*u.choose(&self.indices)?));
+                let dst = self.by_hand.reg(Class::Int);
+                let value = a.scale(3).sub(&k.mul(&a)).add(&Poly::constant(5));
+                self.by_hand.code.push(Instr::Int { dst, value });
+                dst
+            }
+            _ => {
+                let [a, b] = [*u.choose(&self.varying)?, *u.choose(&self.indices)?];
+                int_op(&mut self.by_hand, *u.choose(&[Op::Add, Op::Sub, Op::Mul])?, a, b)
+            }
+        };
+        Ok(int_op(&mut self.by_hand, Op::Mod, any, self.n))
     }
 
     /// As [`Self::place`], sometimes in a register.
@@ -78,7 +111,16 @@ impl Generator {
     }
 
     fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        match u.int_in_range(0..=7)? {
+        match u.int_in_range(0..=9)? {
+            8 => {
+                let r = self.computed(u)?;
+                self.varying.push(r);
+            }
+            9 if !self.varying.is_empty() => {
+                let (dst, at) = (self.by_hand.real(), *u.choose(&self.varying)?);
+                self.by_hand.code.push(Instr::Load { dst, buffer: self.x, at: Poly::var(at) });
+                self.reals.push(dst);
+            }
             0 => {
                 let (dst, at) = (self.by_hand.real(), self.indices[u.int_in_range(0..=self.indices.len() - 1)?]);
                 self.by_hand.code.push(Instr::Load { dst, buffer: self.x, at: Poly::var(at) });
@@ -87,7 +129,7 @@ impl Generator {
             1 => {
                 let dst = self.by_hand.reg(Class::Int);
                 self.by_hand.code.push(Instr::Load { dst, buffer: self.at, at: Poly::var(self.indices[0]) });
-                self.fetched.push(dst);
+                self.varying.push(dst);
                 let real = self.by_hand.real();
                 self.by_hand.code.push(Instr::ToReal { dst: real, src: dst });
                 self.reals.push(real);
@@ -132,7 +174,7 @@ impl Generator {
 
     /// Returns statements, and the carried value of a loop in them.
     fn block(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<Stmt>> {
-        let (reals, fetched) = (self.reals.len(), self.fetched.len());
+        let (reals, varying) = (self.reals.len(), self.varying.len());
         let mut body = Vec::new();
         for _ in 0..u.int_in_range(1..=3)? {
             for _ in 0..u.int_in_range(1..=8)? {
@@ -180,7 +222,7 @@ impl Generator {
         }
         if self.indices.len() > 1 {
             self.reals.truncate(reals);
-            self.fetched.truncate(fetched);
+            self.varying.truncate(varying);
         }
         Ok(body)
     }
@@ -196,8 +238,8 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (index, var) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real));
     let (zeros, zero, start) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real), by_hand.reg(Class::Real));
     let first = by_hand.reg(Class::Real);
-    let (indices, fetched, reals) = (vec![index], vec![], vec![first]);
-    let mut g = Generator { by_hand, n, x, at, y, indices, fetched, reals, sum: var };
+    let (indices, varying, reals) = (vec![index], vec![], vec![first]);
+    let mut g = Generator { by_hand, n, x, at, y, indices, varying, reals, sum: var };
     let mut body = vec![Stmt::Straight(vec![Instr::Load { dst: first, buffer: x, at: Poly::var(index) }])];
     body.extend(g.block(u)?);
     let by = g.number(u)?;
@@ -223,7 +265,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         the,
         Stmt::Straight(vec![Instr::Store { buffer: s, at: Poly::zero(), value: last }]),
     ];
-    Ok(g.by_hand.with_body(body))
+    Ok(Kernel { failures: vec![("an integer has no value".to_owned(), None)], ..g.by_hand.with_body(body) })
 }
 
 fn inputs(n: i64, seed: i64) -> Vec<Array> {

@@ -1,4 +1,5 @@
-//! Reads at indices from memory: the same bits as the interpreter's, the same failures.
+//! Reads at indices from memory, and at indices computed from such or from numbers: the same bits as the interpreter's,
+//! the same failures.
 
 use super::support::{check, matrix, reals};
 use chainrule::{Module, Value};
@@ -19,6 +20,18 @@ let own = fun (x : [m]Double) (at : [n]Int) ->
   build n (fun i -> let y = build 4 (fun j -> x[i] * real j) in exp (y[at[i]]))
 let written = fun (x : [m]Double) (at : [n]Int) ->
   ifold (fun s i -> build m (fun j -> if j == i then exp (s[at[j]]) else s[j])) x m
+";
+
+const COMPUTED: &str = "
+let next = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[y[i] + 1]) - exp (c[y[i]]))
+let before = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[y[i] - 1]) * sin (c[y[i] - 1]))
+let turned = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[mod (3 * y[i] + i) m]))
+let clamped = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[min (max (y[i] - 2) 0) (m - 1)]))
+let parts = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[div 12 (y[i] + 1) - y[i] * y[i]]))
+let whole = fun (c : [m]Double) (x : [n]Double) ->
+  build n (fun i -> let k = truncate (4.0 * x[i]) in exp (c[k]) * (4.0 * x[i] - real k) + c[k + 1])
+let own = fun (a : [n][m]Double) (y : [n]Int) -> build n (fun i -> exp (a[i][y[i]]) + tanh (a[i][0]))
+let chosen = fun (c : [m]Double) (x : [n]Double) -> build n (fun i -> exp (c[if x[i] < 0.5 then 0 else 3]))
 ";
 
 fn ints(values: impl Iterator<Item = i64>) -> Value<f64> {
@@ -78,5 +91,60 @@ fn arrays_that_a_loop_only_reads_are_read_in_lanes() {
     let listing = |name: &str| module.function(name).unwrap().compile().unwrap().listing();
     for name in ["fields", "pairs", "branch", "thirteen", "rows", "total", "made"] {
         assert!(listing(name).contains("at once"), "{name}: {}", listing(name));
+    }
+}
+
+#[test]
+fn computed_indices_have_the_bits_of_the_interpreter() {
+    let module = Module::from_text("computed.ft", COMPUTED).unwrap();
+    let value = |name: &str, args: &[Value<f64>]| {
+        let shown = check(&module.function(name).unwrap(), args);
+        assert!(shown.starts_with('['), "{name} fails: {shown}");
+    };
+    for n in 0..=20_usize {
+        let at = |least: i64, below: i64| ints((0..n as i64).map(move |i| least + (i * i + 3 * i) % (below - least)));
+        let c = reals(6, 0);
+        value("next", &[c.clone(), at(0, 5)]);
+        value("before", &[c.clone(), at(1, 7)]);
+        value("turned", &[c.clone(), at(-40, 90)]);
+        value("clamped", &[c.clone(), at(-40, 90)]);
+        value("parts", &[reals(13, 0), at(0, 2)]);
+        value("chosen", &[c.clone(), reals(n, 0)]);
+        let places = (0..n).map(|i| Value::Real((i as f64 * 0.37).fract()));
+        value("whole", &[c, Value::Array(places.collect())]);
+        value("own", &[matrix(n, 4), at(0, 4)]);
+    }
+}
+
+#[test]
+fn each_lane_has_its_computed_index_checked() {
+    let module = Module::from_text("computed.ft", COMPUTED).unwrap();
+    let fails = |name: &str, args: &[Value<f64>], how: &str| {
+        let shown = check(&module.function(name).unwrap(), args);
+        assert!(shown.contains(how), "{name}: {shown}");
+    };
+    for n in 1..=18_usize {
+        for wrong in 0..n {
+            let at = |index: i64, other: i64| ints((0..n).map(|i| if i == wrong { index } else { other }));
+            let outside = |index: i64| format!("the index is {index}, the length 5");
+            fails("next", &[reals(5, 0), at(4, 1)], &outside(5));
+            fails("next", &[reals(5, 0), at(-7, 1)], &outside(-6));
+            fails("next", &[reals(5, 0), at(i64::MAX, 1)], "64 bits");
+            fails("before", &[reals(5, 0), at(0, 1)], &outside(-1));
+            fails("before", &[reals(5, 0), at(i64::MIN, 1)], "64 bits");
+            fails("turned", &[reals(5, 0), at(i64::MAX / 2, 1)], "64 bits");
+            fails("parts", &[reals(13, 0), at(-1, 1)], "by zero");
+            let places = (0..n).map(|i| Value::Real(if i == wrong { f64::NAN } else { 0.3 }));
+            fails("whole", &[reals(5, 0), Value::Array(places.collect())], &outside(i64::MIN));
+        }
+    }
+}
+
+#[test]
+fn integers_that_lanes_compute_keep_no_loop_in_sequence() {
+    let module = Module::from_text("computed.ft", COMPUTED).unwrap();
+    for name in ["next", "before", "turned", "clamped", "parts", "whole", "own", "chosen"] {
+        let listing = module.function(name).unwrap().compile().unwrap().listing();
+        assert!(listing.contains("at once"), "{name}: {listing}");
     }
 }

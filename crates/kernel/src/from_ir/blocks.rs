@@ -233,11 +233,15 @@ impl Lowering<'_> {
         rows.into_iter().zip(&types).map(element).collect()
     }
 
-    /// Returns the number that all elements of an array are, if it is built of one from outside: to read it only checks
-    /// the index.
+    /// Returns the number that all elements of an array are, if it is built of one from outside, or has only that: to
+    /// read it only checks the index.
     fn same_element(&self, array: VarId) -> Option<Value> {
-        let Some(Expr::Build { index, body, .. }) = self.defs[array] else { return None };
-        let value = self.values[body.result].clone().filter(|_| body.stmts.is_empty() && body.result != *index)?;
+        let element = match self.defs[array]? {
+            Expr::Build { index, body, .. } if body.stmts.is_empty() && body.result != *index => body.result,
+            Expr::Array(elements) if elements.len() == 1 => elements[0],
+            _ => return None,
+        };
+        let value = self.values[element].clone()?;
         matches!(value[..], [Leaf::Int(_) | Leaf::Reg(_)]).then_some(value)
     }
 

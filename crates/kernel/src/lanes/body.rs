@@ -1,18 +1,19 @@
 //! Test whether the iterations of a loop can run in lanes: control flow must be uniform.
 //!
 //! In: the events of a loop's body. An integer is *uniform* (the same in all lanes), *steps* from lane to lane by a
-//! known constant, as the index does, or is *fetched* from memory for each lane. Reals may differ, and so may truth
-//! values that only scalar operators read. Loops and branches depend on uniform integers, and inner loops carry only
-//! such. Addresses are linear in the index with uniform slopes. Addresses of buffers that the loop only reads may also
-//! be linear in integers that step or are fetched.
+//! known constant, as the index does, or is *varying*: loaded from memory for each lane, truncated from a real, or
+//! computed from such integers. Reals may differ, and so may truth values that only scalar operators read. Loops and
+//! branches depend on uniform integers, and inner loops carry only such. Addresses are linear in the index with uniform
+//! slopes. Addresses of buffers that the loop only reads may also depend on integers that step or vary.
 //!
-//! The check of an index that steps by one, or is fetched, is done for all lanes together. If several checks fail, the
+//! The check of an index that steps by one, or varies, is done for all lanes together. If several checks fail, the
 //! reported one may differ from that of sequential execution.
 
 use crate::addresses::slope;
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, Kernel, Reg};
 use chainrule_base::{Id, Poly};
+use chainrule_ops::Op;
 use std::collections::BTreeSet;
 
 /// Variation of a register between lanes.
@@ -20,8 +21,8 @@ use std::collections::BTreeSet;
 pub enum Lane {
     /// An integer that increases by this from lane to lane.
     Step(i64),
-    /// An integer loaded for each lane.
-    Fetched,
+    /// An arbitrary integer in each lane.
+    Varying,
     /// A truth value of each lane.
     Truth,
 }
@@ -83,8 +84,19 @@ impl Lanes {
             Event::Copy { to, .. } => Some(to.0),
             _ => None,
         }));
+        // Whether the open branches are if-converted.
+        let mut open = Vec::new();
         body.iter().all(|event| match event {
-            Event::If { condition } if choosable.contains(condition) => true,
+            Event::If { condition } => {
+                let is_choice = choosable.contains(condition);
+                open.push(is_choice);
+                is_choice || self.event(kernel, event)
+            }
+            Event::EndIf { choices } if open.pop() == Some(true) => {
+                let integers = choices.iter().filter(|c| kernel.regs[c.var] != Class::Real);
+                integers.for_each(|c| self.learn(c.var, Lane::Varying));
+                true
+            }
             event => self.event(kernel, event),
         })
     }
@@ -119,9 +131,9 @@ impl Lanes {
                     return true;
                 }
                 let step = self.is_address(value).then(|| value.split_linear(self.index)).flatten();
-                let Some(step) = step.and_then(|(slope, _)| slope.as_constant()) else { return false };
-                self.learn(*dst, Lane::Step(step));
-                i32::try_from(step).is_ok()
+                let step = step.and_then(|(slope, _)| slope.as_constant()).filter(|step| i32::try_from(*step).is_ok());
+                self.learn(*dst, step.map_or(Lane::Varying, Lane::Step));
+                self.has_integers(value)
             }
             Instr::Op { dst, op, args } => {
                 if op.gives_truth() {
@@ -129,17 +141,27 @@ impl Lanes {
                 }
                 args[..op.arity()].iter().all(|r| matches!(self.of(*r), None | Some(Lane::Truth)))
             }
-            Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| self.of(*r).is_none()),
+            Instr::IntOp { dst, op, args, .. } => {
+                let args = &args[..op.arity()];
+                if args.iter().all(|r| self.of(*r).is_none()) {
+                    return true;
+                }
+                self.learn(*dst, Lane::Varying);
+                is_of_each_lane(*op) && args.iter().all(|r| self.of(*r) != Some(Lane::Truth))
+            }
             Instr::ToReal { .. } => true,
-            Instr::ToInt { .. } => false,
+            Instr::ToInt { dst, .. } => {
+                self.learn(*dst, Lane::Varying);
+                true
+            }
             Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
                 let stays = self.added.contains(buffer) || !self.written.contains(buffer);
                 self.is_address(at) || (stays && self.is_found(at))
             }
             Instr::Load { dst, buffer, at } => {
-                let is_found = self.is_fetched(at) && !self.written.contains(buffer);
+                let is_found = self.is_varying(at) && !self.written.contains(buffer);
                 if !self.is_uniform(at) {
-                    self.learn(*dst, Lane::Fetched);
+                    self.learn(*dst, Lane::Varying);
                 }
                 self.is_address(at) || is_found
             }
@@ -148,14 +170,19 @@ impl Lanes {
                     && (self.is_address(at) || (self.added.contains(buffer) && self.is_found(at)))
             }
             Instr::CheckIndex { index, len, .. } => {
-                self.is_uniform(len) && matches!(self.of(*index), None | Some(Lane::Step(1 | -1) | Lane::Fetched))
+                self.is_uniform(len) && matches!(self.of(*index), None | Some(Lane::Step(1 | -1) | Lane::Varying))
             }
         }
     }
 
     /// Returns whether lanes can gather their elements at this address.
     fn is_found(&self, at: &Poly<Reg>) -> bool {
-        self.is_fetched(at) || self.slope(at).is_some()
+        self.is_varying(at) || self.slope(at).is_some()
+    }
+
+    /// Returns whether the variables are integers of all lanes, or of each.
+    fn has_integers(&self, poly: &Poly<Reg>) -> bool {
+        poly.vars().into_iter().all(|r| self.of(r) != Some(Lane::Truth))
     }
 
     fn is_uniform(&self, poly: &Poly<Reg>) -> bool {
@@ -183,14 +210,14 @@ impl Lanes {
         is_known.then(|| slope(at, step)).flatten()
     }
 
-    /// Returns whether an address is linear in fetched integers and otherwise uniform.
+    /// Returns whether an address depends on varying integers.
     #[must_use]
-    pub fn is_fetched(&self, poly: &Poly<Reg>) -> bool {
-        let is_fetched = |r: &&Reg| self.of(**r) == Some(Lane::Fetched);
-        let is_linear = |monomial: &[Reg]| {
-            monomial.iter().filter(is_fetched).count() <= 1
-                && monomial.iter().all(|r| is_fetched(&r) || self.of(*r).is_none())
-        };
-        poly.terms().all(|(monomial, _)| is_linear(monomial)) && poly.vars().iter().any(|r| is_fetched(&r))
+    pub fn is_varying(&self, poly: &Poly<Reg>) -> bool {
+        self.has_integers(poly) && poly.vars().into_iter().any(|r| self.of(r) == Some(Lane::Varying))
     }
+}
+
+/// Returns whether lanes compute the integer form of `op` one by one.
+fn is_of_each_lane(op: Op) -> bool {
+    matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Quot | Op::Mod | Op::Min | Op::Max)
 }

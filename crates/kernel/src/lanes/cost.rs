@@ -34,12 +34,12 @@ const APART: f64 = 16.0;
 /// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
 const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
-/// Cost of a store to an element at a fetched index: the lanes add one by one, each with its value and its index from
+/// Cost of a store to an element at a varying index: the lanes add one by one, each with its value and its index from
 /// memory.
 const SCATTERED: f64 = 4.0 * LANES as f64;
 
-/// Cost of addresses that are computed from a fetched index, one for each lane.
-const ADDRESSES: f64 = LANES as f64;
+/// Cost of integers that are computed from varying ones, one for each lane: with loads, stores and a test.
+const OF_EACH_LANE: f64 = 3.0 * LANES as f64;
 
 /// Number of adjacent elements that are loaded with a strided one, itself included.
 const ROW: i32 = 4;
@@ -468,6 +468,9 @@ pub(super) fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Op
             Event::If { .. } => sums.push((1.0, 0.0)),
             Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
                 along = None;
+                if let (Some(lanes), Event::EndIf { choices }) = (&mut lanes, event) {
+                    lanes.varying.extend(choices.iter().map(|c| c.var).filter(|r| classes[*r] == Class::Int));
+                }
                 if let (Some((trips, inside)), Some((_, around))) = (sums.pop(), sums.last_mut()) {
                     *around += trips * inside;
                 }
@@ -486,8 +489,8 @@ pub(super) struct LaneTime {
     strided: f64,
     /// Step of integers between neighbouring lanes.
     steps: BTreeMap<Reg, i64>,
-    /// Integers loaded for each lane.
-    fetched: BTreeSet<Reg>,
+    /// Integers that differ arbitrarily between lanes.
+    varying: BTreeSet<Reg>,
     /// First elements of strided rows, by buffer and address without its constant.
     rows: BTreeMap<(BufferId, Poly<Reg>), Vec<i32>>,
 }
@@ -496,7 +499,7 @@ impl LaneTime {
     /// Returns the cost state for the lanes of the loop over `index`, with the cost of a strided element.
     pub(super) fn new(index: Reg, weights: &'static Weights, strided: f64) -> Self {
         let steps = BTreeMap::from([(index, 1)]);
-        Self { index, weights, strided, steps, fetched: BTreeSet::new(), rows: BTreeMap::new() }
+        Self { index, weights, strided, steps, varying: BTreeSet::new(), rows: BTreeMap::new() }
     }
 
     /// Returns the difference of `poly` between neighbouring lanes, if it is constant.
@@ -504,9 +507,9 @@ impl LaneTime {
         slope(poly, |r| self.steps.get(&r).copied())?.as_constant()
     }
 
-    /// Returns whether an address follows from fetched integers.
-    fn is_fetched(&self, at: &Poly<Reg>) -> bool {
-        at.vars().iter().any(|r| self.fetched.contains(r))
+    /// Returns whether an integer follows from varying ones.
+    fn is_varying(&self, value: &Poly<Reg>) -> bool {
+        value.vars().iter().any(|r| self.varying.contains(r))
     }
 
     /// Returns the cost of an instruction, in the loop `along` rows if there is one.
@@ -514,14 +517,26 @@ impl LaneTime {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at {
-                    at if self.is_fetched(at) => self.weights.indexed,
+                    at if self.is_varying(at) => self.weights.indexed,
                     at if at.vars().contains(&self.index) => self.weights.index,
                     _ => return 1.0,
                 };
-                self.fetched.insert(*dst);
+                self.varying.insert(*dst);
                 time
             }
-            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => self.weights.check,
+            Instr::CheckIndex { index, .. } if self.varying.contains(index) => self.weights.check,
+            Instr::Int { dst, value } if self.is_varying(value) => {
+                self.varying.insert(*dst);
+                OF_EACH_LANE
+            }
+            Instr::IntOp { dst, op, args, .. } if args[..op.arity()].iter().any(|r| self.varying.contains(r)) => {
+                self.varying.insert(*dst);
+                OF_EACH_LANE
+            }
+            Instr::ToInt { dst, .. } => {
+                self.varying.insert(*dst);
+                OF_EACH_LANE / 2.0
+            }
             Instr::Int { dst, value } => {
                 if let Some(step) = self.slope(value).filter(|step| *step != 0) {
                     self.steps.insert(*dst, step);
@@ -529,15 +544,15 @@ impl LaneTime {
                 1.0
             }
             Instr::Load { buffer, at, .. } => {
-                let is_fetched = self.is_fetched(at);
+                let is_varying = self.is_varying(at);
                 let (part, offset) = split_constant(at);
                 let alone = match self.slope(at) {
-                    _ if is_fetched && part.as_var().is_none() => self.weights.indexed + ADDRESSES,
-                    _ if is_fetched => self.weights.indexed,
+                    _ if is_varying && part.as_var().is_none() => self.weights.indexed + OF_EACH_LANE,
+                    _ if is_varying => self.weights.indexed,
                     Some(0 | 1) => return 1.0,
                     _ => self.strided,
                 };
-                if !is_fetched && along.is_some_and(|along| is_adjacent(at, along)) {
+                if !is_varying && along.is_some_and(|along| is_adjacent(at, along)) {
                     return TURNED;
                 }
                 let rows = self.rows.entry((*buffer, part)).or_default();
@@ -548,7 +563,7 @@ impl LaneTime {
                     alone
                 }
             }
-            Instr::Store { at, .. } if self.is_fetched(at) => SCATTERED,
+            Instr::Store { at, .. } if self.is_varying(at) => SCATTERED,
             _ => instr_time(instr, Some(self.index)),
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn rewrite(
     // A lane loop contains no loops to cut.
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, mut body } if plans.contains_key(&index) => {
-            choose(&mut body, choosable);
+            choose(&mut cutter.kernel.regs, &mut body, choosable);
             let plan = plans.remove(&index).unwrap_or_default();
             cutter.cut(&plan, Loop { index, count, carried, body }, done);
         }

@@ -528,8 +528,8 @@ impl Writer<'_> {
         if let Some(step) = self.steps(src) {
             return self.stepping_to_real(dst, src, step);
         }
-        if self.is_fetched(src) {
-            return self.fetched_to_real(dst, src);
+        if self.is_varying(src) {
+            return self.varying_to_real(dst, src);
         }
         if self.plan.kinds[src.index()] == Kind::Int {
             let from = self.number(src.index(), super::SCRATCH[0]);

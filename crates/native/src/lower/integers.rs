@@ -34,7 +34,7 @@ impl Writer<'_> {
     /// Returns a register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
         let number = self.integers.instead.filter(|(this, _)| *this == number).map_or(number, |(_, other)| other);
-        match self.plan.home(number) {
+        let first = match self.plan.home(number) {
             Home::Gpr(g) => g,
             Home::Word(word) => {
                 let mem = self.frame.word(word);
@@ -42,10 +42,19 @@ impl Writer<'_> {
                 scratch
             }
             Home::Local | Home::Xmm(_) | Home::Slot(_) => {
-                match self.fetched_word(number) {
+                match self.varying_word(number) {
                     Some(mem) => self.asm.mov_rm(scratch, mem),
+                    // It starts at 0.
+                    None if self.is_index_of_lanes(number) => self.asm.mov_ri(scratch, 0),
                     None => drop(self.failures.fault.get_or_insert("an integer has no place")),
                 }
+                scratch
+            }
+        };
+        match self.steps_so_far(number) {
+            0 => first,
+            disp => {
+                self.asm.lea(scratch, Mem::At { base: first, disp });
                 scratch
             }
         }
@@ -130,6 +139,9 @@ impl Writer<'_> {
         if let Some(value) = value.as_constant() {
             self.integers.known.insert(dst, value);
         }
+        if self.is_varying(dst) {
+            return self.varying_poly(dst, value);
+        }
         let operands: Vec<Number> = value.terms().flat_map(|(m, _)| m).map(|r| r.index()).collect();
         if self.steps(dst).is_some() {
             self.last_fits(value)?;
@@ -151,14 +163,26 @@ impl Writer<'_> {
     }
 
     pub(super) fn int_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3], failure: usize) -> Result<()> {
-        let [rax, rcx, rdx] = SCRATCH;
         let args = &args[..op.arity()];
         if !is_inline(op) {
             return self.call_int_op(at, dst, op, args, failure);
         }
+        if self.is_varying(dst) {
+            return self.compute_varying(dst, |this| {
+                this.inline_int_op(dst, op, args, failure);
+                Ok(())
+            });
+        }
+        self.inline_int_op(dst, op, args, failure);
+        Ok(())
+    }
+
+    /// Computes the integer form of an operator that needs no call. A result without a location of its own is in the
+    /// first scratch register.
+    fn inline_int_op(&mut self, dst: Reg, op: Op, args: &[Reg], failure: usize) {
+        let [rax, rcx, rdx] = SCRATCH;
         if matches!(op, Op::Quot | Op::Mod) {
-            self.divide(dst, op, args, failure);
-            return Ok(());
+            return self.divide(dst, op, args, failure);
         }
         let numbers: Vec<Number> = args.iter().map(|r| r.index()).collect();
         let b = match args.get(1) {
@@ -172,7 +196,7 @@ impl Writer<'_> {
             self.asm.alu_rr(Alu::Cmp, a, b);
             self.asm.setcc(holds(op), rdx);
             self.set_number(dst.index(), rdx);
-            return Ok(());
+            return;
         }
         let to = self.target(dst, &numbers);
         self.number_into(to, args[0].index());
@@ -193,7 +217,6 @@ impl Writer<'_> {
             self.asm.jcc(Condition::Overflow, label);
         }
         self.set_number(dst.index(), to);
-        Ok(())
     }
 
     /// Computes the quotient or the remainder, rounded down. Fails on a division by zero, and if the quotient does not
@@ -264,8 +287,8 @@ impl Writer<'_> {
         if let Some(step) = self.steps(index) {
             return self.check_all(index, step, len, failure);
         }
-        if self.is_fetched(index) {
-            return self.check_fetched(index, len, failure);
+        if self.is_varying(index) {
+            return self.check_varying(index, len, failure);
         }
         // As an unsigned number, a negative number exceeds any length.
         let is_length = self.integers.ranges.is_at_least_zero(len);
@@ -296,8 +319,8 @@ impl Writer<'_> {
     }
 
     pub(super) fn load_int(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
-        if self.is_fetched(dst) {
-            return self.load_fetched(dst, buffer, at);
+        if self.is_varying(dst) {
+            return self.load_varying(dst, buffer, at);
         }
         let mem = self.address(buffer, at)?;
         let to = self.target(dst, &[]);

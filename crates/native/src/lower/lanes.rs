@@ -11,22 +11,22 @@
 //! | strided elements | loaded and stored one by one, or several adjacent ones together (`rows`) |
 //! | a real from outside the loop | broadcast before the loop, into a location of its own |
 //! | an integer that is linear in the lane | known in the first lane, with its step; also addresses that depend on it |
-//! | an integer from memory, different in each lane | in a word for each lane (`fetched`) |
+//! | an integer that differs arbitrarily between lanes | in a word for each lane (`varying`) |
 //!
 //! The kernel guarantees that iterations are independent; addresses are checked in all lanes.
 
 pub(in crate::lower) mod accumulators;
-pub(in crate::lower) mod fetched;
 pub(in crate::lower) mod rows;
 pub(in crate::lower) mod spread;
+pub(in crate::lower) mod varying;
 
-use super::fetched::Fetched;
 use super::frame::Words;
 use super::homes::Homes;
 use super::plan::{Home, NEVER, Number, calls};
 use super::registers::Copy;
 use super::spread::{Around, Early, Uniform};
 use super::survey::{Survey, weight};
+use super::varying::{Varying, conversion};
 use super::{Here, Overflow, Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Half, Label, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
@@ -49,7 +49,7 @@ pub(super) struct LanePlan {
     active: Active,
     /// Location of the index of the last active lane, if an integer depends on the index.
     last: Option<Number>,
-    pub(super) fetched: Fetched,
+    pub(super) varying: Varying,
 }
 
 /// Active lanes of a round.
@@ -80,8 +80,8 @@ pub(super) enum Across {
     Same,
     /// So many elements further.
     Far(Poly<Reg>),
-    /// At a gathered index.
-    Fetched,
+    /// At a varying index.
+    Varying,
 }
 
 /// Returns the vectors of a level.
@@ -173,7 +173,7 @@ impl Planner<'_, '_> {
         let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
         let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
         let mut work = Work::default();
-        let mut fetched = Fetched::default();
+        let mut varying = Varying::default();
         for (at, event) in (begin as usize + 1..).zip(body) {
             let heft = weight(survey.depth[at]);
             let mut used = |r: Reg| {
@@ -198,22 +198,30 @@ impl Planner<'_, '_> {
                     {
                         steps.insert(*dst, step);
                     }
-                    if let Instr::Load { dst, buffer, at: element } = instr
-                        && lanes.of(*dst) == Some(Kept::Fetched)
+                    let varies = |r: &Reg| lanes.of(*r) == Some(Kept::Varying);
+                    if let Some(dst) = instr.dst().filter(varies)
+                        && !matches!(instr, Instr::Load { .. })
                     {
-                        let has_no_place =
-                            |r: &Reg| kernel.regs[*r] == Class::Real || lanes.of(*r) == Some(Kept::Fetched);
-                        let conversion = fetched::conversion(*dst, &body[at - begin as usize..], has_no_place);
+                        varying.result(dst, instr, words);
+                    }
+                    if matches!(active, Active::Counted(_)) && stops_short(lanes, instr) {
+                        return None;
+                    }
+                    if let Instr::Load { dst, buffer, at: element } = instr
+                        && varies(dst)
+                    {
+                        let has_no_place = |r: &Reg| kernel.regs[*r] == Class::Real || varies(r);
+                        let conversion = conversion(*dst, &body[at - begin as usize..], has_no_place);
                         let is_converted = conversion.is_some_and(|n| lives.last[dst.index()] as usize == at + 1 + n);
-                        fetched.integer(*dst, (*buffer, element), is_converted, words);
+                        varying.integer(*dst, (*buffer, element), is_converted, words);
                     }
                     if let Instr::Load { at, .. } = instr
-                        && lanes.is_fetched(at)
+                        && lanes.is_varying(at)
                     {
                         work.far += 1;
                         let (part, offset) = split_constant(at);
                         offset.checked_mul(8)?;
-                        fetched.part(part, words);
+                        varying.part(part, words);
                         continue;
                     }
                     if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
@@ -247,14 +255,14 @@ impl Planner<'_, '_> {
         if matches!(active, Active::Counted(_)) && !work.pays_under_a_mask() {
             return None;
         }
-        fetched.integers().for_each(|r| homes.forget(r));
+        varying.integers().for_each(|r| homes.forget(r));
         let uniform = weights
             .into_iter()
             .map(|(r, weight)| (r, Uniform { place: homes.copy_for(r, begin, end, weight), early: false }));
         let uniform = uniform.collect();
         let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
         let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
-        Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
+        Some(LanePlan { index, uniform, steps, apart, active, last, varying })
     }
 }
 
@@ -264,9 +272,9 @@ impl LanePlan {
         self.index
     }
 
-    /// Returns the gathered integers.
-    pub(super) fn gathered(&self) -> impl Iterator<Item = Reg> + '_ {
-        self.fetched.integers()
+    /// Returns the varying integers.
+    pub(super) fn varying(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.varying.integers()
     }
 
     /// Sets the location of the count, for loops with inactive lanes.
@@ -274,6 +282,19 @@ impl LanePlan {
         if let Active::Counted(number) = &mut self.active {
             *number = Some(count);
         }
+    }
+}
+
+/// Returns whether integers of inactive lanes, whose number is unknown, would follow from the index or from reals, and
+/// not from integers of the last active lane.
+fn stops_short(lanes: &Lanes, instr: &Instr) -> bool {
+    let mut steps = false;
+    instr.for_each_use(|r| steps |= matches!(lanes.of(r), Some(Kept::Step(_))));
+    match instr {
+        Instr::ToInt { .. } => true,
+        Instr::Int { dst, .. } | Instr::IntOp { dst, .. } => steps && lanes.of(*dst) == Some(Kept::Varying),
+        Instr::Load { at, .. } => steps && lanes.is_varying(at),
+        _ => false,
     }
 }
 
@@ -380,8 +401,8 @@ impl<'k> Writer<'k> {
     /// Returns the position of an element in the next lane, or at the next point.
     pub(super) fn across(&self, at: &Poly<Reg>) -> Across {
         let Some(lane) = &self.lanes.plan else { return Across::Next };
-        if at.vars().iter().any(|r| self.is_fetched(*r)) {
-            return Across::Fetched;
+        if at.vars().iter().any(|r| self.is_varying(*r)) {
+            return Across::Varying;
         }
         match slope(at, |r| lane.steps.get(&r).copied()) {
             Some(slope) => match slope.as_constant() {
@@ -392,6 +413,11 @@ impl<'k> Writer<'k> {
             // Checked by the plan.
             None => Across::Same,
         }
+    }
+
+    /// Returns whether a number is the index of the current lane loop.
+    pub(super) fn is_index_of_lanes(&self, number: Number) -> bool {
+        self.lanes.plan.as_ref().is_some_and(|lane| lane.index.index() == number)
     }
 
     /// Returns the step of an integer between lanes.
@@ -429,7 +455,7 @@ impl<'k> Writer<'k> {
     /// Returns the distance between the elements of the first and the last lane, if they differ.
     pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Last> {
         let slope = match self.across(at) {
-            Across::Same | Across::Fetched => return None,
+            Across::Same | Across::Varying => return None,
             Across::Next => Poly::constant(1),
             Across::Far(slope) => slope,
         };

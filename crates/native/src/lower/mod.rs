@@ -23,7 +23,7 @@
 //! | `integers` | integers and addresses |
 //! | `lanes` | lane loops of one point |
 //! | `rows` | strided records: adjacent elements of each lane |
-//! | `fetched` | gathered indices, and elements at them |
+//! | `varying` | integers that lanes load or compute one by one, and elements at them |
 //! | `accumulators` | partial sums in vector registers |
 //! | `control` | loops and branches |
 //! | `copies` | copies of elements |
@@ -58,7 +58,7 @@ mod straight;
 mod values;
 mod zeros;
 
-use lanes::{accumulators, fetched, rows, spread};
+use lanes::{accumulators, rows, spread, varying};
 use plan::{assign, homes, spans, survey};
 
 pub(crate) use frame::{FrameLayout, Header, Words, lanes as n_lanes};
@@ -214,7 +214,7 @@ impl Chunks<'_> {
             },
             integers: Integers::new(kernel),
             truths: Truths::default(),
-            lanes: Lanes { shape, plan: None, rows: Rows::default(), fetching: 0 },
+            lanes: Lanes { shape, plan: None, rows: Rows::default(), current: 0 },
             control: Control::default(),
             calls: Calls::default(),
             failures: Failures::default(),
@@ -271,12 +271,14 @@ struct Literal {
 const NOWHERE: u32 = u32::MAX;
 
 /// Cold code that reports a failure.
-struct Stub {
+struct Stub<'k> {
     label: Label,
     site: usize,
     numbers: Vec<Number>,
     /// Numbers that are not in their locations.
     here: Vec<Here>,
+    /// The plan of the lane loop at hand, and the lane, of whose integers they are.
+    lane: (Option<&'k lanes::LanePlan>, u32),
 }
 
 /// Location of a number at a position in the code.
@@ -315,7 +317,7 @@ struct Writer<'k> {
     lanes: Lanes<'k>,
     control: Control<'k>,
     calls: Calls,
-    failures: Failures,
+    failures: Failures<'k>,
 }
 
 impl<'k> Writer<'k> {
@@ -373,7 +375,7 @@ impl<'k> Writer<'k> {
                     }
                     self.registers.clear();
                     self.truths.masks.clear();
-                    self.integers.fetched_parts.clear();
+                    self.integers.varying_parts.clear();
                     if self.is_choice_of_integers(i) {
                         i += 2;
                         continue;
@@ -537,6 +539,7 @@ impl<'k> Writer<'k> {
                 Ok(())
             }
             Instr::ToReal { dst, src } => self.int_to_real(*dst, *src),
+            Instr::ToInt { dst, src } if self.is_varying(*dst) => self.truncate_varying(*dst, *src),
             Instr::ToInt { dst, src } => {
                 let next = self.next_use();
                 let x = self.in_register(*src, next)?;
@@ -574,6 +577,7 @@ impl<'k> Writer<'k> {
                     Here::Known(value) => self.asm.mov_mi(mem, *value),
                 }
             }
+            (self.lanes.plan, self.lanes.current) = stub.lane;
             self.report(&stub.numbers);
             self.asm.mov_ri(Gpr::RAX, stub.site as i64 + 1);
             self.asm.jmp(end);
@@ -606,7 +610,8 @@ impl<'k> Writer<'k> {
 
     fn stub(&mut self, site: Site, numbers: Vec<Number>, here: Vec<Here>) -> Label {
         let label = self.asm.new_label();
-        self.failures.stubs.push(Stub { label, site: self.failures.sites.len(), numbers, here });
+        let lane = (self.lanes.plan, self.lanes.current);
+        self.failures.stubs.push(Stub { label, site: self.failures.sites.len(), numbers, here, lane });
         self.failures.sites.push(site);
         label
     }

@@ -500,10 +500,9 @@ impl<'k> Plan<'k> {
             once.values().filter(|index| !survey.is_read(**index)).for_each(|index| homes.forget(*index));
             accumulators = accumulators::plan(kernel, shared, &events, &once, &survey, &mut homes);
             let mut kept = kept_addresses(&events, &lives, true, &once);
-            // Addresses with gathered integers are computed in each lane, and need the indices of loops.
-            let gathered: BTreeSet<Reg> = lanes.values().flat_map(lanes::LanePlan::gathered).collect();
-            kept.values_mut()
-                .for_each(|all| all.retain(|address| !address.vars().iter().any(|r| gathered.contains(r))));
+            // Addresses with varying integers are computed in each lane, and need the indices of loops.
+            let varying: BTreeSet<Reg> = lanes.values().flat_map(lanes::LanePlan::varying).collect();
+            kept.values_mut().for_each(|all| all.retain(|address| !address.vars().iter().any(|r| varying.contains(r))));
             let mut loops = homes.loops(&events, &lives, &survey, &kept, Lanes { once: &once, all: &lanes });
             for (at, mut plan) in lanes {
                 if let Some(of_loop) = loops.get_mut(&at) {

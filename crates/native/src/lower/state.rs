@@ -59,15 +59,15 @@ pub(super) struct Integers {
     /// Integer that is computed.
     pub computing: Option<Reg>,
     /// Parts of addresses whose words have been computed in this block.
-    pub fetched_parts: Vec<Poly<Reg>>,
+    pub varying_parts: Vec<Poly<Reg>>,
     /// A number that is replaced by another one when it is read.
     pub instead: Option<(Number, Number)>,
 }
 
 impl Integers {
     pub fn new(kernel: &Kernel) -> Self {
-        let (known, fetched_parts) = (HashMap::new(), Vec::new());
-        Self { ranges: Ranges::new(kernel), known, computing: None, fetched_parts, instead: None }
+        let (known, varying_parts) = (HashMap::new(), Vec::new());
+        Self { ranges: Ranges::new(kernel), known, computing: None, varying_parts, instead: None }
     }
 }
 
@@ -88,8 +88,8 @@ pub(super) struct Lanes<'k> {
     /// Plan of the current lane loop.
     pub plan: Option<&'k lanes::LanePlan>,
     pub rows: Rows<'k>,
-    /// Current lane, for gathered integers.
-    pub fetching: u32,
+    /// Lane for which scalar code computes integers.
+    pub current: u32,
 }
 
 /// Open loops and branches.
@@ -120,9 +120,9 @@ pub(super) struct Calls {
 
 /// Failures that the code reports, and one of the emission itself.
 #[derive(Default)]
-pub(super) struct Failures {
+pub(super) struct Failures<'k> {
     pub sites: Vec<Site>,
-    pub stubs: Vec<Stub>,
+    pub stubs: Vec<Stub<'k>>,
     /// Stubs of failures without numbers, shared.
     pub shared: HashMap<Site, Label>,
     /// A bug that was found during emission.

@@ -238,7 +238,7 @@ impl<'k> Writer<'k> {
             let may_be_operand = match self.across(address) {
                 Across::Next => !self.has_mask(),
                 Across::Same => true,
-                Across::Far(_) | Across::Fetched => false,
+                Across::Far(_) | Across::Varying => false,
             };
             let waits = may_be_operand && (is_input || self.plan.is_lazy(at));
             if waits && self.is_stable(address) {
@@ -259,9 +259,9 @@ impl<'k> Writer<'k> {
     /// Loads into the register of `dst`.
     pub(super) fn load_now(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>, next: u32) -> Result<Xmm> {
         let across = self.across(at);
-        if let Across::Fetched = across {
+        if let Across::Varying = across {
             let x = self.destination(dst, next)?;
-            self.gather_fetched(buffer, at, x)?;
+            self.gather_varying(buffer, at, x)?;
             return Ok(x);
         }
         let mem = self.address(buffer, at)?;

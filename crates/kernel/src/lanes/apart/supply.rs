@@ -40,9 +40,11 @@ impl Supply {
                     });
                     for instr in code.flatten() {
                         let is_again = match instr {
-                            Instr::Const { .. } | Instr::Int { .. } | Instr::IntOp { .. } | Instr::ToReal { .. } => {
-                                true
-                            }
+                            Instr::Const { .. }
+                            | Instr::Int { .. }
+                            | Instr::IntOp { .. }
+                            | Instr::ToReal { .. }
+                            | Instr::ToInt { .. } => true,
                             Instr::Load { buffer, .. } => stays(*buffer),
                             Instr::Op { dst, .. } => !real(*dst),
                             _ => false,

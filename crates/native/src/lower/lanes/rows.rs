@@ -135,7 +135,7 @@ impl<'k> Writer<'k> {
     fn is_in_row(&self, dst: Reg, at: &Poly<Reg>) -> bool {
         self.kernel.regs[dst] == Class::Real
             && self.plan.home(dst.index()) == Home::Local
-            && matches!(self.across(at), Across::Far(_) | Across::Fetched)
+            && matches!(self.across(at), Across::Far(_) | Across::Varying)
     }
 
     /// Performs the load of an event, whose next use is `next`, or delays it, if it belongs to a record and was not
@@ -236,9 +236,9 @@ impl<'k> Writer<'k> {
     fn record_places(&mut self, buffer: BufferId, fields: &[Field<'k>]) -> Result<NextPlace<'k>> {
         let (first, last) = (fields[0], fields[fields.len() - 1]);
         match self.across(first.at) {
-            Across::Fetched => {
+            Across::Varying => {
                 let ats: Vec<&Poly<Reg>> = fields.iter().map(|field| field.at).collect();
-                let mut places = self.fetched_places(buffer, &ats)?;
+                let mut places = self.varying_places(buffer, &ats)?;
                 Ok(Box::new(move |this| places.next(this)))
             }
             Across::Far(slope) => {
