@@ -82,18 +82,24 @@ pub(crate) fn compare_loaded(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// Returns the comparisons of indices and sizes that only select one of two constants, in loops that contain loops.
-/// They cost less there than the pieces of the loop, which are no rectangles any more: a product of matrices less the
-/// identity.
+/// Returns the comparisons of indices that only select one of two constants, and cost less than the pieces of a loop:
+/// of two indices in loops that contain loops, whose pieces are no rectangles any more (a product of matrices less the
+/// identity), and of an index with a loaded integer (the classes of rows), whose pieces differ from row to row. Where a
+/// constant decides about another value, the pieces are simpler than the loop.
 pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
     let (mut constants, mut selecting, mut others) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut chosen: BTreeMap<Reg, Reg> = BTreeMap::new();
     for event in events {
         match event {
             Event::Instr(Instr::Const { dst, .. }) => _ = constants.insert(*dst),
-            Event::Instr(Instr::Op { op: Op::Select, args: [condition, a, b], .. })
+            Event::Instr(Instr::Op { dst, op: Op::Select, args: [condition, a, b] })
                 if [a, b].iter().all(|r| constants.contains(r)) =>
             {
                 selecting.insert(*condition);
+                chosen.insert(*dst, *condition);
+            }
+            Event::Instr(Instr::Op { op: Op::Eq, args: [a, b, _], .. }) => {
+                others.extend([a, b].into_iter().filter_map(|r| chosen.get(r)).chain([a, b]));
             }
             event => event.for_each_use(|r| _ = others.insert(r)),
         }
@@ -102,9 +108,11 @@ pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
     if selecting.is_empty() {
         return selecting;
     }
-    // For each open loop its index, its comparisons, and whether it contains a loop.
+    // For each open loop its index, its comparisons of indices, and whether it contains a loop.
     let mut found = BTreeSet::new();
     let mut open: Vec<(Reg, Vec<Reg>, bool)> = Vec::new();
+    // Integers that loops load.
+    let mut loaded = BTreeSet::new();
     for event in events {
         match event {
             Event::For { index, .. } => {
@@ -115,10 +123,18 @@ pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
                 let Some((_, compared, true)) = open.pop() else { continue };
                 found.extend(compared);
             }
+            Event::Instr(Instr::Load { dst, .. }) if !open.is_empty() => _ = loaded.insert(*dst),
             Event::Instr(Instr::IntOp { dst, op: Op::Eq | Op::Lt | Op::Le, args: [a, b, _], .. })
-                if selecting.contains(dst) && [a, b].iter().all(|r| open.iter().any(|(index, ..)| index == *r)) =>
+                if selecting.contains(dst) =>
             {
-                open.last_mut().into_iter().for_each(|(_, compared, _)| compared.push(*dst));
+                let is_index = |r: &Reg| open.iter().any(|(index, ..)| index == r);
+                match [(a, b), (b, a)].iter().any(|(x, y)| is_index(x) && loaded.contains(*y)) {
+                    true => _ = found.insert(*dst),
+                    false if is_index(a) && is_index(b) => {
+                        open.last_mut().into_iter().for_each(|(_, compared, _)| compared.push(*dst));
+                    }
+                    false => {}
+                }
             }
             _ => {}
         }
