@@ -70,7 +70,7 @@ impl Pairs<'_> {
 
     fn extents(&self, x: &Size, y: &Size) -> bool {
         let [of_a, of_b] = &self.equal;
-        self.sizes(x, y) || !of_a.pairs().is_empty() && self.sizes(&of_a.canonical(x), &of_b.canonical(y))
+        self.sizes(x, y) || !of_a.is_empty() && self.sizes(&of_a.canonical(x), &of_b.canonical(y))
     }
 
     fn types(&self, x: VarId, y: VarId) -> bool {

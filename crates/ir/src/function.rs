@@ -577,12 +577,20 @@ impl Function {
         &self.vars[var].ty
     }
 
-    /// Returns the size and `Int` parameters that are required to equal others. Quadratic in the requirements.
+    /// Returns the size and `Int` parameters that are required to equal others, or numbers. Quadratic in the
+    /// requirements.
     #[must_use]
     pub fn equal_sizes(&self) -> EqualSizes {
         let mut equal = EqualSizes::default();
         for requirement in self.requires.iter().filter(|requirement| requirement.exactly_zero) {
-            let Some((a, b)) = equal.canonical(&requirement.size).as_difference() else { continue };
+            let size = equal.canonical(&requirement.size);
+            for size in [size.clone(), size.neg()] {
+                let (var, less) = size.split_constant();
+                if let Some(var) = var.as_var().filter(|_| less <= 0) {
+                    equal.equate_number(var, -less);
+                }
+            }
+            let Some((a, b)) = size.as_difference() else { continue };
             // Sizes are never negative, integers may be.
             let (kept, replaced) = if self.sizes.contains(&a) { (a, b) } else { (b, a) };
             equal.equate(replaced, kept);

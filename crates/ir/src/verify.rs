@@ -12,11 +12,12 @@ use chainrule_base::{Diagnostic, Id, Span};
 /// All violations, as bugs.
 pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
     let equal = function.equal_sizes();
-    if !equal.pairs().is_empty() {
-        // Types agree where one size stands for all that are required to equal it.
+    if !equal.is_empty() {
+        // Types agree where one size, or a number, stands for all that are required to equal it.
         let mut function = with_sizes(function, &|size: &Size| equal.canonical(size));
         // Those that are replaced remain integers, and may be operands.
-        let (kept, replaced) = function.sizes.iter().partition(|size| equal.same(**size) == **size);
+        let (kept, replaced) =
+            function.sizes.iter().partition(|size| equal.canonical(&Size::var(**size)).as_var() == Some(**size));
         function.sizes = kept;
         function.params.extend::<Vec<VarId>>(replaced);
         return verify(&function);

@@ -286,14 +286,16 @@ impl<'f> Lowering<'f> {
         }
     }
 
-    /// Lets one size stand for all that are required to equal it, also as the extents of parameters: they are compared
-    /// before the body runs.
+    /// Lets one size, or a number, stand for all that are required to equal it, also as the extents of parameters: they
+    /// are compared before the body runs.
     fn equate(&mut self) {
         let mut same: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
-        for (replaced, kept) in self.function.equal_sizes().pairs() {
-            let (own, other) = (self.size(&Size::var(*replaced)), self.size(&Size::var(*kept)));
+        let equal = self.function.equal_sizes();
+        let by_numbers = equal.numbers().iter().map(|(var, number)| (*var, Size::constant(*number)));
+        for (replaced, kept) in by_numbers.chain(equal.pairs().iter().map(|(var, kept)| (*var, Size::var(*kept)))) {
+            let (own, other) = (self.size(&Size::var(replaced)), self.size(&kept));
             same.extend(own.as_var().map(|own| (own, other.clone())));
-            self.values[*replaced] = Some(vec![Leaf::Int(other)]);
+            self.values[replaced] = Some(vec![Leaf::Int(other)]);
         }
         for param in &self.function.params {
             for leaf in self.values[*param].iter_mut().flatten() {

@@ -315,6 +315,9 @@ pub(crate) fn rebuild(
         rb.vars[*param].ty = ty;
     }
     let equal = function.equal_sizes();
+    for (var, number) in equal.numbers() {
+        rb.ranges.know(env.get(*var), *number);
+    }
     for (replaced, kept) in equal.pairs() {
         rb.ranges.equate(env.get(*replaced), env.get(*kept));
     }
@@ -330,6 +333,10 @@ pub(crate) fn rebuild(
         })
         .collect();
     // The body uses one of them, so that its loops and arrays agree.
+    for (var, number) in equal.numbers() {
+        let number = rb.int(Size::constant(*number));
+        env.insert(*var, number);
+    }
     for (replaced, kept) in equal.pairs() {
         env.insert(*replaced, env.get(*kept));
     }

@@ -38,3 +38,15 @@ fn loops_over_equal_sizes_are_as_loops_over_one() {
     let name = two.vars[sizes.pairs()[0].0].name.clone().unwrap_or_else(|| panic!("a size has a name"));
     assert!(!body.split(|c: char| !c.is_alphanumeric()).any(|word| word == name.as_str()), "{name}: {body}");
 }
+
+#[test]
+fn sizes_that_equal_numbers_are_numbers() {
+    let text = "let f = fun (v : [n]Double) (w : [m][n]Double) ->
+        let weighted = fun (a : [3]Double) (b : [3]Double) -> build 3 (fun i -> a[i] * exp b[i])
+        sum m (fun i -> vectorSum (weighted v w[i]))";
+    let one = text.replace("[n]", "[3]");
+    let [two, one] = [text, &one].map(gradient);
+    assert_eq!(two.equal_sizes().numbers(), [(two.sizes[0], 3)]);
+    assert!(one.equal_sizes().is_empty());
+    assert_eq!(loops(&two), loops(&one), "{}\n{}", print(&two), print(&one));
+}

@@ -117,6 +117,9 @@ pub fn arguments_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i
     for var in function.sizes.iter().filter(|var| equal.same(**var) == **var) {
         sizes.insert(*var, u.int_in_range(0..=longest)?);
     }
+    for (var, number) in equal.numbers() {
+        sizes.insert(*var, *number);
+    }
     for (replaced, kept) in equal.pairs() {
         if let Some(value) = sizes.get(*kept) {
             sizes.insert(*replaced, value);
