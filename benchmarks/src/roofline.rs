@@ -78,12 +78,38 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             "problem", "part", "KiB", "k fused", "bound us", "of", "us", "predicted", "of bound", "NumPy us", "JAX us"
         );
     }
-    let mut errors = Vec::new();
-    for problem in problems::all().iter().filter(|p| wanted(p)) {
-        errors.extend(one(&module, problem, &peaks, options, &mut peers)?);
+    let (mut errors, mut dropped) = (Vec::new(), Vec::new());
+    let all = problems::all();
+    for problem in all.iter().filter(|p| wanted(p)) {
+        let times = one(&module, problem, &peaks, options, &mut peers)?;
+        errors.extend(times.iter().map(|time| time.predicted_us / time.us));
+        if let [value, gradient, both] = times[..] {
+            dropped.push((problem.name.as_str(), value.us.max(gradient.us) / both.us));
+        }
     }
     print_errors(&errors, options.json);
+    print_dropped(&dropped, options.json);
     Ok(())
+}
+
+/// Times of a part in microseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    us: f64,
+    predicted_us: f64,
+}
+
+/// Prints the problems in which the value or the gradient alone takes longer than both together, with the ratio.
+fn print_dropped(dropped: &[(&str, f64)], as_json: bool) {
+    let longer: Vec<_> = dropped.iter().filter(|(_, ratio)| *ratio > 1.05).collect();
+    if as_json {
+        let longer: BTreeMap<&str, f64> = longer.into_iter().copied().collect();
+        println!("{}", json!({"problems": dropped.len(), "part_longer_than_both": longer}));
+        return;
+    }
+    print!("a part takes more than 1.05 of the time of both in {} of {} problems", longer.len(), dropped.len());
+    longer.iter().for_each(|(name, ratio)| print!("; {name} {ratio:.2}"));
+    println!();
 }
 
 /// Prints how far predictions are from measured times. `errors` are predicted times over measured ones.
@@ -129,14 +155,14 @@ fn bound(peaks: &Peaks, problem: &Problem, work: &Work) -> (f64, &'static str) {
     if memory > arithmetic { (memory, "bytes") } else { (arithmetic, "fused") }
 }
 
-/// Prints the rows of a problem; returns predicted over measured times.
+/// Prints the rows of a problem; returns the times of its parts.
 fn one(
     module: &Module,
     problem: &Problem,
     peaks: &Peaks,
     options: &Options,
     peers: &mut BTreeMap<(String, String), Json>,
-) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+) -> Result<Vec<Times>, Box<dyn std::error::Error>> {
     let function = module.function(&problem.function)?;
     let (value, gradient) = (problem.value, problem.gradient);
     let derived = || function.gradient().by(problem.by);
@@ -166,14 +192,14 @@ fn one(
     for _ in 0..options.rounds {
         runners.iter_mut().for_each(Runner::sample);
     }
-    let mut errors = Vec::new();
+    let mut times = Vec::new();
     for (part, runner) in parts.iter().zip(&runners) {
         let (seconds, of) = bound(peaks, problem, &part.work);
         let (bound_us, us) = (seconds * 1e6, runner.best() / 1e3);
         let peer = |engine: &str| peers.get(&(problem.name.clone(), engine.to_owned()))?.get(part.name)?.as_f64();
         let (numpy, jax) = (peer("numpy"), peer("jax"));
         let predicted_us = part.predicted_us;
-        errors.push(predicted_us / us);
+        times.push(Times { us, predicted_us });
         let (kib, operations) = (part.work.bytes / 1024.0, part.work.operations / 1e3);
         if options.json {
             println!(
@@ -194,7 +220,7 @@ fn one(
             text(jax)
         );
     }
-    Ok(errors)
+    Ok(times)
 }
 
 /// Returns times of the peers in microseconds, by problem and engine; none without Python or if neither is installed.

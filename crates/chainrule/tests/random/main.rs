@@ -30,6 +30,7 @@ mod corners;
 mod degrees;
 mod exact;
 mod expressions;
+mod less;
 mod programs;
 mod scatters;
 mod selections;
