@@ -18,6 +18,7 @@
 //! - Bodies of derivatives ([`Expr::Jvp`]) are copied unchanged: their operators have derivatives too.
 
 mod branches;
+mod equal;
 mod expand;
 mod facts;
 mod group;
@@ -315,12 +316,7 @@ pub(crate) fn rebuild(
         rb.vars[*param].ty = ty;
     }
     let equal = function.equal_sizes();
-    for (var, number) in equal.numbers() {
-        rb.ranges.know(env.get(*var), *number);
-    }
-    for (replaced, kept) in equal.pairs() {
-        rb.ranges.equate(env.get(*replaced), env.get(*kept));
-    }
+    rb.learn_equal(&equal, &env);
     let requires = (function.requires.iter())
         .map(|requirement| {
             let mut requirement = requirement.clone();
@@ -332,14 +328,7 @@ pub(crate) fn rebuild(
             requirement
         })
         .collect();
-    // The body uses one of them, so that its loops and arrays agree.
-    for (var, number) in equal.numbers() {
-        let number = rb.int(Size::constant(*number));
-        env.insert(*var, number);
-    }
-    for (replaced, kept) in equal.pairs() {
-        env.insert(*replaced, env.get(*kept));
-    }
+    rb.replace_equal(&equal, &mut env);
     let result = rb.stmts(&function.body, &mut env);
     let (applied, left, work) = (std::mem::take(&mut rb.counts.applied), rb.counts.left, rb.counts.work.get());
     let body = rb.leave(result);

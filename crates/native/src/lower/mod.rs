@@ -22,6 +22,7 @@
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | lane loops of one point |
+//! | `strided` | strided elements, one by one |
 //! | `rows` | strided records: adjacent elements of each lane |
 //! | `varying` | integers that lanes load or compute one by one, and elements at them |
 //! | `accumulators` | partial sums in vector registers |

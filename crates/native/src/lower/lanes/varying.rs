@@ -3,11 +3,11 @@
 //!
 //! Each varying integer has a word of the frame for each lane, and so has the common part of addresses that only differ
 //! by a constant, such as the fields of a record with a gathered number. That part is computed once for each block.
-//! Integers are computed by scalar code, lane by lane. Elements are loaded one by one, or several adjacent ones together
-//! ([`rows`](crate::lower::rows)), which works at all levels and takes no longer than gather instructions. Words of
-//! inactive lanes repeat that of the last active one. An index is read from memory once, so that what is checked is what
-//! is used. Adjacent integers that are only converted to doubles, soon after, need no words where an instruction
-//! converts them in memory.
+//! Integers are computed by scalar code, lane by lane. Elements are loaded one by one, or several adjacent ones
+//! together ([`rows`](crate::lower::rows)), which works at all levels and takes no longer than gather instructions.
+//! Words of inactive lanes repeat that of the last active one. An index is read from memory once, so that what is
+//! checked is what is used. Adjacent integers that are only converted to doubles, soon after, need no words where an
+//! instruction converts them in memory.
 
 use crate::asm::{Alu, Condition, Gpr, Half, Integer as Op, IntegerPredicate, Label, Mask, Mem, Shape, Xmm};
 use crate::level::Level;
