@@ -191,6 +191,13 @@ pub static PASSES: &[Pass] = &[
         run: lanes::block_searches,
     },
     Pass {
+        name: "distribute-recurrences",
+        does: "what iterations of a recurrence compute without the values it carries leaves it, block by block",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::distribute_recurrences,
+    },
+    Pass {
         name: "pack",
         does: "rows that a vectorised nest accesses repeatedly are packed",
         stage: Stage::Lanes,

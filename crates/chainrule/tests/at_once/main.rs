@@ -4,5 +4,6 @@
 
 mod branches;
 mod gathers;
+mod recurrences;
 mod rests;
 mod support;

@@ -32,7 +32,7 @@ const CARRIED: f64 = 12.0;
 const APART: f64 = 16.0;
 
 /// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
-const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
+pub(super) const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
 /// Cost of a store to an element at a varying index: the lanes add one by one, each with its value and its index from
 /// memory.

@@ -49,6 +49,8 @@
 //!
 //! **Loop versioning** (`version`) of nests over rows, whose best lane loop depends on the length of the rows.
 //!
+//! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes.
+//!
 //! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes.
 //!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
@@ -74,6 +76,7 @@ mod outside;
 mod panel;
 mod predict;
 mod products;
+mod recurrences;
 pub(crate) mod rewrite;
 mod stage;
 mod sweep;
@@ -100,6 +103,7 @@ pub(crate) use fission::fission;
 pub(crate) use loaded::{compare_loaded, selections};
 pub use predict::predicted_time;
 pub(crate) use products::separate_products;
+pub(crate) use recurrences::distribute_recurrences;
 pub(crate) use sweep::sweep;
 pub use time::time;
 pub(crate) use transpose::transpose;
