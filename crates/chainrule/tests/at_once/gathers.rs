@@ -30,6 +30,7 @@ let clamped = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[min (
 let parts = fun (c : [m]Double) (y : [n]Int) -> build n (fun i -> exp (c[div 12 (y[i] + 1) - y[i] * y[i]]))
 let whole = fun (c : [m]Double) (x : [n]Double) ->
   build n (fun i -> let k = truncate (4.0 * x[i]) in exp (c[k]) * (4.0 * x[i] - real k) + c[k + 1])
+let far = fun (c : [m]Double) (x : [n]Double) -> build n (fun i -> exp (c[div (3000000000 * i) 3000000000]) * x[i])
 let own = fun (a : [n][m]Double) (y : [n]Int) -> build n (fun i -> exp (a[i][y[i]]) + tanh (a[i][0]))
 let chosen = fun (c : [m]Double) (x : [n]Double) -> build n (fun i -> exp (c[if x[i] < 0.5 then 0 else 3]))
 ";
@@ -110,6 +111,7 @@ fn computed_indices_have_the_bits_of_the_interpreter() {
         value("clamped", &[c.clone(), at(-40, 90)]);
         value("parts", &[reals(13, 0), at(0, 2)]);
         value("chosen", &[c.clone(), reals(n, 0)]);
+        value("far", &[reals(n, 0), reals(n, 0)]);
         let places = (0..n).map(|i| Value::Real((i as f64 * 0.37).fract()));
         value("whole", &[c, Value::Array(places.collect())]);
         value("own", &[matrix(n, 4), at(0, 4)]);

@@ -343,7 +343,9 @@ fn sizes_that_must_be_equal_are_compared() {
         let last = fun (a : [l]Double) -> a[l - 1]
         sum m (fun i -> dot v w[i] * last w[i]) + real c";
     let one = text.replace("[k]", "[n]");
-    let [two, one] = [text, &one].map(|text| Module::from_text("f.ft", text).unwrap().function("f").unwrap());
+    let three = text.replace("dot v w[i]", "dot (build 3 (fun j -> v[j])) w[i]");
+    let [two, one, three] =
+        [text, &one, &three].map(|text| Module::from_text("f.ft", text).unwrap().function("f").unwrap());
     let requests: [fn(&Function) -> Derivation; 3] = [Function::value, Function::gradient, Function::hessian];
     let args = |k: usize| {
         let row = |i: usize| (0..k).map(|j| (i + 2 * j) as f64 / 4.0).collect::<Vec<f64>>();
@@ -352,11 +354,17 @@ fn sizes_that_must_be_equal_are_compared() {
     for backend in [Backend::Auto, Backend::Interpreter] {
         let options = CompileOptions { backend, ..CompileOptions::default() };
         for request in requests {
-            let [two, one] = [&two, &one].map(|f| request(f).function().unwrap().compile_with(&options).unwrap());
+            let [two, one, three] =
+                [&two, &one, &three].map(|f| request(f).function().unwrap().compile_with(&options).unwrap());
             assert_eq!(two.call(&args(3)).unwrap(), one.call(&args(3)).unwrap());
-            for k in [2, 4] {
-                let why = two.call(&args(k)).unwrap_err().to_string();
-                assert!(why.contains("must be 0"), "{why}");
+            // Sums of three terms are written out, in another order.
+            let digits = |f: &Compiled| format!("{:.12?}", f.call(&args(3)).unwrap());
+            assert_eq!(digits(&three), digits(&one));
+            for f in [two, three] {
+                for k in [2, 4] {
+                    let why = f.call(&args(k)).unwrap_err().to_string();
+                    assert!(why.contains("must be 0"), "{why}");
+                }
             }
         }
     }

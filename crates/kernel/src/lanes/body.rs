@@ -11,7 +11,7 @@
 
 use crate::addresses::slope;
 use crate::events::Event;
-use crate::kernel::{BufferId, Class, Instr, Kernel, Reg};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Reg};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
@@ -131,7 +131,9 @@ impl Lanes {
                     return true;
                 }
                 let step = self.is_address(value).then(|| value.split_linear(self.index)).flatten();
-                let step = step.and_then(|(slope, _)| slope.as_constant()).filter(|step| i32::try_from(*step).is_ok());
+                // The last lane's distance from the first is part of an instruction.
+                let fits = |step: &i64| step.checked_mul(LANES).is_some_and(|all| i32::try_from(all).is_ok());
+                let step = step.and_then(|(slope, _)| slope.as_constant()).filter(fits);
                 self.learn(*dst, step.map_or(Lane::Varying, Lane::Step));
                 self.has_integers(value)
             }
