@@ -31,7 +31,7 @@ use super::distribute::{Accesses, accesses};
 use super::products::{accessed, written};
 use crate::events::{Event, events, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
-use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, is_wanted, used, want, wanted_code};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, Stretch, is_wanted, used, want, wanted_code};
 use crate::prune::prune;
 use crate::ranges::Ranges;
 use crate::rebuild::{each_loop, each_statement};
@@ -341,15 +341,11 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leading, is_stretch: bool, 
     let (mut before, mut begin) = (Vec::new(), Vec::new());
     let number = cutter.int();
     let mut stretches = None;
-    let (first, count) = if is_stretch {
-        (Poly::zero(), the.count.clone())
+    let Stretch { first, count } = if is_stretch {
+        Stretch { first: Poly::zero(), count: the.count.clone() }
     } else {
-        let whole = the.count.add(&Poly::constant(found.stretch - 1));
-        stretches = Some(cutter.blocks(&whole, found.stretch, &mut before).0);
-        let first = Poly::var(number).scale(found.stretch);
-        let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
-        let left = cutter.int_of(&mut begin, the.count.sub(&first));
-        (first, Poly::var(cutter.int_op(&mut begin, Op::Min, most, left)))
+        stretches = Some(cutter.n_stretches(&the.count, found.stretch, &mut before));
+        cutter.nth_stretch(number, &the.count, found.stretch, &mut begin)
     };
     let Loop { index, carried, body, .. } = the;
     let leaving: Vec<Stmt> = body[..found.until].to_vec();

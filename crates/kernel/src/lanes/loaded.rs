@@ -128,12 +128,10 @@ pub(crate) fn selections(events: &[Event<'_>]) -> BTreeSet<Reg> {
                 if selecting.contains(dst) =>
             {
                 let is_index = |r: &Reg| open.iter().any(|(index, ..)| index == r);
-                match [(a, b), (b, a)].iter().any(|(x, y)| is_index(x) && loaded.contains(*y)) {
-                    true => _ = found.insert(*dst),
-                    false if is_index(a) && is_index(b) => {
-                        open.last_mut().into_iter().for_each(|(_, compared, _)| compared.push(*dst));
-                    }
-                    false => {}
+                if [(a, b), (b, a)].iter().any(|(x, y)| is_index(x) && loaded.contains(*y)) {
+                    found.insert(*dst);
+                } else if is_index(a) && is_index(b) {
+                    open.last_mut().into_iter().for_each(|(_, compared, _)| compared.push(*dst));
                 }
             }
             _ => {}

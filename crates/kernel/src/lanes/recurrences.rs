@@ -21,7 +21,8 @@
 
 use super::cost::{LaneTime, STRIDED, instr_time};
 use super::independence::legal;
-use super::rewrite::{Copier, Copies, Cutter, Loop};
+use super::products::written;
+use super::rewrite::{Copier, Copies, Cutter, Loop, Stretch, used};
 use super::{MAX_HEIGHT, Spans};
 use crate::choices::choosable;
 use crate::events::{Event, events, walk};
@@ -119,7 +120,7 @@ fn recurrences(kernel: &Kernel, semantics: Semantics) -> BTreeSet<Reg> {
     found
 }
 
-/// Returns the time of an operator that lanes save, for each of them.
+/// Returns whether lanes save much of the time of an operator.
 fn is_costly(op: Op) -> bool {
     WEIGHTS.operators.of(op).is_some_and(|weight| weight.plain - weight.lanes / LANES as f64 >= COSTLY)
 }
@@ -140,20 +141,13 @@ impl<'a> Iteration<'a> {
     /// is not known.
     fn of(the: &'a Loop) -> Option<Self> {
         let mut defined: BTreeSet<Reg> = the.carried.iter().map(|c| c.var).collect();
-        let mut written = BTreeSet::new();
-        for event in walk(&the.body) {
-            event.for_each_def(|r| _ = defined.insert(r));
-            match event {
-                Event::Instr(Instr::Store { buffer, .. }) => _ = written.insert(*buffer),
-                Event::Copy { to, .. } => _ = written.insert(to.0),
-                _ => {}
-            }
-        }
+        walk(&the.body).for_each(|event| event.for_each_def(|r| _ = defined.insert(r)));
+        let written = written(&the.body);
         let (code, alone, costly) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
         let mut this = Self { code, alone, costly, wanted: the.carried.iter().map(|c| c.next).collect() };
         for stmt in &the.body {
             let Stmt::Straight(instrs) = stmt else {
-                walk(std::slice::from_ref(stmt)).for_each(|event| event.for_each_use(|r| this.wanted.push(r)));
+                this.wanted.extend(used(stmt));
                 continue;
             };
             for instr in instrs {
@@ -244,12 +238,9 @@ fn leaving(kernel: &Kernel, the: &Loop) -> Option<Leaving> {
 fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Leaving, out: &mut Vec<Stmt>) {
     let place = cutter.kernel.memory(Poly::constant(BLOCK * found.staged.len() as i64));
     let (mut before, mut begin) = (Vec::new(), Vec::new());
-    let (blocks, _) = cutter.blocks(&the.count.add(&Poly::constant(BLOCK - 1)), BLOCK, &mut before);
+    let blocks = cutter.n_stretches(&the.count, BLOCK, &mut before);
     let block = cutter.int();
-    let first = Poly::var(block).scale(BLOCK);
-    let most = cutter.int_of(&mut begin, Poly::constant(BLOCK));
-    let left = cutter.int_of(&mut begin, the.count.sub(&first));
-    let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
+    let Stretch { first, count } = cutter.nth_stretch(block, &the.count, BLOCK, &mut begin);
     let [ahead, step] = [cutter.int(), cutter.int()];
     let at = |number: usize, index: Reg| Poly::var(index).add(&Poly::constant(BLOCK * number as i64));
     let own_index = |by: &Poly<Reg>| Instr::Int { dst: the.index, value: by.clone() };

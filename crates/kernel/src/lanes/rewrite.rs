@@ -239,6 +239,19 @@ impl<'k> Cutter<'k> {
         (blocks, done)
     }
 
+    /// Returns the number of stretches of at most `of` iterations.
+    pub fn n_stretches(&mut self, count: &Poly<Reg>, of: i64, before: &mut Vec<Instr>) -> Poly<Reg> {
+        self.blocks(&count.add(&Poly::constant(of - 1)), of, before).0
+    }
+
+    /// Returns the stretch with this number.
+    pub fn nth_stretch(&mut self, number: Reg, count: &Poly<Reg>, of: i64, begin: &mut Vec<Instr>) -> Stretch {
+        let first = Poly::var(number).scale(of);
+        let most = self.int_of(begin, Poly::constant(of));
+        let left = self.int_of(begin, count.sub(&first));
+        Stretch { first, count: Poly::var(self.int_op(begin, Op::Min, most, left)) }
+    }
+
     /// Returns a register that tells whether `count` is positive.
     pub fn is_some(&mut self, count: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
         let zero = self.int_of(before, Poly::zero());
@@ -538,6 +551,13 @@ pub(crate) fn reads(body: &[Stmt], r: Reg) -> bool {
         Stmt::If { then, otherwise, .. } => reads(then, r) || reads(otherwise, r),
         Stmt::Copy { .. } | Stmt::While { .. } => false,
     })
+}
+
+/// Consecutive iterations of a loop.
+pub(crate) struct Stretch {
+    /// First iteration.
+    pub first: Poly<Reg>,
+    pub count: Poly<Reg>,
 }
 
 /// Copies statements with another index. Recurses on the bounded nesting of loops that are cut.

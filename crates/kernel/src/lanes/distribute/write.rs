@@ -2,7 +2,7 @@
 
 use super::find::{Addition, Distribution, Inner, Window, is_along};
 use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
-use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, Stretch};
 use crate::rebuild::{each_statement, is_nothing};
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -17,13 +17,6 @@ enum Layout {
     Columns,
     /// Rows with margins of zeros, as wide as the windows of the update with this number.
     Margins(usize),
-}
-
-/// One stretch.
-struct Stretch {
-    /// First iteration.
-    first: Poly<Reg>,
-    count: Poly<Reg>,
 }
 
 /// Buffers of saved numbers, and of private memory of all iterations of a stretch.
@@ -74,14 +67,9 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
         }
     }
     let (mut before, mut begin) = (Vec::new(), Vec::new());
-    let (n_stretches, _) =
-        cutter.blocks(&the.count.add(&Poly::constant(found.stretch - 1)), found.stretch, &mut before);
+    let n_stretches = cutter.n_stretches(&the.count, found.stretch, &mut before);
     let number = cutter.int();
-    let first = Poly::var(number).scale(found.stretch);
-    let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
-    let left = cutter.int_of(&mut begin, the.count.sub(&first));
-    let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
-    let stretch = Stretch { first, count };
+    let stretch = cutter.nth_stretch(number, &the.count, found.stretch, &mut begin);
     let mut body = vec![Stmt::Straight(begin)];
     body.extend(places.margins(cutter));
     let carried = the.carried.clone();

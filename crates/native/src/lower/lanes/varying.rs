@@ -170,10 +170,15 @@ impl Writer<'_> {
     pub(in crate::lower) fn compute_varying(
         &mut self,
         dst: Reg,
-        mut compute: impl FnMut(&mut Self) -> Result<()>,
+        compute: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let [rax, ..] = SCRATCH;
         let Some(first) = self.words_of(dst) else { return Err(crate::lower::bug("an integer does not vary")) };
+        self.compute_words(first, compute)
+    }
+
+    /// As [`Self::compute_varying`], into the words from `first` on.
+    fn compute_words(&mut self, first: u32, mut compute: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let [rax, ..] = SCRATCH;
         self.for_each_lane(|this, lane| {
             compute(this)?;
             let word = this.frame.word(first + lane);
@@ -410,12 +415,7 @@ impl Writer<'_> {
         };
         let n = n_lanes(self.lanes.shape) as u32;
         if part.as_var().is_none() && !self.integers.varying_parts.contains(&part) {
-            self.for_each_lane(|this, lane| {
-                let from = this.poly(&part, 1, Overflow::Wraps)?;
-                let word = this.frame.word(first + lane);
-                this.asm.mov_mr(word, from);
-                Ok(())
-            })?;
+            self.compute_words(first, |this| this.poly(&part, 1, Overflow::Wraps).map(drop))?;
             self.integers.varying_parts.push(part);
         }
         for at in ats {
