@@ -116,7 +116,7 @@ fn caller(
     }
     Ok(format!(
         // Declared explicitly, because the library's header may conflict with the function's name.
-        "#include \"{file}.h\"\nvoid *aligned_alloc(size_t, size_t);\n\
+        "#include <stddef.h>\n#include <stdint.h>\n#include \"{file}.h\"\nvoid *aligned_alloc(size_t, size_t);\n\
          int run(const int64_t *extents, const void *const *arguments, void *const *results)\n{{\n    (void)extents;\n{works}    \
          return {c_function}({});\n}}\n",
         passed.join(", ")
