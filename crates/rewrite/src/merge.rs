@@ -17,6 +17,8 @@
 //! | branches under one condition, whose values are numbers | the branch whose value is the tuple of theirs |
 //! | builds, loops and any of these | the general loop: one array and sums of one-hot arrays |
 //!
+//! An array of a few numbers counts as numbers there.
+//!
 //! A sum of arrays that is added to the state of a loop, or to a version of it with elements changed, adds in the
 //! memory of the state. So it depends on that version, and joins no loop that the version needs. If it reads the state,
 //! its numbers are gathered before the state changes, and it joins no loop at all. Nor does a build that changes
@@ -52,6 +54,9 @@ const MAX_GROUPS: usize = 64;
 /// Maximum number of loops in a group in which each reads the array of another one: more arrays do not fit into the
 /// first-level cache.
 const MAX_PARTS: usize = 8;
+
+/// Maximum length of an array that is the value of a branch like as many numbers.
+const MAX_LITERAL: i64 = 8;
 
 /// Statements of a block that a statement of it depends on, ascending.
 type Needs = SmallVec<[usize; 6]>;
@@ -282,8 +287,8 @@ impl<'a, 'p> Merge<'a, 'p> {
     fn member<'e>(&self, stmt: &'e Stmt) -> Option<Member<'e>> {
         if let Expr::If { condition, then, otherwise } = &stmt.expr {
             let is_numbers = match self.function.ty(stmt.var) {
-                Type::Tuple(fields, _) => fields.iter().all(|field| *field == Type::Double),
-                ty => *ty == Type::Double,
+                Type::Tuple(fields, _) => fields.iter().all(is_few_numbers),
+                ty => is_few_numbers(ty),
             };
             let over = Over::Condition(*condition);
             let blocks = smallvec![then, otherwise];
@@ -748,6 +753,16 @@ impl<'a, 'p> Merge<'a, 'p> {
         work.sort_by_key(|(part, _)| *part);
         work.dedup_by_key(|(part, _)| *part);
         work
+    }
+}
+
+/// Returns whether a value is a number, or an array of a few.
+fn is_few_numbers(ty: &Type) -> bool {
+    match ty {
+        Type::Array(size, element) => {
+            **element == Type::Double && size.as_constant().is_some_and(|length| length <= MAX_LITERAL)
+        }
+        ty => *ty == Type::Double,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules for elements of arrays (figure 7c).
 
-use super::mask::{as_mask, condition_in, mask};
+use super::mask::{MAX_COPIED, as_mask, condition_in, mask};
 use super::one_hot::{is_added_to_state, is_checked};
 use super::solve::asks_for_index;
 use super::{On, Rule};
@@ -75,6 +75,15 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Get,
         apply: of_mask,
     },
+    Rule {
+        name: "get-if",
+        law: "(if c then [x0, x1, ...] else [y0, y1, ...])[k] = if c then xk else yk",
+        when: "k is a literal in range; either may be zero; neither element takes more than 64 statements",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Get,
+        apply: of_branch,
+    },
 ];
 
 fn of_one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -136,6 +145,36 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             rb.get(array, index)
         }
     }))
+}
+
+fn of_branch(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::Get { array, index, .. } = expr else { return None };
+    let def = rb.def(array)?;
+    let Expr::If { condition, then, otherwise } = &*def else { return None };
+    let of = |rb: &Rebuild<'_>, branch: &Block| -> Option<Option<(VarId, Slice)>> {
+        let outside = rb.def(branch.result);
+        let element = match rb.bound_in(branch, branch.result).or(outside.as_deref())? {
+            Expr::Array(elements) => chosen(rb, elements, index)?,
+            Expr::Zero => return Some(None),
+            _ => return None,
+        };
+        let kept = rb.slice(branch, &[element]);
+        (kept.stmts(branch).count() <= MAX_COPIED).then_some(Some((element, kept)))
+    };
+    let (x, y) = (of(rb, then)?, of(rb, otherwise)?);
+    // Of two zeros nothing says that the index is in range.
+    if x.is_none() && y.is_none() {
+        return None;
+    }
+    let write = |rb: &mut Rebuild<'_>, branch: &Block, element: Option<(VarId, Slice)>| match element {
+        Some((element, kept)) => {
+            let mut env = Env::copying(&[]);
+            rb.inline_kept(branch, &kept, &mut env);
+            env.get(element)
+        }
+        None => rb.zero(ty),
+    };
+    Some(rb.if_(*condition, ty, |rb| write(rb, then, x), |rb| write(rb, otherwise, y)))
 }
 
 /// Returns whether the result of `block` is only read: known outside, or a row of an array that is.

@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Maximum number of statements of a mask that is copied into its user.
-const MAX_COPIED: usize = 64;
+pub(super) const MAX_COPIED: usize = 64;
 
 /// Maximum number of factors of a selected value.
 const MAX_FACTORS: usize = 16;
