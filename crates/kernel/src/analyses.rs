@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod counts;
 pub mod events;
 pub mod liveness;
+pub(crate) mod mentions;
 pub mod ranges;
 pub mod registers;
 pub mod zeros;

@@ -150,16 +150,12 @@ impl<'k> Cutter<'k> {
         let mut taken = Vec::new();
         let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
         // Buffers that share memory share their eight copies.
-        let mut moved: BTreeMap<(Poly<Reg>, Poly<Reg>), Place> = BTreeMap::new();
+        let mut moved: BTreeMap<(Poly<Reg>, Poly<Reg>), BufferId> = BTreeMap::new();
         for buffer in &plan.private {
-            let Buffer { class, len, place } = self.kernel.buffers[*buffer].clone();
+            let Buffer { len, place, .. } = self.kernel.buffers[*buffer].clone();
             let Place::Workspace(at) = place else { continue };
             let places = len.scale(LANES * plan.blocks);
-            let wide = match moved.get(&(at.clone(), len.clone())) {
-                Some(place) => self.kernel.buffers.push(Buffer { class, len: places, place: place.clone() }),
-                None => self.buffer(places, &mut taken),
-            };
-            moved.insert((at, len), self.kernel.buffers[wide].place.clone());
+            let wide = *moved.entry((at, len)).or_insert_with(|| self.buffer(places, &mut taken));
             spread.insert(*buffer, wide);
         }
         for buffer in &plan.accumulators {

@@ -19,6 +19,7 @@
 use super::rewrite::{Copier, Copies};
 use super::unroll::{self, is_apart};
 use super::{Plans, Spans, independence, plans};
+use crate::analyses::mentions::Mentions;
 use crate::choices::choosable;
 use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
@@ -59,10 +60,16 @@ fn write(kernel: &mut Kernel, rows: &BTreeMap<Reg, Reg>) -> Vec<(Reg, [Vec<Reg>;
     let failure = kernel.failures.len();
     kernel.failures.push(("the length of a row has no comparison".to_owned(), None));
     let mut loops = Vec::new();
+    let mut mentions = Mentions::of(&kernel.body);
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |stmt, done| match &stmt {
         Stmt::For { index, carried, .. } if rows.contains_key(index) => {
-            loops.push((*index, versions(kernel, failure, rows[index], (&stmt, carried), done)));
+            let [limit, condition] = [(); 2].map(|()| kernel.regs.push(Class::Int));
+            done.push(Stmt::Straight(vec![
+                Instr::Int { dst: limit, value: Poly::constant(LONG) },
+                Instr::IntOp { dst: condition, op: Op::Lt, args: [rows[index], limit, limit], failure },
+            ]));
+            loops.push((*index, versions(kernel, &mut mentions, condition, (&stmt, carried), done)));
         }
         _ => done.push(stmt),
     });
@@ -114,26 +121,21 @@ fn row_length(kernel: &Kernel, body: &[Event<'_>], index: Reg) -> Option<Reg> {
     length
 }
 
-/// Emits both versions of a loop to `out`, and returns their loops.
+/// Emits both versions of a loop to `out`, the one for short rows where `condition` holds, and returns their loops.
 fn versions(
     kernel: &mut Kernel,
-    failure: usize,
-    length: Reg,
+    mentions: &mut Mentions,
+    condition: Reg,
     (the, carried): (&Stmt, &[Carried]),
     out: &mut Vec<Stmt>,
 ) -> [Vec<Reg>; 2] {
-    let [limit, condition] = [(); 2].map(|()| kernel.regs.push(Class::Int));
-    out.push(Stmt::Straight(vec![
-        Instr::Int { dst: limit, value: Poly::constant(LONG) },
-        Instr::IntOp { dst: condition, op: Op::Lt, args: [length, limit, length], failure },
-    ]));
-    let no_buffers = BTreeMap::new();
-    let [(then, short, of_short), (otherwise, long, of_long)] = [(); 2].map(|()| {
-        let (index, by) = (limit, Poly::var(limit));
+    let the = std::slice::from_ref(the);
+    let names = [BTreeMap::new(), mentions.own(&mut kernel.buffers, the)];
+    let [(then, short, of_short), (otherwise, long, of_long)] = names.each_ref().map(|buffers| {
+        let (index, by) = (condition, Poly::var(condition));
         let regs = &mut kernel.regs;
-        let mut copier =
-            Copier { regs, map: BTreeMap::new(), index, by, fresh: true, lane: None, buffers: &no_buffers };
-        let body = copier.block(std::slice::from_ref(the));
+        let mut copier = Copier { regs, map: BTreeMap::new(), index, by, fresh: true, lane: None, buffers };
+        let body = copier.block(the);
         let last: Vec<Reg> = carried.iter().map(|c| copier.of(c.var)).collect();
         let loops = walk(&body).filter_map(|event| match event {
             Event::For { index, .. } => Some(index),

@@ -17,6 +17,7 @@
 //! order, so that the same check fails first.
 
 use super::MAX_WRAPS;
+use crate::analyses::mentions::Mentions;
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::{Copier, Copies};
@@ -91,10 +92,11 @@ pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
     }
     let failure = kernel.failures.len();
     kernel.failures.push(("the bounds of a loop are none".to_owned(), None));
+    let mut mentions = Mentions::of(&kernel.body);
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order, body } => match cuts.remove(&index) {
-            Some(cut) => pieces(kernel, failure, &cut, &Loop { index, count, carried, body }, done),
+            Some(cut) => pieces(kernel, &mut mentions, (failure, &cut), &Loop { index, count, carried, body }, done),
             None => done.push(Stmt::For { index, count, carried, order, body }),
         },
         stmt => done.push(stmt),
@@ -398,7 +400,13 @@ struct Loop {
 }
 
 /// Emits the pieces of a loop to `out`.
-fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut Vec<Stmt>) {
+fn pieces(
+    kernel: &mut Kernel,
+    mentions: &mut Mentions,
+    (failure, cut): (usize, &Cut),
+    the: &Loop,
+    out: &mut Vec<Stmt>,
+) {
     let mut before = Vec::new();
     let int = |kernel: &mut Kernel, before: &mut Vec<Instr>, value: Poly<Reg>| {
         let dst = kernel.regs.push(Class::Int);
@@ -439,10 +447,11 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
     }
     out.push(Stmt::Straight(before));
     let mut inits: Vec<Reg> = the.carried.iter().map(|c| c.init).collect();
-    let (last, no_buffers) = (pieces.len() - 1, BTreeMap::new());
+    let last = pieces.len() - 1;
     for (i, (from, to, holds)) in pieces.into_iter().enumerate() {
         let step = kernel.regs.push(Class::Int);
         let by = Poly::var(step).add(&from);
+        let buffers = if i == last { BTreeMap::new() } else { mentions.own(&mut kernel.buffers, &the.body) };
         let mut copier = Copier {
             regs: &mut kernel.regs,
             map: BTreeMap::new(),
@@ -450,7 +459,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
             by: by.clone(),
             fresh: i != last,
             lane: None,
-            buffers: &no_buffers,
+            buffers: &buffers,
         };
         let vars: Vec<Reg> = the.carried.iter().map(|c| copier.define(c.var)).collect();
         let index = copier.define(the.index);

@@ -1,7 +1,8 @@
 //! Selection of loops to skew, with the rows that their stages read and write.
 
 use super::{LARGE, Steps};
-use crate::events::{Event, events, walk};
+use crate::analyses::mentions::Mentions;
+use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::independence::relative;
 use crate::loops::alternate::{Pairs, is_small, pairs};
@@ -155,10 +156,8 @@ fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body:
             Stmt::For { index, carried, order: Order::InOrder, body, .. } if carried.is_empty() => {
                 loops.insert(*index, at);
                 let mentions = mentions.get_or_insert_with(|| Mentions::of(&kernel.body));
-                for (buffer, found) in Mentions::of(body).0 {
-                    let is_private =
-                        found.is_written_first && mentions.0.get(&buffer).is_some_and(|all| all.n == found.n);
-                    if is_private && matches!(kernel.buffers[buffer].place, Place::Workspace(_)) {
+                for (buffer, found) in Mentions::of(body).iter() {
+                    if mentions.is_private(&kernel.buffers, buffer, found) {
                         private.insert(buffer);
                     } else if found.writes {
                         arrays.insert(buffer);
@@ -189,32 +188,6 @@ fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body:
         by_step: BTreeSet::from([index]),
         is_legal: true,
     })
-}
-
-/// Accesses to a buffer.
-#[derive(Default)]
-struct Mention {
-    n: usize,
-    writes: bool,
-    is_written_first: bool,
-}
-
-/// Accesses to the buffers of a block.
-struct Mentions(BTreeMap<BufferId, Mention>);
-
-impl Mentions {
-    fn of(body: &[Stmt]) -> Self {
-        let mut all: BTreeMap<BufferId, Mention> = BTreeMap::new();
-        for event in walk(body) {
-            event.for_each_access(|buffer, writes| {
-                let found = all.entry(buffer).or_default();
-                found.is_written_first |= writes && found.n == 0;
-                found.writes |= writes;
-                found.n += 1;
-            });
-        }
-        Self(all)
-    }
 }
 
 impl Candidate {
