@@ -168,6 +168,36 @@ fn zeros_from_around_a_branch_are_not_added() {
     assert_eq!(nested, 0, "{kernel}");
 }
 
+#[test]
+fn zero_numbers_of_a_branch_are_not_added() {
+    // Pairs of elements that count below k: nothing is added for the others.
+    let (mut b, n, _) = sized("pairs");
+    let (x, k) = (b.param("x", vector(&n)), b.param("k", Type::Int));
+    let zero = b.real(0.0);
+    let total = b.sum(n.clone(), |b, i| {
+        let few = b.op(Op::Lt, &[i, k]);
+        let both = b.if_(
+            few,
+            |b| {
+                let x = b.get_proved(x, i);
+                let less = b.op(Op::Neg, &[x]);
+                b.tuple(&[x, less])
+            },
+            |b| b.tuple(&[zero, zero]),
+        );
+        let [x, less] = [0, 1].map(|part| b.component(both, part));
+        let last = b.size(n.sub(&Size::var(i)).sub(&Size::constant(1)));
+        let (here, there) = (b.one_hot_proved(n.clone(), i, x), b.one_hot_proved(n.clone(), last, less));
+        b.plus(here, there)
+    });
+    let f = with_unused_m(b, total);
+    let kernel = lower(&f);
+    for k in 0..4 {
+        check_at(&f, &kernel, &[numbers(3, 0.5).into(), Value::Int(k), numbers(1, 0.0).into()]);
+    }
+    assert!(!kernel.to_string().contains("else\n"), "{kernel}");
+}
+
 /// Gives the size `m` an argument, and ends the function.
 fn with_unused_m(mut b: Builder, result: VarId) -> Function {
     let m = b.vars.ids().nth(1).unwrap();

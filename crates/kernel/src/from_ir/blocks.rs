@@ -97,11 +97,7 @@ impl Lowering<'_> {
         let span = self.span(stmt.var, stmt.span);
         self.b.origin = span;
         match &stmt.expr {
-            Expr::Real(value) => {
-                let dst = self.b.reg(Class::Real);
-                self.b.instr(Instr::Const { dst, value: *value });
-                vec![Leaf::Reg(dst)]
-            }
+            Expr::Real(value) => vec![Leaf::Reg(self.b.constant(*value))],
             Expr::Bool(value) => {
                 let dst = self.b.reg(Class::Int);
                 self.b.instr(Instr::Int { dst, value: Poly::constant(i64::from(*value)) });

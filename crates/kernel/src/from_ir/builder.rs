@@ -53,6 +53,8 @@ pub(super) struct Builder {
     pub memory: Planner,
     /// Buffers that are zero throughout their life, so that adding them is a no-op.
     pub zeros: BTreeSet<BufferId>,
+    /// Registers with a constant 0, or -0; likewise.
+    pub zero_numbers: BTreeSet<Reg>,
     ranges: Arena<Reg, Range>,
     /// Indices of loops, with their trip counts.
     indices: BTreeMap<Reg, Poly<Reg>>,

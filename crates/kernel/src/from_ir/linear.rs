@@ -123,6 +123,9 @@ impl super::builder::Builder {
     pub fn constant(&mut self, value: f64) -> Reg {
         let dst = self.reg(Class::Real);
         self.instr(Instr::Const { dst, value });
+        if value == 0.0 {
+            self.zero_numbers.insert(dst);
+        }
         dst
     }
 
@@ -148,6 +151,7 @@ impl super::builder::Builder {
         match leaf {
             Leaf::Delivered => {}
             Leaf::Array(from) if self.zeros.contains(&from.buffer) => {}
+            Leaf::Reg(term) if self.zero_numbers.contains(term) => {}
             Leaf::Array(from) => self.elementwise(to, to, from),
             Leaf::Reg(_) | Leaf::Int(_) => {
                 let (before, term) = (self.load(to), self.scalar(leaf));
