@@ -15,8 +15,8 @@
 //!                                                 the other steps
 //! ```
 //!
-//! Of terms that lanes round alike, one step of the block runs instead of 64: the first whose term is the block's
-//! number, found in lanes. The other steps, fewer than a block, are treated so too.
+//! One step of the block runs instead of 64: the first whose term is the block's number, found in lanes. The other
+//! steps, fewer than a block, are treated so too.
 //!
 //! ```text
 //! for j in 0..64, l = inf then min l (if t(64 best + j) == run then j else inf)
@@ -27,19 +27,31 @@
 //! bits: ties, zeros of both signs and NaN are decided by the steps in sequence. Only the choice of the block relies on
 //! the terms of the reduction. If they are rounded differently, so that no step of the block is better, all steps run.
 //!
+//! **Terms that lanes round otherwise**, sums and elementary functions, are costly: the reduction keeps those of a
+//! block, with which the steps of each better block run. Few steps run as they were.
+//!
+//! ```text
+//! for b in 0..(n + 63) / 64, m = a then m', k = -1 then k'
+//!   for j in 0..min(64, n - 64 b), r = -inf then max r t    t = t(64 b + j), kept[j] = t
+//!   if m < r: the steps of block b, with kept[j] for t(64 b + j)
+//! ```
+//!
 //! Applies where the reduction is chosen to run in lanes.
 
-use super::rewrite::{Copier, Cutter, Loop};
+use super::rewrite::{Copier, Cutter, Loop, Stretch};
 use super::{Plans, plans};
 use crate::events::{Event, events};
-use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::{Op, Semantics};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Steps of a block: the reduction of its lanes should cost less than its loop, and its steps run once in sequence.
+/// Steps of a block: the reduction of its lanes should cost less than its loop, and its steps run in sequence.
 const BLOCK: i64 = 64;
+
+/// Minimum number of steps of a loop whose terms are kept.
+const FEWEST: i64 = 32;
 
 /// Minimum number of steps of a loop that is a part of a block, if it is known.
 const PART: i64 = 16;
@@ -102,7 +114,7 @@ fn write(kernel: &mut Kernel, is_chosen: impl Fn(Reg) -> bool) -> BTreeMap<Reg, 
         }
         let Blocked { reduction, copies } = blocked(&mut cutter, &search, done);
         seen.extend(copies);
-        reductions.extend(reduction.map(|reduction| (index, reduction)));
+        reductions.insert(index, reduction);
     });
     if reductions.is_empty() {
         cutter.kernel.failures.truncate(n_failures);
@@ -122,7 +134,7 @@ fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
     };
     let (Stmt::If { condition, then, otherwise, choices }, before) = body.split_last()? else { return None };
     let is_exact = before.iter().all(|stmt| matches!(stmt, Stmt::Straight(code) if code.iter().all(is_rounded_alike)));
-    let fewest = if is_exact { PART } else { 2 * BLOCK };
+    let fewest = if is_exact { PART } else { FEWEST };
     if !then.is_empty()
         || !otherwise.is_empty()
         || choices.len() != 2
@@ -177,8 +189,8 @@ fn is_rounded_alike(instr: &Instr) -> bool {
 
 /// Indices of written loops.
 struct Blocked {
-    /// Index of the reduction.
-    reduction: Option<Reg>,
+    /// Index of a reduction.
+    reduction: Reg,
     /// Indices of the loops that are searches again.
     copies: Vec<Reg>,
 }
@@ -186,6 +198,9 @@ struct Blocked {
 /// Emits a search by blocks to `out`.
 fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blocked {
     let Search { the, number, winner, .. } = search;
+    if !search.is_exact {
+        return staged(cutter, search, out);
+    }
     let mut before = Vec::new();
     let (blocks, done) = cutter.blocks(&the.count, BLOCK, &mut before);
     out.push(Stmt::Straight(before));
@@ -196,15 +211,85 @@ fn blocked(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blo
         (reduction, so_far) = (Some(of_blocks), after);
     }
     let rest = Part { from: done.clone(), count: the.count.sub(&done) };
-    let vars = [number.var, winner.var];
-    if search.is_exact {
-        let of_rest = part_of_block(cutter, search, rest, [vars, so_far], &mut copies, out);
-        reduction.get_or_insert(of_rest);
-    } else {
-        let steps = sequence(cutter, search, rest, vars, so_far, &mut copies);
-        out.push(steps);
-    }
+    let of_rest = part_of_block(cutter, search, rest, [[number.var, winner.var], so_far], &mut copies, out);
+    Blocked { reduction: reduction.unwrap_or(of_rest), copies }
+}
+
+/// Emits a search by blocks that keeps the terms of a block, because lanes may round them otherwise. Few steps run in
+/// sequence.
+fn staged(cutter: &mut Cutter<'_>, search: &Search, out: &mut Vec<Stmt>) -> Blocked {
+    let Search { the, number, winner, .. } = search;
+    let mut before = Vec::new();
+    let is_long = cutter.all_reach(&[(the.count.clone(), FEWEST)], &mut before);
+    let blocks = cutter.n_stretches(&the.count, BLOCK, &mut before);
+    out.push(Stmt::Straight(before));
+    let block = cutter.int();
+    let ([next_m, few_m], [next_k, few_k]) = ([(); 2].map(|()| cutter.real()), [(); 2].map(|()| cutter.int()));
+    let (m, k) = match is_long {
+        Some(_) => (cutter.real(), cutter.int()),
+        None => (number.var, winner.var),
+    };
+    let mut begin = Vec::new();
+    let Stretch { first, count } = cutter.nth_stretch(block, &the.count, BLOCK, &mut begin);
+    let part = Part { from: first, count };
+    let mut body = vec![Stmt::Straight(begin)];
+    let kept = cutter.kernel.memory(Poly::constant(BLOCK));
+    let (reduction, run) = reduced(cutter, search, &part, Some(kept), &mut body);
+    let is_better = cutter.int();
+    body.push(Stmt::Straight(vec![search.better(is_better, m, run)]));
+    let (steps, index, [of_m, of_k]) = steps_with_terms(cutter, search, part, kept, [m, k]);
+    let choices =
+        vec![Choice { var: next_m, then: of_m, otherwise: m }, Choice { var: next_k, then: of_k, otherwise: k }];
+    body.push(Stmt::If { condition: is_better, then: vec![steps], otherwise: Vec::new(), choices });
+    let carried =
+        vec![Carried { var: m, init: number.init, next: next_m }, Carried { var: k, init: winner.init, next: next_k }];
+    let then = Stmt::For { index: block, count: blocks, carried, order: Order::InOrder, body };
+    let mut copies = vec![index];
+    let Some(condition) = is_long else {
+        out.push(then);
+        return Blocked { reduction, copies };
+    };
+    let all = Part { from: Poly::zero(), count: the.count.clone() };
+    let few = sequence(cutter, search, all, [few_m, few_k], [number.init, winner.init], &mut copies);
+    let choices = vec![
+        Choice { var: number.var, then: m, otherwise: few_m },
+        Choice { var: winner.var, then: k, otherwise: few_k },
+    ];
+    out.push(Stmt::If { condition, then: vec![then], otherwise: vec![few], choices });
     Blocked { reduction, copies }
+}
+
+/// Returns the search in `part` of a block whose terms are `kept`, with its index, and the registers of its number and
+/// winner, which are `inits` at first.
+fn steps_with_terms(
+    cutter: &mut Cutter<'_>,
+    search: &Search,
+    part: Part,
+    kept: BufferId,
+    inits: [Reg; 2],
+) -> (Stmt, Reg, [Reg; 2]) {
+    let [index, step, is_better] = [(); 3].map(|()| cutter.int());
+    let [m, next_m, term] = [(); 3].map(|()| cutter.real());
+    let [k, next_k] = [(); 2].map(|()| cutter.int());
+    let body = vec![
+        Stmt::Straight(vec![
+            Instr::Int { dst: step, value: part.from.add(&Poly::var(index)) },
+            Instr::Load { dst: term, buffer: kept, at: Poly::var(index) },
+            search.better(is_better, m, term),
+        ]),
+        Stmt::If {
+            condition: is_better,
+            then: Vec::new(),
+            otherwise: Vec::new(),
+            choices: vec![
+                Choice { var: next_m, then: term, otherwise: m },
+                Choice { var: next_k, then: step, otherwise: k },
+            ],
+        },
+    ];
+    let carried =
+        vec![Carried { var: m, init: inits[0], next: next_m }, Carried { var: k, init: inits[1], next: next_k }];
+    (Stmt::For { index, count: part.count, carried, order: Order::InOrder, body }, index, [m, k])
 }
 
 /// Emits the search in so many full blocks with so many steps; returns the index of their reduction, and the number
@@ -227,11 +312,9 @@ fn full_blocks(
     let mut code = Vec::new();
     let is_some = cutter.int_op(&mut code, Op::Le, zero, best);
     out.push(Stmt::Straight(code));
-    let mut one = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
+    let of_block = Part { from: Poly::var(best).scale(BLOCK), count: Poly::constant(BLOCK) };
     let mut then = Vec::new();
-    if search.is_exact {
-        one = step_with(cutter, search, one, run, &mut then);
-    }
+    let one = step_with(cutter, search, of_block, run, &mut then);
     let [m, all_m, found_m, so_far_m] = [(); 4].map(|()| cutter.real());
     let [k, all_k, found_k, so_far_k] = [(); 4].map(|()| cutter.int());
     then.push(sequence(cutter, search, one, [m, k], [first, none], copies));
@@ -271,7 +354,7 @@ fn part_of_block(
     copies: &mut Vec<Reg>,
     out: &mut Vec<Stmt>,
 ) -> Reg {
-    let (reduction, run) = reduced(cutter, search, &part, out);
+    let (reduction, run) = reduced(cutter, search, &part, None, out);
     let is_better = cutter.int();
     out.push(Stmt::Straight(vec![search.better(is_better, inits[0], run)]));
     let mut then = Vec::new();
@@ -318,7 +401,7 @@ fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none:
     let [first, run, next_first, next_run] = [(); 4].map(|()| cutter.real());
     let steps = Part { from: Poly::var(block).scale(BLOCK), count: Poly::constant(BLOCK) };
     let mut body = Vec::new();
-    let (reduction, of_block) = reduced(cutter, search, &steps, &mut body);
+    let (reduction, of_block) = reduced(cutter, search, &steps, None, &mut body);
     let is_better = cutter.int();
     body.push(Stmt::Straight(vec![search.better(is_better, run, of_block)]));
     body.push(Stmt::If {
@@ -340,12 +423,21 @@ fn best_block(cutter: &mut Cutter<'_>, search: &Search, blocks: Poly<Reg>, none:
     Best { reduction, first, run, best }
 }
 
-/// Emits the maximum or minimum of the terms of `part` to `out`; returns the index of its loop, and the number.
-fn reduced(cutter: &mut Cutter<'_>, search: &Search, part: &Part, out: &mut Vec<Stmt>) -> (Reg, Reg) {
+/// Emits the maximum or minimum of the terms of `part` to `out`, which stores the terms in `kept`; returns the index of
+/// its loop, and the number.
+fn reduced(
+    cutter: &mut Cutter<'_>,
+    search: &Search,
+    part: &Part,
+    kept: Option<BufferId>,
+    out: &mut Vec<Stmt>,
+) -> (Reg, Reg) {
     let index = cutter.int();
     let [start, so_far, next] = [(); 3].map(|()| cutter.real());
     let (mut body, term) = terms(cutter, search, part, index);
-    body.push(Stmt::Straight(vec![Instr::Op { dst: next, op: search.op, args: [so_far, term, so_far] }]));
+    let store = kept.map(|buffer| Instr::Store { buffer, at: Poly::var(index), value: term });
+    let least = Instr::Op { dst: next, op: search.op, args: [so_far, term, so_far] };
+    body.push(Stmt::Straight(store.into_iter().chain([least]).collect()));
     out.push(Stmt::Straight(vec![Instr::Const { dst: start, value: search.neutral() }]));
     let carried = vec![Carried { var: so_far, init: start, next }];
     out.push(Stmt::For { index, count: part.count.clone(), carried, order: Order::InOrder, body });
