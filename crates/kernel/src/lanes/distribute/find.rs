@@ -194,7 +194,8 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
         Instr::Load { buffer, .. } => Some(*buffer),
         _ => None,
     });
-    let private: BTreeSet<BufferId> = loads.filter(|buffer| survey.written.contains_key(buffer)).collect();
+    let is_copied = |buffer: &BufferId| survey.written.contains_key(buffer) && !survey.is_by_rows(*buffer);
+    let private: BTreeSet<BufferId> = loads.filter(is_copied).collect();
     let is_short = private.is_empty() && kept.values().all(|inside| *inside == 0);
     let stretch = if is_short { LONG_STRETCH } else { STRETCH };
     Some(Distribution { gone: gone.collect(), loops: survey.loops, additions, kept, private, stretch })
@@ -231,6 +232,8 @@ struct Survey<'k> {
     written: BTreeMap<BufferId, Position>,
     /// Buffers that are read before they are written.
     read_first: BTreeSet<BufferId>,
+    /// Addresses of the accesses to each buffer; `None` for several elements.
+    addresses: BTreeMap<BufferId, Vec<Option<&'k Poly<Reg>>>>,
     /// Loads, stores and copies of each buffer, in this loop and in the kernel.
     accesses: Accesses,
     all: &'k Accesses,
@@ -250,6 +253,7 @@ impl<'k> Survey<'k> {
             definitions: BTreeMap::from([(the.index, (0, What::Index))]),
             written: BTreeMap::new(),
             read_first: BTreeSet::new(),
+            addresses: BTreeMap::new(),
             accesses: Accesses::new(),
             all,
             additions: Vec::new(),
@@ -292,8 +296,13 @@ impl<'k> Survey<'k> {
                 Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => depth -= 1,
                 _ => {}
             }
+            let element = match event {
+                Event::Instr(Instr::Load { at, .. } | Instr::Store { at, .. }) => Some(at),
+                _ => None,
+            };
             event.for_each_access(|buffer, writes| {
                 *self.accesses.entry(buffer).or_default() += 1;
+                self.addresses.entry(buffer).or_default().push(element);
                 if writes {
                     self.written.insert(buffer, position);
                 } else if !self.written.contains_key(&buffer) {
@@ -478,12 +487,33 @@ impl<'k> Survey<'k> {
         })
     }
 
-    /// Returns whether a load from `buffer` at `position` gives the same value at the end of the iteration: nothing
-    /// writes the buffer, or it is private and not written after `position`.
+    /// Returns whether a load from `buffer` at `position` gives the same value after the loop: nothing writes the
+    /// buffer, or nothing does after `position` and each iteration has a row of it, or it is private.
     fn stays(&self, buffer: BufferId, position: Position) -> bool {
         let Some(last) = self.written.get(&buffer) else { return true };
-        *last < position
-            && self.kernel.buffers[buffer].class == Class::Real
+        *last < position && (self.is_by_rows(buffer) || self.is_private(buffer))
+    }
+
+    /// Returns whether each iteration accesses a row of `buffer` of its own.
+    fn is_by_rows(&self, buffer: BufferId) -> bool {
+        let mut length = None;
+        self.addresses.get(&buffer).is_some_and(|addresses| {
+            addresses.iter().all(|at| {
+                let Some((slope, rest)) = at.and_then(|at| at.split_linear(self.loops[0].index)) else { return false };
+                let is_along = |inner: Inner| {
+                    let around = &self.loops[inner];
+                    Some(around.index) == rest.as_var() && around.count == slope && self.is_even(inner)
+                };
+                let is_row = (1..self.loops.len()).any(is_along) && length.as_ref().is_none_or(|len| *len == slope);
+                length = Some(slope);
+                is_row
+            })
+        })
+    }
+
+    /// Returns whether `buffer` is memory of an iteration.
+    fn is_private(&self, buffer: BufferId) -> bool {
+        self.kernel.buffers[buffer].class == Class::Real
             && matches!(self.kernel.buffers[buffer].place, Place::Workspace(_))
             && !self.read_first.contains(&buffer)
             && self.all.get(&buffer) == self.accesses.get(&buffer)
