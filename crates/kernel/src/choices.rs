@@ -4,15 +4,25 @@
 //! for code that runs eight iterations or points in lanes: both sides then take less time than separate branches. Code
 //! of either side must be safe to execute speculatively: arithmetic on doubles, and loads that are in range for any
 //! data. Constant integers are selected as doubles.
+//!
+//! A side may also add to elements ([`with_additions`]): a number where it is taken, and -0 elsewhere, which changes
+//! nothing.
+//!
+//! ```text
+//! if c                     s = select c x -0
+//!   a = load b[i]          a = load b[i]
+//!   t = add a, x           t = add a, s
+//!   store b[i] = t         store b[i] = t
+//! ```
 
 use crate::events::{Event, events};
-use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
+use crate::kernel::{BufferId, Choice, Class, Instr, Kernel, Reg, Stmt};
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use crate::registers::Registers;
-use chainrule_base::Id;
+use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of instructions of both sides, inner branches included.
 const MAX_CODE: usize = 256;
@@ -24,8 +34,55 @@ struct Open {
     n_instrs: usize,
 }
 
+/// Elements that a side of a branch has loaded, and their sums with other numbers.
+#[derive(Default)]
+struct Additions<'k> {
+    loaded: BTreeMap<Reg, (BufferId, &'k Poly<Reg>)>,
+    sums: BTreeMap<Reg, [Reg; 2]>,
+}
+
+impl<'k> Additions<'k> {
+    fn see(&mut self, instr: &'k Instr) {
+        match instr {
+            Instr::Load { dst, buffer, at } => {
+                self.loaded.insert(*dst, (*buffer, at));
+            }
+            Instr::Op { dst, op: op @ (Op::Add | Op::Sub), args: [a, b, _] } => {
+                // Of a difference, only the first is an element that is added to.
+                self.sums.insert(*dst, [*a, if *op == Op::Add { *b } else { *a }]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns whether a store of `value` ends an addition to the element at `at`; a sum is stored once.
+    fn end(&mut self, buffer: BufferId, at: &Poly<Reg>, value: Reg) -> bool {
+        let is_element = |r: &Reg| self.loaded.get(r).is_some_and(|(of, from)| *of == buffer && *from == at);
+        self.sums.remove(&value).is_some_and(|args| args.iter().any(is_element))
+    }
+}
+
 /// Returns the conditions all of whose branches can be converted. Linear times the depth of branches.
 pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
+    convertible(kernel, events, Sides::Compute)
+}
+
+/// Returns the conditions all of whose branches can be converted, some of which add to elements. Linear times the depth
+/// of branches.
+pub(crate) fn with_additions(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
+    let without = choosable(kernel, events);
+    convertible(kernel, events, Sides::Add).into_iter().filter(|condition| !without.contains(condition)).collect()
+}
+
+/// Code that the sides of a branch may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    Compute,
+    /// Add to elements, too.
+    Add,
+}
+
+fn convertible(kernel: &Kernel, events: &[Event<'_>], sides: Sides) -> BTreeSet<Reg> {
     if !events.iter().any(|event| matches!(event, Event::If { .. })) {
         return BTreeSet::new();
     }
@@ -35,8 +92,12 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
     let mut open: Vec<Open> = Vec::new();
     let (mut found, mut refused) = (BTreeSet::new(), BTreeSet::new());
     let mut constants = BTreeSet::new();
+    let mut additions = Additions::default();
     for event in events {
         ranges.event(event);
+        if !matches!(event, Event::Instr(_)) {
+            additions = Additions::default();
+        }
         match event {
             Event::Instr(instr) => {
                 match instr {
@@ -52,9 +113,15 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
                     }
                     _ => {}
                 }
+                let may_add = sides == Sides::Add && open.len() == 1;
                 if let Some(innermost) = open.last_mut() {
+                    additions.see(instr);
+                    let adds = match instr {
+                        Instr::Store { buffer, at, value } => additions.end(*buffer, at, *value),
+                        _ => false,
+                    };
                     innermost.n_instrs += 1;
-                    innermost.is_harmless &= is_harmless(kernel, &ranges, instr);
+                    innermost.is_harmless &= is_harmless(kernel, &ranges, instr) || (may_add && adds);
                 }
             }
             Event::If { condition } => {
@@ -131,7 +198,11 @@ fn flatten(regs: &mut Registers, stmt: Stmt, code: &mut Vec<Instr>) {
     match stmt {
         Stmt::Straight(instrs) => code.extend(instrs),
         Stmt::If { condition, choices, then, otherwise } => {
-            then.into_iter().chain(otherwise).for_each(|stmt| flatten(regs, stmt, code));
+            for (side, holds) in [(then, true), (otherwise, false)] {
+                let begin = code.len();
+                side.into_iter().for_each(|stmt| flatten(regs, stmt, code));
+                guard_additions(regs, (condition, holds), begin, code);
+            }
             for choice in &choices {
                 if regs[choice.var] == Class::Real {
                     code.push(select(condition, choice));
@@ -148,6 +219,40 @@ fn flatten(regs: &mut Registers, stmt: Stmt, code: &mut Vec<Instr>) {
         }
         // `choosable` excludes other statements.
         _ => {}
+    }
+}
+
+/// Lets the additions in `code` from `begin` on add -0 unless a condition is as given: the other numbers stay.
+fn guard_additions(regs: &mut Registers, (condition, holds): (Reg, bool), begin: usize, code: &mut Vec<Instr>) {
+    let stores: BTreeMap<Reg, (BufferId, Poly<Reg>)> = code[begin..]
+        .iter()
+        .filter_map(|instr| match instr {
+            Instr::Store { buffer, at, value } => Some((*value, (*buffer, at.clone()))),
+            _ => None,
+        })
+        .collect();
+    if stores.is_empty() {
+        return;
+    }
+    let mut loaded: BTreeMap<Reg, (BufferId, Poly<Reg>)> = BTreeMap::new();
+    for instr in code.split_off(begin) {
+        match instr {
+            Instr::Op { dst, op, args: [a, b, _] } if stores.contains_key(&dst) => {
+                let [before, term] = if loaded.get(&a) == stores.get(&dst) { [a, b] } else { [b, a] };
+                let (nothing, chosen) = (regs.push(Class::Real), regs.push(Class::Real));
+                let [then, otherwise] = if holds { [term, nothing] } else { [nothing, term] };
+                // x + (-0) = x - 0 = x.
+                code.push(Instr::Const { dst: nothing, value: if op == Op::Add { -0.0 } else { 0.0 } });
+                code.push(Instr::Op { dst: chosen, op: Op::Select, args: [condition, then, otherwise] });
+                code.push(Instr::Op { dst, op, args: [before, chosen, before] });
+            }
+            instr => {
+                if let Instr::Load { dst, buffer, at } = &instr {
+                    loaded.insert(*dst, (*buffer, at.clone()));
+                }
+                code.push(instr);
+            }
+        }
     }
 }
 

@@ -142,6 +142,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| lanes::separate_products(kernel),
     },
     Pass {
+        name: "convert-additions",
+        does: "branches on data that add to elements add -0 instead where that lets their loops run in lanes",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::convert_additions,
+    },
+    Pass {
         name: "fission",
         does: "nests that multiply by a matrix leave the loop whose iterations they begin",
         stage: Stage::Lanes,

@@ -62,6 +62,7 @@
 //! fixed and independent of the machine.
 
 mod account;
+mod additions;
 mod apart;
 pub mod body;
 pub(crate) mod cost;
@@ -97,6 +98,7 @@ use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use account::{LoopAccount, LoopForm, account};
+pub(crate) use additions::convert_additions;
 pub(crate) use distribute::distribute;
 pub(crate) use finite::test_factors;
 pub(crate) use fission::fission;
