@@ -9,7 +9,7 @@ use super::unroll::{self, is_adjacent};
 use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
 use crate::events::Event;
-use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Reg};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg};
 use crate::ranges::Ranges;
 use crate::weights::{WEIGHTS, Weights};
 use chainrule_base::{Arena, Poly};
@@ -345,7 +345,7 @@ pub(super) fn choose(nests: &Nests<'_, '_>, assumed: &Trips) -> BTreeMap<Reg, Pl
             Some(all) if all < FEWEST * most => all.min(JAM_INTO_MEMORY),
             _ => most,
         };
-        if blocks > 1 && plan.scattered.is_empty() && jam_pays(classes, body, *index, &plan) {
+        if blocks > 1 && plan.scattered.is_empty() && jam_pays(kernel, body, *index, &plan) {
             plan.blocks = blocks;
         }
         plan.few_alone = !plan.sums.is_empty()
@@ -375,15 +375,29 @@ fn is_into_memory(body: &[Event<'_>], plan: &Plan) -> bool {
 
 /// Returns whether unroll-and-jam pays: uniform values are read once, accumulators are read and written once, and
 /// dependent additions overlap.
-fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &Plan) -> bool {
+fn jam_pays(kernel: &Kernel, body: &[Event<'_>], index: Reg, plan: &Plan) -> bool {
+    let classes = &kernel.regs;
     let mut varying = BTreeSet::from([index]);
     let (mut saved, mut all, mut n_instrs, mut has_loops) = (0.0, 0.0, 0, false);
     let mut trips = vec![1.0];
+    // Number of open loops and branches around the definition of each register.
+    let mut depths: BTreeMap<Reg, usize> = BTreeMap::new();
     for event in body {
         let often = trips.last().copied().unwrap_or(1.0);
+        event.for_each_def(|r| {
+            depths.insert(r, trips.len() - 1 + usize::from(matches!(event, Event::For { .. })));
+        });
         match event {
             Event::Instr(instr) => {
                 n_instrs += 1;
+                // An element of an input is loaded outside of the loops that do not change its address.
+                let often = match instr {
+                    Instr::Load { buffer, at, .. } if matches!(kernel.buffers[*buffer].place, Place::Input(_)) => {
+                        let depth = at.vars().iter().filter_map(|r| depths.get(r)).max().copied().unwrap_or(0);
+                        trips.get(depth).copied().unwrap_or(often)
+                    }
+                    _ => often,
+                };
                 let time = often * instr_time(instr, Some(index));
                 all += time;
                 let is_added = |b: &BufferId| plan.accumulators.contains(b);

@@ -132,6 +132,10 @@ fn n_lane_loops(kernel: &Kernel) -> usize {
 /// Packs rows that loops to be vectorised access repeatedly.
 pub(crate) fn pack(kernel: &mut Kernel, semantics: Semantics) {
     let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
+    if read.iter().any(stage::Row::is_unrolled) {
+        let Plans { chosen, .. } = plans(kernel, semantics);
+        read.retain(|row| !row.is_unrolled() || chosen.contains_key(&row.of));
+    }
     if read.is_empty() && written.is_empty() {
         return;
     }

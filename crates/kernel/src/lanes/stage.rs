@@ -11,6 +11,8 @@
 //! In lanes, element `c` of eight rows is strided and gathered each time. Private memory has the eight lanes adjacent:
 //! after the copy they are one vector. [`keep`](super::keep) packs output rows, under other conditions.
 //!
+//! The loop along the row may have been unrolled: a row is then at least [`FEWEST`] elements at constants.
+//!
 //! Only rows of inputs are packed, since nothing overwrites these. The copied row lies inside of the input whether the
 //! inner loop runs or not. The copy is useless unless the loop runs in lanes, so the caller discards it otherwise.
 
@@ -23,6 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of packed rows.
 const MAX_ROWS: usize = 16;
+
+/// Minimum number of elements of an unrolled row: fewer stay in registers, for several blocks of lanes.
+const FEWEST: usize = 5;
+
+/// Maximum length of an unrolled row.
+const LONGEST: i64 = 64;
 
 /// Index of a loop, and its trip count.
 type Counted<'k> = (Reg, &'k Poly<Reg>);
@@ -37,8 +45,20 @@ pub(super) struct Row {
     /// Offset of the row.
     from: Poly<Reg>,
     len: Poly<Reg>,
-    /// Addresses of its elements in the loop, with the index that runs along the row.
-    elements: BTreeMap<Poly<Reg>, Reg>,
+    /// Addresses of its elements in the loop, with their places in the row.
+    elements: BTreeMap<Poly<Reg>, Poly<Reg>>,
+}
+
+impl Row {
+    /// Returns the index that runs along the row, if its loop was not unrolled.
+    fn along(&self) -> Option<Reg> {
+        self.elements.values().next().and_then(Poly::as_var)
+    }
+
+    /// Returns whether the loop along the row was unrolled. It is packed if its loop runs in lanes anyway.
+    pub fn is_unrolled(&self) -> bool {
+        self.along().is_none()
+    }
 }
 
 /// Returns the rows worth packing if their loops run in lanes. Linear in `kernel`, except for the proofs of [`Ranges`].
@@ -54,12 +74,19 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
     for event in &events {
         if let Event::For { index, .. } = event {
             for (i, row) in rows.iter().enumerate().filter(|(_, row)| row.again == *index) {
-                let Some(element) = row.elements.values().next() else { continue };
-                ranges.event(&Event::For { index: *element, count: &row.len, carried: &[], order: Order::InOrder });
-                if ranges.is_inside(&row.from.add(&Poly::var(*element)), &kernel.buffers[row.buffer].len) {
+                let whole = &kernel.buffers[row.buffer].len;
+                let Some(index) = row.along() else {
+                    let last = row.from.add(&row.len).sub(&Poly::constant(1));
+                    if ranges.is_inside(&row.from, whole) && ranges.is_inside(&last, whole) {
+                        inside.insert(i);
+                    }
+                    continue;
+                };
+                ranges.event(&Event::For { index, count: &row.len, carried: &[], order: Order::InOrder });
+                if ranges.is_inside(&row.from.add(&Poly::var(index)), whole) {
                     inside.insert(i);
                 }
-                ranges.event(&Event::EndFor { index: *element, carried: &[] });
+                ranges.event(&Event::EndFor { index, carried: &[] });
             }
         }
         ranges.event(event);
@@ -87,53 +114,81 @@ fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
                 if matches!(kernel.buffers[*buffer].place, Place::Input(_))
                     && kernel.buffers[*buffer].class == Class::Real =>
             {
-                if let Some((of, again, element)) = row_of(kernel, &open, at) {
-                    let (index, count) = element;
-                    let from = at.sub(&Poly::var(index));
+                let row = row_of(kernel, &open, at).or_else(|| unrolled_row_of(kernel, &open, at));
+                if let Some(Element { of, again, place, len }) = row {
+                    let from = at.sub(&place);
                     let is_same = |row: &&mut Row| {
-                        row.again == again && row.buffer == *buffer && row.from == from && row.len == *count
+                        row.again == again && row.buffer == *buffer && row.from == from && row.len == len
                     };
                     match rows.iter_mut().find(is_same) {
                         Some(row) => {
-                            row.elements.insert(at.clone(), index);
+                            row.elements.insert(at.clone(), place);
                         }
-                        None => rows.push(Row {
-                            of,
-                            again,
-                            buffer: *buffer,
-                            from,
-                            len: count.clone(),
-                            elements: BTreeMap::from([(at.clone(), index)]),
-                        }),
+                        None => {
+                            let elements = BTreeMap::from([(at.clone(), place)]);
+                            rows.push(Row { of, again, buffer: *buffer, from, len, elements });
+                        }
                     }
                 }
             }
             _ => {}
         }
     }
+    rows.retain(|row| !row.is_unrolled() || row.elements.len() >= FEWEST);
     rows
 }
 
-/// Returns, for a load at `at` inside the `open` loops: the loop whose iterations have a row each, the inner loop that
-/// rereads the row, and the loop along the row with its trip count.
-fn row_of<'k>(kernel: &Kernel, open: &[Option<Counted<'k>>], at: &Poly<Reg>) -> Option<(Reg, Reg, Counted<'k>)> {
-    let vars = at.vars();
+/// An element of a row that a loop reads again.
+struct Element {
+    /// Loop whose iterations have a row each.
+    of: Reg,
+    /// Inner loop that rereads the row.
+    again: Reg,
+    /// Place in the row.
+    place: Poly<Reg>,
+    /// Length of the row.
+    len: Poly<Reg>,
+}
+
+/// Returns what a load at `at` inside the `open` loops reads if it is an element of a row along one of them.
+fn row_of(kernel: &Kernel, open: &[Option<Counted<'_>>], at: &Poly<Reg>) -> Option<Element> {
     let slope = |index: Reg| at.split_linear(index).map(|(slope, _)| slope);
-    let along = open.iter().flatten().rev().find(|(index, count)| {
+    let (along, len) = *open.iter().flatten().rev().find(|(index, count)| {
         slope(*index).and_then(|slope| slope.as_constant()) == Some(1)
             && count.as_var().is_some_and(|len| kernel.is_extent(len))
-    });
-    let along = *along?;
+    })?;
+    let is_row = |of: Reg, again: Reg| {
+        again != along && of != along && slope(of).is_some_and(|slope| slope.as_constant().is_none())
+    };
+    let (of, again) = reread(kernel, open, at, (Some(along), &is_row))?;
+    Some(Element { of, again, place: Poly::var(along), len: len.clone() })
+}
+
+/// As [`row_of`], for a row of known length whose elements are read at constants.
+fn unrolled_row_of(kernel: &Kernel, open: &[Option<Counted<'_>>], at: &Poly<Reg>) -> Option<Element> {
+    let (_, place) = at.split_constant();
+    let length = |of: Reg| at.split_linear(of).and_then(|(slope, _)| slope.as_constant());
+    let is_row = |of: Reg, _| length(of).is_some_and(|length| length <= LONGEST && (0..length).contains(&place));
+    let (of, again) = reread(kernel, open, at, (None, &is_row))?;
+    Some(Element { of, again, place: Poly::constant(place), len: Poly::constant(length(of)?) })
+}
+
+/// Returns, for a load at `at` inside the `open` loops, a loop and the loop in it that has the same address in all its
+/// iterations but for the index `along` of a row, if they satisfy a condition.
+fn reread(
+    kernel: &Kernel,
+    open: &[Option<Counted<'_>>],
+    at: &Poly<Reg>,
+    (along, is_row): (Option<Reg>, &dyn Fn(Reg, Reg) -> bool),
+) -> Option<(Reg, Reg)> {
+    let vars = at.vars();
     let pairs = open.iter().zip(open.iter().skip(1)).enumerate();
     pairs.into_iter().find_map(|(depth, (around, inner))| {
         let ((of, _), (again, _)) = ((*around)?, (*inner)?);
-        if again == along.0 || of == along.0 || slope(of)?.as_constant().is_some() {
-            return None;
-        }
         // Invariant in the inner loop.
         let outer: Vec<Reg> = open[..=depth].iter().flatten().map(|(index, _)| *index).collect();
-        let is_same = |r: &Reg| *r == along.0 || kernel.is_extent(*r) || outer.contains(r);
-        vars.iter().all(is_same).then_some((of, again, along))
+        let is_same = |r: &Reg| Some(*r) == along || kernel.is_extent(*r) || outer.contains(r);
+        (is_row(of, again) && vars.iter().all(is_same)).then_some((of, again))
     })
 }
 
@@ -148,9 +203,9 @@ pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
                 done.push(Stmt::Copy { to, from, len: row.len.clone(), is_move: false });
                 each_access(body, |buffer, at| {
                     if *buffer == row.buffer
-                        && let Some(index) = row.elements.get(at)
+                        && let Some(element) = row.elements.get(at)
                     {
-                        (*buffer, *at) = (*place, Poly::var(*index));
+                        (*buffer, *at) = (*place, element.clone());
                     }
                 });
             }
