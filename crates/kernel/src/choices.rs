@@ -5,7 +5,7 @@
 //! of either side must be safe to execute speculatively: arithmetic on doubles, and loads that are in range for any
 //! data. Constant integers are selected as doubles.
 //!
-//! A side may also add to elements ([`with_additions`]): a number where it is taken, and -0 elsewhere, which changes
+//! A side may also add to elements (`with_additions`): a number where it is taken, and -0 elsewhere, which changes
 //! nothing.
 //!
 //! ```text
