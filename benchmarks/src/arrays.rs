@@ -289,3 +289,36 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     ]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The first problem of each kind has the value of the one written by hand, and its C compiles and runs.
+    #[test]
+    fn problems_of_each_kind_run() {
+        let mut kinds = BTreeSet::new();
+        for problem in problems::all() {
+            let kind = problem.name.split('_').next().unwrap_or_default().to_owned();
+            if !kinds.insert(kind) {
+                continue;
+            }
+            let options = Options {
+                problems: Vec::new(),
+                rounds: 1,
+                without: None,
+                threads: None,
+                checks: false,
+                checkpoints: false,
+                c: "gcc -O0".to_owned(),
+                listing: false,
+                json: false,
+            };
+            if let Err(error) = one(&problem, &options) {
+                panic!("{}: {error}", problem.name);
+            }
+        }
+        assert!(kinds.len() > 15, "{kinds:?}");
+    }
+}
