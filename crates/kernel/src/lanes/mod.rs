@@ -49,6 +49,8 @@
 //!
 //! **Loop versioning** (`version`) of nests over rows, whose best lane loop depends on the length of the rows.
 //!
+//! **Additions under a condition** (`additions`) add -0 elsewhere, where their loops then run in lanes.
+//!
 //! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes.
 //!
 //! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes.
