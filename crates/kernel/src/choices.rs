@@ -31,6 +31,8 @@ const MAX_CODE: usize = 256;
 struct Open {
     condition: Reg,
     is_harmless: bool,
+    /// Whether a side adds to elements.
+    adds: bool,
     n_instrs: usize,
 }
 
@@ -64,33 +66,27 @@ impl<'k> Additions<'k> {
 
 /// Returns the conditions all of whose branches can be converted. Linear times the depth of branches.
 pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
-    convertible(kernel, events, Sides::Compute)
+    let [without_additions, _] = convertible(kernel, events);
+    without_additions
 }
 
 /// Returns the conditions all of whose branches can be converted, some of which add to elements. Linear times the depth
 /// of branches.
 pub(crate) fn with_additions(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
-    let without = choosable(kernel, events);
-    convertible(kernel, events, Sides::Add).into_iter().filter(|condition| !without.contains(condition)).collect()
+    let [_, with_additions] = convertible(kernel, events);
+    with_additions
 }
 
-/// Code that the sides of a branch may have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sides {
-    Compute,
-    /// Add to elements, too.
-    Add,
-}
-
-fn convertible(kernel: &Kernel, events: &[Event<'_>], sides: Sides) -> BTreeSet<Reg> {
+/// Returns the conditions all of whose branches can be converted: those without additions, and the others.
+fn convertible(kernel: &Kernel, events: &[Event<'_>]) -> [BTreeSet<Reg>; 2] {
     if !events.iter().any(|event| matches!(event, Event::If { .. })) {
-        return BTreeSet::new();
+        return [BTreeSet::new(), BTreeSet::new()];
     }
     let mut ranges = Ranges::new(kernel);
     // Truth values computed from doubles only: they imply nothing about integers.
     let mut of_data = vec![false; kernel.regs.len()];
     let mut open: Vec<Open> = Vec::new();
-    let (mut found, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    let (mut found, mut adding, mut refused) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut constants = BTreeSet::new();
     let mut additions = Additions::default();
     for event in events {
@@ -113,7 +109,7 @@ fn convertible(kernel: &Kernel, events: &[Event<'_>], sides: Sides) -> BTreeSet<
                     }
                     _ => {}
                 }
-                let may_add = sides == Sides::Add && open.len() == 1;
+                let is_outermost = open.len() == 1;
                 if let Some(innermost) = open.last_mut() {
                     additions.see(instr);
                     let adds = match instr {
@@ -121,24 +117,25 @@ fn convertible(kernel: &Kernel, events: &[Event<'_>], sides: Sides) -> BTreeSet<
                         _ => false,
                     };
                     innermost.n_instrs += 1;
-                    innermost.is_harmless &= is_harmless(kernel, &ranges, instr) || (may_add && adds);
+                    innermost.is_harmless &= is_harmless(kernel, &ranges, instr) || (is_outermost && adds);
+                    innermost.adds |= adds;
                 }
             }
             Event::If { condition } => {
                 let is_harmless = of_data[condition.index()];
-                open.push(Open { condition: *condition, is_harmless, n_instrs: 1 });
+                open.push(Open { condition: *condition, is_harmless, adds: false, n_instrs: 1 });
             }
             Event::Else { .. } => {}
             Event::EndIf { choices } => {
-                let Some(Open { condition, is_harmless, n_instrs }) = open.pop() else { continue };
+                let Some(Open { condition, is_harmless, adds, n_instrs }) = open.pop() else { continue };
                 let is_convertible = |c: &Choice| {
                     kernel.regs[c.var] == Class::Real || [c.then, c.otherwise].iter().all(|r| constants.contains(r))
                 };
                 let is_choice = is_harmless && n_instrs <= MAX_CODE && choices.iter().all(is_convertible);
-                if is_choice {
-                    found.insert(condition)
-                } else {
-                    refused.insert(condition)
+                match (is_choice, adds) {
+                    (false, _) => refused.insert(condition),
+                    (true, true) => adding.insert(condition),
+                    (true, false) => found.insert(condition),
                 };
                 if let Some(around) = open.last_mut() {
                     around.is_harmless &= is_choice;
@@ -149,8 +146,9 @@ fn convertible(kernel: &Kernel, events: &[Event<'_>], sides: Sides) -> BTreeSet<
             _ => open.iter_mut().for_each(|open| open.is_harmless = false),
         }
     }
-    found.retain(|condition| !refused.contains(condition));
-    found
+    adding.retain(|condition| !refused.contains(condition));
+    found.retain(|condition| !refused.contains(condition) && !adding.contains(condition));
+    [found, adding]
 }
 
 /// Returns whether no rounding changes an integer that becomes a double.
