@@ -56,6 +56,7 @@ pub mod unchecked;
 pub mod verify;
 pub mod weights;
 
+pub(crate) use analyses::mentions;
 pub use analyses::{addresses, counts, events, liveness, ranges, registers, zeros};
 pub use check_layout::check_layout;
 pub use choices::with_choices;

@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 /// Accesses to a buffer.
 #[derive(Clone, Default)]
 pub(crate) struct Mention {
-    n: usize,
+    /// Number of loads, stores and sides of copies.
+    pub n: usize,
     pub writes: bool,
     is_written_first: bool,
 }
 
 /// Accesses to the buffers of a block.
+#[derive(Default)]
 pub(crate) struct Mentions(BTreeMap<BufferId, Mention>);
 
 impl Mentions {
@@ -39,21 +41,32 @@ impl Mentions {
         self.0.iter().map(|(buffer, found)| (*buffer, found))
     }
 
-    /// Returns whether a buffer is memory that only a block with the accesses `found` uses, and writes first.
-    pub fn is_private(&self, buffers: &Arena<BufferId, Buffer>, buffer: BufferId, found: &Mention) -> bool {
-        let is_alone = || self.0.get(&buffer).is_some_and(|all| all.n == found.n);
-        found.is_written_first && is_alone() && matches!(buffers[buffer].place, Place::Workspace(_))
+    /// Returns the accesses to `buffer`, if there are any.
+    pub fn get(&self, buffer: BufferId) -> Option<&Mention> {
+        self.0.get(&buffer)
+    }
+
+    /// Returns whether `buffer` is memory that only a part of the block uses, which has the accesses `part`.
+    pub fn is_memory_of(&self, part: &Self, buffers: &Arena<BufferId, Buffer>, buffer: BufferId) -> bool {
+        let n = |of: &Self| of.get(buffer).map(|found| found.n);
+        matches!(buffers[buffer].place, Place::Workspace(_)) && n(self) == n(part)
+    }
+
+    /// As [`Self::is_memory_of`], for memory that the part writes first.
+    pub fn is_private(&self, part: &Self, buffers: &Arena<BufferId, Buffer>, buffer: BufferId) -> bool {
+        part.get(buffer).is_some_and(|found| found.is_written_first) && self.is_memory_of(part, buffers, buffer)
     }
 
     /// Counts another copy of `nest`, a part of the block. Returns new names, for this copy, of the buffers that are
     /// private to the nest; their memory stays. Linear in the nest.
     pub fn own(&mut self, buffers: &mut Arena<BufferId, Buffer>, nest: &[Stmt]) -> BTreeMap<BufferId, BufferId> {
         let mut names = BTreeMap::new();
-        for (buffer, found) in Self::of(nest).0 {
-            if self.is_private(buffers, buffer, &found) {
+        let part = Self::of(nest);
+        for (buffer, found) in part.iter() {
+            if self.is_private(&part, buffers, buffer) {
                 let own = buffers.push(buffers[buffer].clone());
                 names.insert(buffer, own);
-                self.0.insert(own, found);
+                self.0.insert(own, found.clone());
             } else if let Some(all) = self.0.get_mut(&buffer) {
                 all.n += found.n;
             }

@@ -44,12 +44,11 @@
 mod find;
 mod write;
 
-pub(super) use find::{Accesses, accesses};
-
 use super::Spans;
 use crate::events::{Event, events};
 use crate::kernel::{Kernel, Order, Reg, Stmt};
 use crate::lanes::rewrite::{Cutter, Loop};
+use crate::mentions::Mentions;
 use crate::prune::prune;
 use crate::rebuild::each_statement;
 use std::collections::BTreeSet;
@@ -60,7 +59,7 @@ pub(crate) fn distribute(kernel: &mut Kernel) {
     let index = |begin: usize| if let Event::For { index, .. } = &flat[begin] { Some(*index) } else { None };
     let loops: BTreeSet<Reg> = Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect();
     // The counts stay valid for buffers that only one loop accesses: distributed nests read copies.
-    let all = find::accesses(&flat);
+    let all = Mentions::of(&kernel.body);
     let mut body = std::mem::take(&mut kernel.body);
     let mut any = false;
     each_statement(&mut body, |stmt, done| match stmt {

@@ -27,11 +27,11 @@
 //! Invariant: iterations compute the same values in the same order of operations, so every number keeps its bits.
 
 use super::Spans;
-use super::distribute::{Accesses, accesses};
 use super::products::{accessed, written};
 use crate::events::{Event, events, walk};
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, Stretch, is_wanted, used, want, wanted_code};
+use crate::mentions::Mentions;
 use crate::prune::prune;
 use crate::ranges::Ranges;
 use crate::rebuild::{each_loop, each_statement};
@@ -74,7 +74,7 @@ fn split(kernel: &mut Kernel, left: Option<&BTreeMap<Reg, i64>>, stretches: &mut
         None => Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect(),
     };
     // The counts stay valid for private buffers: split loops access copies.
-    let all = accesses(&flat);
+    let all = Mentions::of(&kernel.body);
     let inside = if has_checked_nests(&kernel.body) { inside(kernel, &flat) } else { BTreeSet::new() };
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |stmt, done| match stmt {
@@ -159,8 +159,8 @@ struct Survey<'k> {
     kernel: &'k Kernel,
     index: Reg,
     /// Accesses to each buffer, in the loop and in the kernel.
-    accesses: Accesses,
-    all: &'k Accesses,
+    part: Mentions,
+    all: &'k Mentions,
     written: BTreeSet<BufferId>,
     /// Registers that the loop defines.
     defined: BTreeSet<Reg>,
@@ -168,7 +168,7 @@ struct Survey<'k> {
 
 /// Returns the statements that leave `the` loop, if there is a product among them, or the rest is one. The first
 /// product moves to the front if it can leave then.
-fn leading(kernel: &Kernel, all: &Accesses, inside: &BTreeSet<Element>, the: &mut Loop) -> Option<Leading> {
+fn leading(kernel: &Kernel, all: &Mentions, inside: &BTreeSet<Element>, the: &mut Loop) -> Option<Leading> {
     let is_long = the.count.as_constant().is_none_or(|n| n >= LANES);
     if !is_long || !the.body.iter().any(is_nest) {
         return None;
@@ -201,14 +201,14 @@ fn kept(kernel: &Kernel, leaving: &[Stmt], the: &Loop) -> Option<Vec<Reg>> {
 }
 
 impl<'k> Survey<'k> {
-    fn of(kernel: &'k Kernel, all: &'k Accesses, the: &Loop) -> Self {
+    fn of(kernel: &'k Kernel, all: &'k Mentions, the: &Loop) -> Self {
         let flat = events(&the.body);
         let (mut written, mut defined) = (BTreeSet::new(), the.carried.iter().map(|c| c.var).collect::<BTreeSet<_>>());
         for event in &flat {
             event.for_each_access(|buffer, writes| written.extend(writes.then_some(buffer)));
             event.for_each_def(|r| defined.extend([r]));
         }
-        Self { kernel, index: the.index, accesses: accesses(&flat), all, written, defined }
+        Self { kernel, index: the.index, part: Mentions::of(&the.body), all, written, defined }
     }
 
     /// Returns `body` with its first product in front of what it does not need, if that is anything but straight-line
@@ -289,10 +289,8 @@ impl<'k> Survey<'k> {
 
     /// Returns whether only this loop accesses `buffer`.
     fn is_private(&self, buffer: BufferId) -> bool {
-        let of = &self.kernel.buffers[buffer];
-        of.class == Class::Real
-            && matches!(of.place, Place::Workspace(_))
-            && self.all.get(&buffer) == self.accesses.get(&buffer)
+        let buffers = &self.kernel.buffers;
+        buffers[buffer].class == Class::Real && self.all.is_memory_of(&self.part, buffers, buffer)
     }
 
     /// Returns whether a nest contains a sum of products with elements of a rectangle that differ in it, and are the

@@ -19,10 +19,10 @@
 use super::rewrite::{Copier, Copies};
 use super::unroll::{self, is_apart};
 use super::{Plans, Spans, independence, plans};
-use crate::analyses::mentions::Mentions;
 use crate::choices::choosable;
 use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::mentions::Mentions;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::{Op, Semantics};

@@ -17,11 +17,11 @@
 //! order, so that the same check fails first.
 
 use super::MAX_WRAPS;
-use crate::analyses::mentions::Mentions;
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::{Copier, Copies};
 use crate::lanes::selections;
+use crate::mentions::Mentions;
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;

@@ -7,6 +7,7 @@ use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
 use crate::lanes::cost::{instr_time, windows_of};
 use crate::lanes::rewrite::Loop;
+use crate::mentions::Mentions;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::cmp::Reverse;
@@ -81,18 +82,6 @@ pub(super) struct Window {
     pub is_backwards: bool,
 }
 
-/// Number of accesses to each buffer.
-pub(in crate::lanes) type Accesses = BTreeMap<BufferId, usize>;
-
-/// Counts loads, stores and copies.
-pub(in crate::lanes) fn accesses(events: &[Event<'_>]) -> Accesses {
-    let mut accesses = Accesses::new();
-    for event in events {
-        event.for_each_access(|buffer, _| *accesses.entry(buffer).or_default() += 1);
-    }
-    accesses
-}
-
 impl Around {
     /// Returns the number of slots for all iterations; subtracted terms are dropped, since the count may be negative.
     pub fn places(&self) -> Poly<Reg> {
@@ -155,7 +144,7 @@ fn path(loops: &[Around], inner: Inner) -> Vec<Inner> {
 
 /// Returns the distribution of `the` loop, if it pays, in a kernel with these accesses. Linear in its size times the
 /// shared parts of additions.
-pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Distribution> {
+pub(super) fn distribution(kernel: &Kernel, all: &Mentions, the: &Loop) -> Option<Distribution> {
     let survey = Survey::of(kernel, all, the)?;
     let additions: Vec<Addition> = survey.additions.iter().filter_map(|found| survey.leaving(found)).collect();
     let kept: BTreeMap<Reg, Inner> = additions
@@ -230,13 +219,11 @@ struct Survey<'k> {
     definitions: BTreeMap<Reg, (Inner, What<'k>)>,
     /// Last position of a write to each buffer.
     written: BTreeMap<BufferId, Position>,
-    /// Buffers that are read before they are written.
-    read_first: BTreeSet<BufferId>,
     /// Addresses of the accesses to each buffer; `None` for several elements.
     addresses: BTreeMap<BufferId, Vec<Option<&'k Poly<Reg>>>>,
-    /// Loads, stores and copies of each buffer, in this loop and in the kernel.
-    accesses: Accesses,
-    all: &'k Accesses,
+    /// Accesses to each buffer, in this loop and in the kernel.
+    part: Mentions,
+    all: &'k Mentions,
     additions: Vec<Found<'k>>,
 }
 
@@ -245,16 +232,15 @@ type Position = usize;
 
 impl<'k> Survey<'k> {
     /// Returns the facts, or `None` if there is nothing to distribute.
-    fn of(kernel: &'k Kernel, all: &'k Accesses, the: &'k Loop) -> Option<Self> {
+    fn of(kernel: &'k Kernel, all: &'k Mentions, the: &'k Loop) -> Option<Self> {
         let first = Around { index: the.index, count: the.count.clone(), parent: None };
         let mut this = Self {
             kernel,
             loops: vec![first],
             definitions: BTreeMap::from([(the.index, (0, What::Index))]),
             written: BTreeMap::new(),
-            read_first: BTreeSet::new(),
             addresses: BTreeMap::new(),
-            accesses: Accesses::new(),
+            part: Mentions::default(),
             all,
             additions: Vec::new(),
         };
@@ -269,6 +255,7 @@ impl<'k> Survey<'k> {
             return None;
         }
         the.carried.iter().for_each(|c| *uses.entry(c.next).or_default() += 1);
+        this.part = Mentions::of(&the.body);
         this.walk(&the.body, &uses);
         (1..=MAX_ADDITIONS).contains(&this.additions.len()).then_some(this)
     }
@@ -301,12 +288,9 @@ impl<'k> Survey<'k> {
                 _ => None,
             };
             event.for_each_access(|buffer, writes| {
-                *self.accesses.entry(buffer).or_default() += 1;
                 self.addresses.entry(buffer).or_default().push(element);
                 if writes {
                     self.written.insert(buffer, position);
-                } else if !self.written.contains_key(&buffer) {
-                    self.read_first.insert(buffer);
                 }
             });
             match event {
@@ -374,7 +358,7 @@ impl<'k> Survey<'k> {
     /// Returns the update as it leaves the loop, if it may.
     fn leaving(&self, found: &Found<'_>) -> Option<Addition> {
         let n_additions = self.additions.iter().filter(|other| other.buffer == found.buffer).count();
-        if self.accesses.get(&found.buffer) != Some(&(2 * n_additions)) {
+        if self.part.get(found.buffer).is_none_or(|all| all.n != 2 * n_additions) {
             return None;
         }
         let around = path(&self.loops, found.inside);
@@ -514,9 +498,7 @@ impl<'k> Survey<'k> {
     /// Returns whether `buffer` is memory of an iteration.
     fn is_private(&self, buffer: BufferId) -> bool {
         self.kernel.buffers[buffer].class == Class::Real
-            && matches!(self.kernel.buffers[buffer].place, Place::Workspace(_))
-            && !self.read_first.contains(&buffer)
-            && self.all.get(&buffer) == self.accesses.get(&buffer)
+            && self.all.is_private(&self.part, &self.kernel.buffers, buffer)
     }
 
     /// Returns an address over loop indices and registers invariant in the first loop, if it has this form.

@@ -1,11 +1,11 @@
 //! Selection of loops to skew, with the rows that their stages read and write.
 
 use super::{LARGE, Steps};
-use crate::analyses::mentions::Mentions;
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::lanes::independence::relative;
 use crate::loops::alternate::{Pairs, is_small, pairs};
+use crate::mentions::Mentions;
 use crate::ranges::Ranges;
 use crate::rebuild::each_loop;
 use chainrule_base::Poly;
@@ -156,8 +156,9 @@ fn candidate(kernel: &Kernel, mentions: &mut Option<Mentions>, index: Reg, body:
             Stmt::For { index, carried, order: Order::InOrder, body, .. } if carried.is_empty() => {
                 loops.insert(*index, at);
                 let mentions = mentions.get_or_insert_with(|| Mentions::of(&kernel.body));
-                for (buffer, found) in Mentions::of(body).iter() {
-                    if mentions.is_private(&kernel.buffers, buffer, found) {
+                let part = Mentions::of(body);
+                for (buffer, found) in part.iter() {
+                    if mentions.is_private(&part, &kernel.buffers, buffer) {
                         private.insert(buffer);
                     } else if found.writes {
                         arrays.insert(buffer);
