@@ -70,7 +70,10 @@ pub fn account(kernel: &Kernel, semantics: Semantics, sizes: Option<&[i64]>) -> 
             Event::For { index, count, .. } => {
                 let executions = around().next().map_or(1.0, |(n, _)| *n);
                 let depth = around().count();
-                let Some(times) = times.get(&at) else { continue };
+                let Some(times) = times.get(&at) else {
+                    open.push(None);
+                    continue;
+                };
                 let form = match chosen.get(index) {
                     Some(plan) => LoopForm::Lanes(plan.blocks),
                     None if around().any(|(_, index)| chosen.contains_key(index)) => LoopForm::InLanes,

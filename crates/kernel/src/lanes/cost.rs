@@ -9,7 +9,7 @@ use super::unroll::{self, is_adjacent};
 use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
 use crate::events::Event;
-use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Place, Reg};
 use crate::ranges::Ranges;
 use crate::weights::{WEIGHTS, Weights};
 use chainrule_base::{Arena, Poly};
@@ -86,7 +86,7 @@ struct Estimate {
 /// Assumed trip counts: of a loop to an extent, in a branch that compares the extent with a constant, a quarter of that
 /// where the extent is less, and four times as many where it is not; of a loop along a window [`WINDOW`]; otherwise
 /// [`TRIPS`], or the number that the trip count is proved not to exceed; next to such loops [`BETWEEN`]. At known
-/// sizes, trip counts are computed; an index counts as the middle of its range.
+/// sizes, trip counts are computed; an index counts as the middle of its range, and that of chunks as 0.
 #[derive(Clone, Default)]
 pub(crate) struct Trips {
     /// Known integers: sizes, and what follows from them.
@@ -170,6 +170,10 @@ impl Trips {
             Event::Instr(Instr::Op { dst, op: Op::And, args: [a, b, _] }) if self.is_at_sizes => {
                 let both = self.holds(*a).zip(self.holds(*b)).map(|(a, b)| f64::from(u8::from(a && b)));
                 self.known.extend(both.map(|both| (*dst, both)));
+            }
+            // The first chunk always has iterations.
+            Event::For { index, order: Order::Parts, .. } if self.is_at_sizes => {
+                self.known.insert(*index, 0.0);
             }
             Event::For { index, count, .. } => {
                 self.known.extend(self.value(count).map(|n| (*index, ((n - 1.0) / 2.0).max(0.0))));

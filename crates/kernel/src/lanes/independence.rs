@@ -9,8 +9,8 @@
 //!   without a write before the loop.)
 //! - all accesses of the loop load an element, add to it and store it, independently of the loop's index, and the loop
 //!   is outermost: the buffer is an accumulator;
-//! - the same with addresses that depend on the loop's index, in no branch: iterations update common elements
-//!   (conflict splitting);
+//! - the same with addresses that depend on the iteration, for lanes in no branch: iterations update common elements
+//!   (conflict splitting, or an array for each chunk);
 //! - all addresses are linear in the loop's index with one slope, and the rest of each address is proved to be between
 //!   0 and the slope;
 //! - all addresses are linear in the loop's index with one slope, and the rest is a multiple of a number that the slope
@@ -251,10 +251,17 @@ impl<'e> Search<'e> {
             .filter(|buffer| mine(**buffer).iter().any(|a| a.writes && !a.address.vars().contains(&counted.index)))
             .map(|buffer| &self.kernel.buffers[*buffer].len)
             .collect();
+        let computed = if self.order == Order::Parts { self.computed(counted) } else { BTreeSet::new() };
         let fit = touched.iter().all(|buffer| {
             let mine = mine(*buffer);
             // Integers computed or fetched from the index depend on it.
-            let differs = |r: &Reg| *r == counted.index || (self.order == Order::Lanes && lanes.of(*r).is_some());
+            let differs = |r: &Reg| {
+                *r == counted.index
+                    || match self.order {
+                        Order::Parts => computed.contains(r),
+                        _ => lanes.of(*r).is_some(),
+                    }
+            };
             let is_by_index = || mine.iter().any(|a| a.address.vars().iter().any(differs));
             mine.iter().all(|a| !a.writes) || self.fits(&mut plan, counted, (*buffer, &mine), is_by_index(), &added)
         });
@@ -293,10 +300,47 @@ impl<'e> Search<'e> {
         if views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views))) {
             return true;
         }
+        if self.semantics == Semantics::Strict {
+            return false;
+        }
+        if order == Order::Parts {
+            plan.accumulators.push(buffer);
+            plan.adds_rarely |= self.height(counted) < self.n_extents(buffer);
+            return adds_only(kernel, body, begin + 1, buffer, mine);
+        }
         plan.scattered.insert(buffer);
-        order == Order::Lanes
-            && self.semantics == Semantics::Algebraic
-            && adds_apart(kernel, body, begin + 1, buffer, mine)
+        adds_apart(kernel, body, begin + 1, buffer, mine)
+    }
+
+    /// Returns the integers that an iteration computes, without the indices of its loops.
+    fn computed(&self, counted: &Counted<'_, '_>) -> BTreeSet<Reg> {
+        let mut computed = BTreeSet::new();
+        for event in counted.body {
+            event.for_each_def(|r| {
+                let is_index = matches!(event, Event::For { index, .. } if *index == r);
+                computed.extend((self.kernel.regs[r] == Class::Int && !is_index).then_some(r));
+            });
+        }
+        computed
+    }
+
+    /// Returns the nesting of loops with unknown trip counts in an iteration.
+    fn height(&self, counted: &Counted<'_, '_>) -> usize {
+        let (mut height, mut open) = (0, Vec::new());
+        for event in counted.body {
+            match event {
+                Event::For { count, .. } => open.push(count.as_constant().is_none()),
+                Event::EndFor { .. } => drop(open.pop()),
+                _ => continue,
+            }
+            height = height.max(open.iter().filter(|is_unknown| **is_unknown).count());
+        }
+        height
+    }
+
+    /// Returns the number of unknown extents of a buffer.
+    fn n_extents(&self, buffer: BufferId) -> usize {
+        self.kernel.buffers[buffer].len.terms().map(|(extents, _)| extents.len()).max().unwrap_or(0)
     }
 
     /// Returns the buffers that the loop opening at `begin` only updates by additions, at any elements; none under

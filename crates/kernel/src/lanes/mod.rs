@@ -253,6 +253,9 @@ pub(crate) struct Plan {
     pub accumulators: Vec<crate::BufferId>,
     /// Buffers whose elements iterations update, with possible conflicts.
     pub scattered: BTreeSet<crate::BufferId>,
+    /// Whether an iteration may add to far fewer elements than there are: arrays for chunks pay only if these have as
+    /// many iterations as elements.
+    pub adds_rarely: bool,
     /// Number of jammed blocks; 1 for none.
     pub blocks: i64,
     /// Whether fewer iterations than a block run in sequence.
@@ -262,7 +265,7 @@ pub(crate) struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         let (sums, private, accumulators, scattered) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Self { sums, private, accumulators, scattered, blocks: 1, few_alone: false }
+        Self { sums, private, accumulators, scattered, adds_rarely: false, blocks: 1, few_alone: false }
     }
 }
 

@@ -5,80 +5,110 @@
 //!   r = min 32 (n - 32 b)                      t = transpose x
 //!   if 32 <= r                               for b in 0..(n + 31)/32
 //!     t = transpose x                          r = min 32 (n - 32 b)
-//!     .. t ..                                  if 32 <= r
+//!     .. t ..                                  if that condition
 //!   else                                         .. t ..
 //!     .. x ..                                  else
 //!                                                .. x ..
 //! ```
 //!
-//! A copy is made once if the loop does not change what it copies, and if it is made in the first iteration whenever it
-//! is made in a later one: its condition compares numbers that do not grow with the index.
+//! A copy is made once if the loop does not change what it copies. The condition of the first iteration then decides for
+//! all, which changes no result. It is the one that holds whenever another does: it compares numbers that do not grow
+//! with the index, or the loop is one of chunks, of which the first has the most iterations.
 
-use super::rewrite::{Copier, Copies, is_wanted, want};
-use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Instr, Kernel, Order, Reg, Stmt};
+use super::reads_directly;
+use super::rewrite::{Copier, Copies, straight_code};
+use crate::events::walk;
+use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::mentions::Mentions;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Moves the copies into the buffers `made` out of the loops directly around their conditions. Linear in `body`.
+/// Moves the copies into the buffers `made` out of loops around their conditions. Linear in `body` for each level of
+/// loops that a copy leaves.
 pub(super) fn move_copies(kernel: &mut Kernel, body: &mut Vec<Stmt>, made: &BTreeSet<BufferId>) {
-    each_statement(body, |mut stmt, done| {
-        if let Stmt::For { index, order: Order::InOrder, body, .. } = &mut stmt {
-            for at in 0..body.len() {
-                done.extend(moved(kernel, *index, body, at, made));
+    let mut goes_on = true;
+    while std::mem::take(&mut goes_on) {
+        each_statement(body, |mut stmt, done| {
+            if let Stmt::For { index, order, carried, body, .. } = &mut stmt {
+                let mut inside: BTreeSet<Reg> = carried.iter().map(|c| c.var).chain([*index]).collect();
+                walk(body).for_each(|event| event.for_each_def(|r| _ = inside.insert(r)));
+                let the = Around { index: *index, order: *order, inside };
+                for at in 0..body.len() {
+                    let before = moved(kernel, &the, body, at, made);
+                    goes_on |= !before.is_empty();
+                    done.extend(before);
+                }
             }
-        }
-        done.push(stmt);
-    });
+            done.push(stmt);
+        });
+    }
 }
 
-/// Removes the copies in statement `at` of `body`, the body of a loop over `index`, if they need not be repeated, and
-/// returns the statements that make them before the loop.
-fn moved(kernel: &mut Kernel, index: Reg, body: &mut [Stmt], at: usize, made: &BTreeSet<BufferId>) -> Vec<Stmt> {
+/// A loop around a copy.
+struct Around {
+    index: Reg,
+    order: Order,
+    /// Registers that an iteration defines.
+    inside: BTreeSet<Reg>,
+}
+
+/// Removes the copies in statement `at` of `body`, the body of `the` loop, if they need not be repeated, and returns
+/// the statements that make them before the loop.
+fn moved(kernel: &mut Kernel, the: &Around, body: &mut [Stmt], at: usize, made: &BTreeSet<BufferId>) -> Vec<Stmt> {
     let is_copy = |stmt: &Stmt| copied(stmt).is_some_and(|(_, to)| made.contains(&to));
     if !matches!(&body[at], Stmt::If { then, .. } if then.first().is_some_and(is_copy)) {
         return Vec::new();
     }
-    let (mut inside, mut written) = (BTreeSet::from([index]), BTreeSet::new());
-    walk(body).for_each(|event| {
-        event.for_each_def(|r| {
-            inside.insert(r);
-        });
-        match event {
-            Event::Instr(Instr::Store { buffer, .. }) => _ = written.insert(*buffer),
-            Event::Copy { to, .. } => _ = written.insert(to.0),
-            _ => {}
-        }
-    });
+    let written = Mentions::of(body);
     let (before, rest) = body.split_at_mut(at);
     let Some(Stmt::If { condition, then, .. }) = rest.first_mut() else { return Vec::new() };
-    let computed: Vec<Instr> = before.iter().flat_map(straight).cloned().collect();
-    if !first_is_enough(&computed, &inside, index, *condition, Growth::Never) {
+    let mut wanted = BTreeSet::from([*condition]);
+    let Some(code) = straight_code(before, &mut wanted) else { return Vec::new() };
+    let is_total = |instr: &Instr| {
+        matches!(
+            instr,
+            Instr::Int { .. } | Instr::IntOp { op: Op::Min | Op::Max | Op::Lt, .. } | Instr::Op { op: Op::And, .. }
+        )
+    };
+    let defined: BTreeSet<Reg> = code.iter().filter_map(Instr::dst).chain([the.index]).collect();
+    let is_known = |r: &Reg| defined.contains(r) || !the.inside.contains(r);
+    let is_first = the.order == Order::Parts || first_is_enough(&code, the, *condition, Growth::Never);
+    if !code.iter().all(is_total) || !wanted.iter().all(is_known) || !is_first {
         return Vec::new();
     }
     let n_copies = then.iter().take_while(|stmt| is_copy(stmt)).count();
     let stays = |stmt: &Stmt| {
-        let own: BTreeSet<Reg> = defined(stmt);
+        let own: BTreeSet<Reg> = defined_by(stmt);
         let uses_inside = walk(std::slice::from_ref(stmt)).any(|event| {
             let mut found = false;
-            event.for_each_use(|r| found |= inside.contains(&r) && !own.contains(&r));
+            event.for_each_use(|r| found |= the.inside.contains(&r) && !own.contains(&r));
             found
         });
-        uses_inside || copied(stmt).is_none_or(|(from, _)| written.contains(&from))
+        uses_inside || copied(stmt).is_none_or(|(from, _)| written.get(from).is_some_and(|found| found.writes))
     };
     if then[..n_copies].iter().any(stays) {
         return Vec::new();
     }
     let copies: Vec<Stmt> = then.drain(..n_copies).collect();
-    let (map, by, buffers) = (BTreeMap::new(), Poly::zero(), BTreeMap::new());
+    let (zero, buffers) = (kernel.regs.push(Class::Int), BTreeMap::new());
+    let (map, by) = (BTreeMap::from([(the.index, zero)]), Poly::zero());
     let regs = &mut kernel.regs;
-    let mut copier = Copier { regs, map, index, by, fresh: true, lane: None, buffers: &buffers };
-    let first = copier.block(&[Stmt::Straight(needed(&computed, *condition))]);
-    let condition = copier.of(*condition);
-    let made = Stmt::If { condition, then: copies, otherwise: Vec::new(), choices: Vec::new() };
-    first.into_iter().chain([made]).collect()
+    let mut copier = Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
+    let reads_index = code.iter().any(|instr| reads_directly(instr, the.index));
+    let first = reads_index.then_some(Instr::Int { dst: zero, value: Poly::zero() });
+    let code: Vec<Instr> = first.into_iter().chain(code.iter().map(|instr| copier.instr(instr))).collect();
+    let decided = copier.of(*condition);
+    for stmt in before {
+        if let Stmt::Straight(code) = stmt {
+            for instr in code.iter_mut().filter(|instr| instr.dst() == Some(*condition)) {
+                *instr = Instr::Op { dst: *condition, op: Op::And, args: [decided; 3] };
+            }
+        }
+    }
+    let made = Stmt::If { condition: decided, then: copies, otherwise: Vec::new(), choices: Vec::new() };
+    vec![Stmt::Straight(code), made]
 }
 
 /// Returns the code of a straight-line statement; none for another one.
@@ -89,7 +119,7 @@ pub(super) fn straight(stmt: &Stmt) -> &[Instr] {
     }
 }
 
-fn defined(stmt: &Stmt) -> BTreeSet<Reg> {
+fn defined_by(stmt: &Stmt) -> BTreeSet<Reg> {
     let mut all = BTreeSet::new();
     walk(std::slice::from_ref(stmt)).for_each(|event| event.for_each_def(|r| _ = all.insert(r)));
     all
@@ -119,20 +149,20 @@ enum Growth {
     Constant,
 }
 
-/// Returns whether `r` is computed by `code`, or outside, and changes with `index` at most as `growth` says.
+/// Returns whether `r` is computed by `code`, or outside of a loop, and changes with its index at most as `growth` says.
 // Recursive on the operands, of which each precedes its user.
-fn first_is_enough(code: &[Instr], inside: &BTreeSet<Reg>, index: Reg, r: Reg, growth: Growth) -> bool {
-    if !inside.contains(&r) {
+fn first_is_enough(code: &[Instr], the: &Around, r: Reg, growth: Growth) -> bool {
+    if !the.inside.contains(&r) {
         return true;
     }
     let Some(at) = code.iter().position(|instr| instr.dst() == Some(r)) else { return false };
-    let of = |r: &Reg, growth: Growth| first_is_enough(&code[..at], inside, index, *r, growth);
+    let of = |r: &Reg, growth: Growth| first_is_enough(&code[..at], the, *r, growth);
     match &code[at] {
         Instr::Const { .. } => true,
         Instr::Int { value, .. } => match value.as_var() {
-            Some(same) if same != index => of(&same, growth),
+            Some(same) if same != the.index => of(&same, growth),
             _ => {
-                let Some((slope, rest)) = value.split_linear(index) else { return false };
+                let Some((slope, rest)) = value.split_linear(the.index) else { return false };
                 let falls =
                     slope.is_zero() || growth == Growth::Never && slope.as_constant().is_some_and(|slope| slope < 0);
                 falls && rest.vars().iter().all(|r| of(r, Growth::Constant))
@@ -143,11 +173,4 @@ fn first_is_enough(code: &[Instr], inside: &BTreeSet<Reg>, index: Reg, r: Reg, g
         Instr::Op { op: Op::And, args: [a, b, _], .. } => of(a, growth) && of(b, growth),
         _ => false,
     }
-}
-
-/// Returns the instructions of `code` that `r` needs, in order.
-fn needed(code: &[Instr], r: Reg) -> Vec<Instr> {
-    let mut wanted = BTreeSet::from([r]);
-    want(code, &mut wanted);
-    code.iter().filter(|instr| is_wanted(instr, &wanted)).cloned().collect()
 }

@@ -513,9 +513,14 @@ pub(super) fn is_wanted(instr: &Instr, wanted: &BTreeSet<Reg>) -> bool {
     instr.dst().is_some_and(|dst| wanted.contains(&dst))
 }
 
-/// Returns the straight-line code of `body` that computes the registers in `wanted`, to which it adds those that the
-/// code reads; `None` if another statement computes one of them, or the code may fail.
+/// As [`straight_code`]; `None` also if the code may fail.
 pub(super) fn wanted_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<Vec<Instr>> {
+    straight_code(body, wanted).filter(|code| code.iter().all(is_pure))
+}
+
+/// Returns the straight-line code of `body` that computes the registers in `wanted`, to which it adds those that the
+/// code reads; `None` if another statement computes one of them.
+pub(super) fn straight_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<Vec<Instr>> {
     let mut parts = Vec::new();
     for stmt in body.iter().rev() {
         if let Stmt::Straight(code) = stmt {
@@ -529,8 +534,7 @@ pub(super) fn wanted_code(body: &[Stmt], wanted: &mut BTreeSet<Reg>) -> Option<V
             return None;
         }
     }
-    let all: Vec<Instr> = parts.into_iter().rev().flatten().collect();
-    all.iter().all(is_pure).then_some(all)
+    Some(parts.into_iter().rev().flatten().collect())
 }
 
 /// Returns a lane loop over a block.

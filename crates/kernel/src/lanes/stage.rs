@@ -32,8 +32,14 @@ const FEWEST: usize = 5;
 /// Maximum length of an unrolled row.
 const LONGEST: i64 = 64;
 
-/// Index of a loop, and its trip count.
-type Counted<'k> = (Reg, &'k Poly<Reg>);
+/// Statements around an event.
+#[derive(Default)]
+struct Open<'k> {
+    /// Index and trip count of each loop; `None` for other statements.
+    loops: Vec<Option<(Reg, &'k Poly<Reg>)>>,
+    /// Number of statements around the definition of each register.
+    levels: BTreeMap<Reg, usize>,
+}
 
 /// A row read in a loop.
 pub(super) struct Row {
@@ -99,22 +105,21 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
 
 fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    // Index and count of each open loop; `None` for other open statements.
-    let mut open: Vec<Option<Counted<'_>>> = Vec::new();
+    let mut open = Open::default();
     for event in events {
         match event {
             Event::For { index, count, order, .. } => {
-                open.push((*order == Order::InOrder).then_some((*index, *count)));
+                open.loops.push((*order == Order::InOrder).then_some((*index, *count)));
             }
-            Event::While { .. } | Event::If { .. } => open.push(None),
+            Event::While { .. } | Event::If { .. } => open.loops.push(None),
             Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
-                open.pop();
+                open.loops.pop();
             }
             Event::Instr(Instr::Load { buffer, at, .. })
                 if matches!(kernel.buffers[*buffer].place, Place::Input(_))
                     && kernel.buffers[*buffer].class == Class::Real =>
             {
-                let row = row_of(kernel, &open, at).or_else(|| unrolled_row_of(kernel, &open, at));
+                let row = row_of(kernel, &open, at).or_else(|| unrolled_row_of(&open, at));
                 if let Some(Element { of, again, place, len }) = row {
                     let from = at.sub(&place);
                     let is_same = |row: &&mut Row| {
@@ -133,6 +138,9 @@ fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
             }
             _ => {}
         }
+        event.for_each_def(|r| {
+            open.levels.insert(r, open.loops.len());
+        });
     }
     rows.retain(|row| !row.is_unrolled() || row.elements.len() >= FEWEST);
     rows
@@ -151,43 +159,41 @@ struct Element {
 }
 
 /// Returns what a load at `at` inside the `open` loops reads if it is an element of a row along one of them.
-fn row_of(kernel: &Kernel, open: &[Option<Counted<'_>>], at: &Poly<Reg>) -> Option<Element> {
+fn row_of(kernel: &Kernel, open: &Open<'_>, at: &Poly<Reg>) -> Option<Element> {
     let slope = |index: Reg| at.split_linear(index).map(|(slope, _)| slope);
-    let (along, len) = *open.iter().flatten().rev().find(|(index, count)| {
+    let (along, len) = *open.loops.iter().flatten().rev().find(|(index, count)| {
         slope(*index).and_then(|slope| slope.as_constant()) == Some(1)
             && count.as_var().is_some_and(|len| kernel.is_extent(len))
     })?;
     let is_row = |of: Reg, again: Reg| {
         again != along && of != along && slope(of).is_some_and(|slope| slope.as_constant().is_none())
     };
-    let (of, again) = reread(kernel, open, at, (Some(along), &is_row))?;
+    let (of, again) = reread(open, at, (Some(along), &is_row))?;
     Some(Element { of, again, place: Poly::var(along), len: len.clone() })
 }
 
 /// As [`row_of`], for a row of known length whose elements are read at constants.
-fn unrolled_row_of(kernel: &Kernel, open: &[Option<Counted<'_>>], at: &Poly<Reg>) -> Option<Element> {
+fn unrolled_row_of(open: &Open<'_>, at: &Poly<Reg>) -> Option<Element> {
     let (_, place) = at.split_constant();
     let length = |of: Reg| at.split_linear(of).and_then(|(slope, _)| slope.as_constant());
     let is_row = |of: Reg, _| length(of).is_some_and(|length| length <= LONGEST && (0..length).contains(&place));
-    let (of, again) = reread(kernel, open, at, (None, &is_row))?;
+    let (of, again) = reread(open, at, (None, &is_row))?;
     Some(Element { of, again, place: Poly::constant(place), len: Poly::constant(length(of)?) })
 }
 
 /// Returns, for a load at `at` inside the `open` loops, a loop and the loop in it that has the same address in all its
 /// iterations but for the index `along` of a row, if they satisfy a condition.
 fn reread(
-    kernel: &Kernel,
-    open: &[Option<Counted<'_>>],
+    open: &Open<'_>,
     at: &Poly<Reg>,
     (along, is_row): (Option<Reg>, &dyn Fn(Reg, Reg) -> bool),
 ) -> Option<(Reg, Reg)> {
     let vars = at.vars();
-    let pairs = open.iter().zip(open.iter().skip(1)).enumerate();
+    let pairs = open.loops.iter().zip(open.loops.iter().skip(1)).enumerate();
     pairs.into_iter().find_map(|(depth, (around, inner))| {
         let ((of, _), (again, _)) = ((*around)?, (*inner)?);
-        // Invariant in the inner loop.
-        let outer: Vec<Reg> = open[..=depth].iter().flatten().map(|(index, _)| *index).collect();
-        let is_same = |r: &Reg| Some(*r) == along || kernel.is_extent(*r) || outer.contains(r);
+        let is_invariant = |r: &Reg| open.levels.get(r).is_none_or(|level| *level <= depth + 1);
+        let is_same = |r: &Reg| Some(*r) == along || is_invariant(r);
         (is_row(of, again) && vars.iter().all(is_same)).then_some((of, again))
     })
 }

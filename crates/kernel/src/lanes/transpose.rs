@@ -16,7 +16,7 @@
 //! copied to `t[d i + k]`. Rows of copies lie m' = m + 8 elements apart.
 //!
 //! A copy pays if it is read often enough, which is tested at run time; otherwise the nest runs unchanged. In a loop
-//! over blocks of rows, the copy is made before that loop.
+//! over blocks of rows or over chunks, the copy is made before that loop.
 //!
 //! Invariants: the nest reads each copied element, with no check before that could fail, and writes none. It computes
 //! the same values in the same order, so every number keeps its bits.
@@ -24,10 +24,12 @@
 use super::outside::move_copies;
 use super::rewrite::{Copier, Cutter, Loop};
 use crate::events::walk;
-use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, PARTS, Reg, Stmt};
+use crate::mentions::Mentions;
 use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Minimum number of times that a copied element is read by lanes.
 const FEWEST: i64 = 32;
@@ -122,15 +124,26 @@ pub(crate) fn transpose(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
     // Loops that run unchanged are met again.
     let (mut seen, mut made) = (BTreeSet::new(), BTreeSet::new());
-    each_statement(&mut body, |stmt, done| match stmt {
-        Stmt::For { index, count, carried, order: Order::InOrder, body } if carried.is_empty() => {
-            let the = Loop { index, count, carried, body };
-            match operands(kernel, &the).filter(|_| seen.insert(index)) {
-                Some(found) => made.extend(write(&mut Cutter::new(kernel), the, &found, done)),
-                None => done.push(the.in_order()),
-            }
+    let mut chunks: BTreeMap<Reg, Rc<Chunk>> = BTreeMap::new();
+    each_statement(&mut body, |stmt, done| {
+        if let Stmt::For { order: Order::Parts, body, .. } = &stmt {
+            let chunk = Rc::new(Chunk::of(body));
+            chunks.extend(body.iter().filter_map(|stmt| match stmt {
+                Stmt::For { index, .. } => Some((*index, chunk.clone())),
+                _ => None,
+            }));
         }
-        stmt => done.push(stmt),
+        match stmt {
+            Stmt::For { index, count, carried, order: Order::InOrder, body } if carried.is_empty() => {
+                let the = Loop { index, count, carried, body };
+                let chunk = chunks.get(&index).map(Rc::as_ref);
+                match operands(kernel, &the, chunk).filter(|_| seen.insert(index)) {
+                    Some(found) => made.extend(write(&mut Cutter::new(kernel), the, &found, done)),
+                    None => done.push(the.in_order()),
+                }
+            }
+            stmt => done.push(stmt),
+        }
     });
     if !made.is_empty() {
         move_copies(kernel, &mut body, &made);
@@ -157,8 +170,29 @@ fn only_loop(body: &[Stmt]) -> Option<(Reg, &Poly<Reg>, &[Stmt])> {
     }
 }
 
-/// Returns the operands to copy if `the` is a product of matrices.
-fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
+/// The body of a parallel loop.
+struct Chunk {
+    all: Mentions,
+    /// Registers that it defines.
+    inside: BTreeSet<Reg>,
+}
+
+impl Chunk {
+    fn of(body: &[Stmt]) -> Self {
+        let mut inside = BTreeSet::new();
+        walk(body).for_each(|event| event.for_each_def(|r| _ = inside.insert(r)));
+        Self { all: Mentions::of(body), inside }
+    }
+
+    /// Returns whether one copy of an operand serves all chunks.
+    fn shares(&self, Operand { buffer, at, rows, along, .. }: &Operand) -> bool {
+        let is_outside = |r: &Reg| *r == rows.0 || *r == along.0 || !self.inside.contains(r);
+        self.all.get(*buffer).is_none_or(|found| !found.writes) && at.vars().iter().all(is_outside)
+    }
+}
+
+/// Returns the operands to copy if `the` is a product of matrices, possibly the loop of a chunk.
+fn operands(kernel: &Kernel, the: &Loop, chunk: Option<&Chunk>) -> Option<Vec<Operand>> {
     let (i, n) = (the.index, &the.count);
     let (j, m, inside) = only_loop(&the.body)?;
     let (mut sums, mut after) = (None, Vec::new());
@@ -213,7 +247,9 @@ fn operands(kernel: &Kernel, the: &Loop) -> Option<Vec<Operand>> {
         }
         let len = &kernel.buffers[buffer].len;
         if let Some(columns) = operand(buffer, at, (j, m), (k, d)) {
-            found.push(Operand { asked: vec![(n.clone(), FEWEST)], ..columns });
+            let is_shared = chunk.is_some_and(|chunk| chunk.shares(&columns));
+            let fewest = if is_shared { FEWEST / PARTS } else { FEWEST };
+            found.push(Operand { asked: vec![(n.clone(), fewest)], ..columns });
         } else if is_size(n)
             && let Some(column) = operand(buffer, at, (k, d), (i, n))
         {

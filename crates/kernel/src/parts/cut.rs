@@ -1,16 +1,19 @@
 //! Emission of parallel loops: chunks, and the reduction of their sums.
 
-use crate::events::walk;
-use crate::kernel::{BufferId, Carried, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Reg, Stmt};
+use crate::events::{Event, walk};
+use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Reg, Stmt};
 use crate::lanes::Plan;
 use crate::lanes::independence::Group;
-use crate::lanes::rewrite::{Copier, Cutter, Loop};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
 /// Minimum number of iterations of a chunk that adds to arrays, since these are cleared and reduced once a chunk.
 const LEAST_ADDING: i64 = 256;
+
+/// The same if each iteration adds to other elements, one at a time.
+const LEAST_SCATTERING: i64 = 64;
 
 /// Cuts the loops over the given indices, which are in the outermost block or in branches there; returns their number.
 pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
@@ -33,9 +36,12 @@ fn cut_block(
     let mut done = Vec::with_capacity(body.len());
     for stmt in body {
         match stmt {
-            Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
-                let plan = plans.remove(&index).unwrap_or_default();
-                cut_one(cutter, &plan, &Loop { index, count, carried, body }, &mut done);
+            Stmt::For { index, count, carried, order: Order::InOrder, body } => {
+                let the = Loop { index, count, carried, body };
+                match plans.remove(&index).filter(|plan| !plan.adds_rarely || n_branches > 0) {
+                    Some(plan) => cut_one(cutter, &plan, the, &mut done),
+                    None => done.push(the.in_order()),
+                }
             }
             Stmt::If { condition, then, otherwise, choices } if n_branches > 0 => {
                 let [then, otherwise] = [then, otherwise].map(|arm| cut_block(cutter, plans, arm, n_branches - 1));
@@ -57,7 +63,7 @@ struct Added {
     len: Poly<Reg>,
 }
 
-fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>) {
+fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
     let mut taken = Vec::new();
     let added: Vec<Added> = plan
         .accumulators
@@ -72,18 +78,77 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>
     let partial =
         (!plan.sums.is_empty()).then(|| cutter.buffer(Poly::constant(PARTS * plan.sums.len() as i64), &mut taken));
 
-    let mut before = Vec::new();
+    let (mut before, mut then) = (Vec::new(), Vec::new());
     let zero = cutter.int_of(&mut before, Poly::zero());
-    let least = if added.is_empty() { 0 } else { LEAST_ADDING };
+    let is_scattered = |added: &Added| each_address_of(&the, added.to).any(|at| at.vars().contains(&the.index));
+    let least = match added.is_empty() {
+        true => 0,
+        false if added.iter().all(is_scattered) => LEAST_SCATTERING,
+        false => LEAST_ADDING,
+    };
     let share = share(cutter, &the.count, least, zero, &mut before);
+    let used = if added.is_empty() { None } else { Some(used(cutter, &the.count, &share, &mut before)) };
+    let condition = plan.adds_rarely.then(|| are_many(cutter, &the.count, &added, &mut before));
     if !before.is_empty() {
         out.push(Stmt::Straight(before));
     }
     let part = cutter.int();
-    let body = one_part(cutter, plan, the, &Part { index: part, zero, share: &share }, &added, partial);
+    let body = one_part(cutter, plan, &the, &Part { index: part, zero, share: &share }, &added, partial);
     let count = Poly::constant(PARTS);
-    out.push(Stmt::For { index: part, count, carried: Vec::new(), order: Order::Parts, body });
-    together(cutter, plan, &the.carried, &added, partial, out);
+    then.push(Stmt::For { index: part, count, carried: Vec::new(), order: Order::Parts, body });
+    let sums: Vec<Reg> = match condition {
+        Some(_) => the.carried.iter().map(|_| cutter.real()).collect(),
+        None => the.carried.iter().map(|c| c.var).collect(),
+    };
+    if let Some(partial) = partial {
+        let inits = the.carried.iter().map(|c| c.init);
+        add_sums(cutter, plan, inits.zip(sums.iter().copied()), partial, &mut then);
+    }
+    if let Some(used) = used {
+        added.iter().for_each(|added| add_array(cutter, added, used, &mut then));
+    }
+    match condition {
+        Some(condition) => out.push(or_in_order(cutter, condition, then, &sums, (plan, the))),
+        None => out.extend(then),
+    }
+}
+
+/// Returns the condition that a chunk has more iterations than the arrays of a chunk have elements.
+fn are_many(cutter: &mut Cutter<'_>, count: &Poly<Reg>, added: &[Added], before: &mut Vec<Instr>) -> Reg {
+    let len = added.iter().fold(Poly::zero(), |sum, added| sum.add(&added.len));
+    let (len, count) = (cutter.int_of(before, len.scale(PARTS)), cutter.int_of(before, count.clone()));
+    cutter.int_op(before, Op::Lt, len, count)
+}
+
+/// Returns a branch to the chunks, with their `sums`, and to the loop as it is.
+fn or_in_order(
+    cutter: &mut Cutter<'_>,
+    condition: Reg,
+    then: Vec<Stmt>,
+    sums: &[Reg],
+    (plan, the): (&Plan, Loop),
+) -> Stmt {
+    let names = plan.private.iter().map(|buffer| {
+        let own = cutter.kernel.buffers[*buffer].clone();
+        (*buffer, cutter.kernel.buffers.push(own))
+    });
+    let buffers: BTreeMap<BufferId, BufferId> = names.collect();
+    let (map, by) = (BTreeMap::new(), Poly::var(condition));
+    let regs = &mut cutter.kernel.regs;
+    let mut copier = Copier { regs, map, index: condition, by, fresh: true, lane: None, buffers: &buffers };
+    let carried = the.carried.clone();
+    let otherwise = copier.block(&[the.in_order()]);
+    let choice = |(c, sum): (&Carried, &Reg)| Choice { var: c.var, then: *sum, otherwise: copier.of(c.var) };
+    let choices = carried.iter().zip(sums).map(choice).collect();
+    Stmt::If { condition, then, otherwise, choices }
+}
+
+/// Iterates over the addresses at which a loop stores to `buffer`.
+fn each_address_of(the: &Loop, buffer: BufferId) -> impl Iterator<Item = &Poly<Reg>> {
+    walk(&the.body).filter_map(move |event| match event {
+        Event::Instr(Instr::Store { buffer: to, at, .. }) if *to == buffer => Some(at),
+        _ => None,
+    })
 }
 
 /// Returns the number of iterations of a chunk: whole blocks of lanes, at least `least`.
@@ -106,6 +171,15 @@ fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, least: i64, zero: Reg, befo
         share = cutter.int_op(before, Op::Max, share, least);
     }
     Poly::var(share).scale(LANES)
+}
+
+/// Returns the number of chunks with iterations.
+fn used(cutter: &mut Cutter<'_>, count: &Poly<Reg>, share: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
+    let up = cutter.int_of(before, count.add(share).sub(&Poly::constant(1)));
+    let share = cutter.int_of(before, share.clone());
+    let n = cutter.int_op(before, Op::Quot, up, share);
+    let all = cutter.int_of(before, Poly::constant(PARTS));
+    cutter.int_op(before, Op::Min, n, all)
 }
 
 /// Current part of a loop.
@@ -141,7 +215,15 @@ fn one_part(
         map.insert(c.var, var);
         carried.push(Carried { var, init, next: c.next });
     }
-    let mut body = vec![Stmt::Straight(first)];
+    let count = the.count.sub(&start).sub(&left);
+    let has_any = (!added.is_empty()).then(|| {
+        let count = cutter.int_of(&mut first, count.clone());
+        cutter.int_op(&mut first, Op::Lt, zero, count)
+    });
+    let if_any = |then: Vec<Stmt>| {
+        has_any.map(|condition| Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() })
+    };
+    let (mut body, mut cleared) = (vec![Stmt::Straight(first)], Vec::new());
     for Added { own, len, .. } in added {
         let (k, value) = (cutter.int(), cutter.real());
         let code = vec![
@@ -149,8 +231,9 @@ fn one_part(
             Instr::Store { buffer: *own, at: Poly::var(k), value },
         ];
         let (carried, body_of) = (Vec::new(), vec![Stmt::Straight(code)]);
-        body.push(Stmt::For { index: k, count: len.clone(), carried, order: Order::InOrder, body: body_of });
+        cleared.push(Stmt::For { index: k, count: len.clone(), carried, order: Order::InOrder, body: body_of });
     }
+    body.extend(if_any(cleared));
     let j = cutter.int();
     let at = start.add(&Poly::var(j));
     let buffers = added.iter().map(|a| (a.to, a.own)).collect();
@@ -164,7 +247,6 @@ fn one_part(
     if is_read {
         inside.insert(0, Stmt::Straight(vec![Instr::Int { dst: the.index, value: at }]));
     }
-    let count = the.count.sub(&start).sub(&left);
     let sums: Vec<Reg> = carried.iter().map(|c| c.var).collect();
     body.push(Stmt::For { index: j, count, carried, order: Order::InOrder, body: inside });
     if let Some(buffer) = partial {
@@ -174,42 +256,49 @@ fn one_part(
         };
         body.push(Stmt::Straight((0..).zip(sums).map(store).collect()));
     }
-    for Added { own, all, len, .. } in added {
+    let saved = added.iter().map(|Added { own, all, len, .. }| {
         let to = (*all, len.mul(&Poly::var(part)));
-        body.push(Stmt::Copy { to, from: (*own, Poly::zero()), len: len.clone(), is_move: false });
-    }
+        Stmt::Copy { to, from: (*own, Poly::zero()), len: len.clone(), is_move: false }
+    });
+    body.extend(if_any(saved.collect()));
     body
 }
 
-/// Reduces the results of the chunks.
-fn together(
+/// Reduces the sums of the chunks: to each initial value in `sums`, the register of the result.
+fn add_sums(
     cutter: &mut Cutter<'_>,
     plan: &Plan,
-    carried: &[Carried],
-    added: &[Added],
-    partial: Option<BufferId>,
+    sums: impl Iterator<Item = (Reg, Reg)>,
+    partial: BufferId,
     out: &mut Vec<Stmt>,
 ) {
-    if let Some(buffer) = partial {
-        let mut code = Vec::new();
-        for ((k, group), c) in (0..).zip(&plan.sums).zip(carried) {
-            let places = (0..PARTS).map(|p| Poly::constant(k * PARTS + p));
-            let all = cutter.tree(*group, buffer, places, &mut code);
-            code.push(Instr::Op { dst: c.var, op: group.op(), args: [c.init, all, c.init] });
-        }
-        out.push(Stmt::Straight(code));
+    let mut code = Vec::new();
+    for ((k, group), (init, dst)) in (0..).zip(&plan.sums).zip(sums) {
+        let places = (0..PARTS).map(|p| Poly::constant(k * PARTS + p));
+        let all = cutter.tree(*group, partial, places, &mut code);
+        code.push(Instr::Op { dst, op: group.op(), args: [init, all, init] });
     }
-    for Added { to, all, len, .. } in added {
-        let index = cutter.int();
-        let at = Poly::var(index);
-        let mut code = Vec::new();
-        let places = (0..PARTS).map(|p| len.scale(p).add(&at));
-        let sum = cutter.tree(Group::Sum, *all, places, &mut code);
-        let so_far = cutter.real();
-        code.push(Instr::Load { dst: so_far, buffer: *to, at: at.clone() });
-        let value = cutter.op(Op::Add, so_far, sum, &mut code);
-        code.push(Instr::Store { buffer: *to, at, value });
-        let body = vec![Stmt::Straight(code)];
-        out.push(Stmt::For { index, count: len.clone(), carried: Vec::new(), order: Order::InOrder, body });
-    }
+    out.push(Stmt::Straight(code));
+}
+
+/// Adds the arrays of the first chunks, so many as are `used`, to an accumulator array.
+fn add_array(cutter: &mut Cutter<'_>, Added { to, all, len, .. }: &Added, used: Reg, out: &mut Vec<Stmt>) {
+    let (index, part) = (cutter.int(), cutter.int());
+    let [so_far, sum, own, next] = std::array::from_fn(|_| cutter.real());
+    let at = Poly::var(index);
+    let inside = vec![
+        Instr::Load { dst: own, buffer: *all, at: len.mul(&Poly::var(part)).add(&at) },
+        Instr::Op { dst: next, op: Op::Add, args: [sum, own, sum] },
+    ];
+    let parts = Stmt::For {
+        index: part,
+        count: Poly::var(used),
+        carried: vec![Carried { var: sum, init: so_far, next }],
+        order: Order::InOrder,
+        body: vec![Stmt::Straight(inside)],
+    };
+    let load = vec![Instr::Load { dst: so_far, buffer: *to, at: at.clone() }];
+    let store = vec![Instr::Store { buffer: *to, at, value: sum }];
+    let body = vec![Stmt::Straight(load), parts, Stmt::Straight(store)];
+    out.push(Stmt::For { index, count: len.clone(), carried: Vec::new(), order: Order::InOrder, body });
 }

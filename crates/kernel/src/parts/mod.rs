@@ -19,9 +19,10 @@
 //! flow and addresses may differ.
 //!
 //! **Sums** have one partial result a chunk: a fixed number, whatever the number of threads. Buffers private to an
-//! iteration stay unchanged; a backend with threads gives each thread a copy ([`split()`] lists them). An accumulator
-//! array gets a private copy, which is saved after the chunk. The order of additions changes, so the caller must allow
-//! it.
+//! iteration stay unchanged; a backend with threads gives each thread a copy ([`split()`] lists them). An array to
+//! which iterations add, at the same elements or at others each, gets a private copy, which is saved after the chunk.
+//! The order of additions changes, so the caller must allow it. Where an iteration may add to few of many elements, the
+//! loop is also written as it was, for fewer iterations in a chunk than there are elements.
 //!
 //! A chunk begins at a multiple of eight iterations, so that only the last chunk has a remainder in lanes.
 //!

@@ -478,21 +478,28 @@ impl<'k> Survey<'k> {
         *last < position && (self.is_by_rows(buffer) || self.is_private(buffer))
     }
 
-    /// Returns whether each iteration accesses a row of `buffer` of its own.
+    /// Returns whether each iteration accesses a row of `buffer` of its own: elements from a start that is the same for
+    /// all iterations, as in a chunk of a parallel loop.
     fn is_by_rows(&self, buffer: BufferId) -> bool {
-        let mut length = None;
+        let mut rows = None;
         self.addresses.get(&buffer).is_some_and(|addresses| {
             addresses.iter().all(|at| {
-                let Some((slope, rest)) = at.and_then(|at| at.split_linear(self.loops[0].index)) else { return false };
-                let is_along = |inner: Inner| {
-                    let around = &self.loops[inner];
-                    Some(around.index) == rest.as_var() && around.count == slope && self.is_even(inner)
-                };
-                let is_row = (1..self.loops.len()).any(is_along) && length.as_ref().is_none_or(|len| *len == slope);
-                length = Some(slope);
-                is_row
+                let row = at.and_then(|at| self.row(at));
+                row.is_some() && *rows.get_or_insert_with(|| row.clone()) == row
             })
         })
+    }
+
+    /// Returns the length of the rows that an address goes along, one for each iteration, and the first row's start.
+    fn row(&self, at: &Poly<Reg>) -> Option<(Poly<Reg>, Poly<Reg>)> {
+        let (length, rest) = at.split_linear(self.loops[0].index)?;
+        let start_along = |inner: Inner| {
+            let start = rest.sub(&Poly::var(self.loops[inner].index));
+            let is_fixed = start.vars().iter().all(|r| !self.definitions.contains_key(r));
+            (is_fixed && self.loops[inner].count == length && self.is_even(inner)).then_some(start)
+        };
+        let start = (1..self.loops.len()).find_map(start_along)?;
+        Some((length, start))
     }
 
     /// Returns whether `buffer` is memory of an iteration.
