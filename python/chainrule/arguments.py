@@ -179,6 +179,13 @@ def count_leaves(value):
     return 0 if isinstance(value, (bool, str)) or value is None or callable(value) or is_object(value) else 1
 
 
+def n_threads(threads):
+    """A number of threads; 0 stands for all of the machine."""
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
+        raise TypeError_(f"threads={threads!r} is not a number of threads", remedy="0 stands for all of the machine")
+    return threads
+
+
 def to_floats(value):
     """The argument with floats for ints: what is differentiated by."""
     if isinstance(value, bool) or value is None or isinstance(value, str):

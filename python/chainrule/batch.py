@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from .arguments import like_array, kind_of_array, spec_of, to_floats
+from .arguments import like_array, kind_of_array, n_threads, spec_of, to_floats
 from .code import DTYPES, check_out, fill
 from .derivative import Derivative
 from .errors import Error, ShapeError, TypeError_
@@ -76,9 +76,7 @@ class Batch:
         return [None if shared(value) else axes for value in values]
 
     def _run(self, call, n, inputs, out, threads, progress):
-        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
-            raise TypeError_(f"threads={threads!r} is not a number of threads", remedy="0 stands for all of the machine")
-        outputs, code = call.code.outputs, call.code
+        outputs, code, threads = call.code.outputs, call.code, n_threads(threads)
         groups = sizes_of_points(code, n, inputs)
         example = [array if array.ndim else array.reshape(1) for array in call.leaves]
         workspace = code.compiled.workspace(example)

@@ -24,6 +24,7 @@ class Entry:
         self.deciding = constants.deciding  # see :mod:`chainrule.fit`
         self.base = self  # the entry whose deciding sizes this one is for
         self.widen = None  # makes the entry for all sizes, where this one is for short extents
+        self.threads = None  # on which one evaluation runs; `None` for the calling one, without chunks
         self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
 
     @property
@@ -52,4 +53,4 @@ class Entry:
         return code
 
     def compiled(self, function):
-        return Code(function.compile(), function)
+        return Code(function.compile(self.threads), function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from . import _core
-from .arguments import for_all_sizes, spec_of, to_floats
+from .arguments import for_all_sizes, n_threads, spec_of, to_floats
 from .code import DTYPES
 from .entry import Entry
 from .errors import TypeError_
@@ -16,8 +16,8 @@ from .function import Function
 class ModuleFunction(Function):
     """A function of an F~ file. Its arguments are as F~ has them: floats, ints, arrays."""
 
-    def __init__(self, core, path=None):
-        self._core, self._path = core, path
+    def __init__(self, core, path=None, threads=None):
+        self._core, self._path, self.threads = core, path, threads
         self.__name__ = self.__qualname__ = core.name
         self.__doc__ = f"The function {core.name} of an F~ file."
         parameter = lambda name: inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -26,6 +26,7 @@ class ModuleFunction(Function):
         self._parameters = list(self.__signature__.parameters.values())
         self._setup()
         self._single = Entry(core, names, None, Nothing())
+        self._single.threads = threads
         n = len(core.outputs)
         self._single.structure = None if n == 1 else (tuple([None] * n), False)
 
@@ -41,11 +42,11 @@ class ModuleFunction(Function):
         return self._single, leaves, for_all_sizes(keys)
 
     def __reduce__(self):
-        return (_function_of_module, (self._path, self.__name__))
+        return (_function_of_module, (self._path, self.__name__, self.threads))
 
 
-def _function_of_module(path, name):
-    return Module(path)._functions[name]
+def _function_of_module(path, name, threads=None):
+    return Module(path, threads)._functions[name]
 
 
 class Nothing:
@@ -60,14 +61,14 @@ class Nothing:
 class Module:
     """The functions of an F~ file as attributes."""
 
-    def __init__(self, path):
-        self._functions = {name: ModuleFunction(core, path) for name, core in _core.module(path)}
+    def __init__(self, path, threads=None):
+        self._functions = {name: ModuleFunction(core, path, threads) for name, core in _core.module(path)}
         self.__dict__.update(self._functions)
 
     def __repr__(self):
         return f"<chainrule module: {', '.join(self._functions)}>"
 
 
-def module(path):
-    """The functions of an F~ file: `cr.module("model.ft").energy`."""
-    return Module(path)
+def module(path, *, threads=None):
+    """The functions of an F~ file: `cr.module("model.ft").energy`. `threads` is as in :func:`function`."""
+    return Module(path, None if threads is None else n_threads(threads))

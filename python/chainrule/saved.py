@@ -43,7 +43,8 @@ class SavedCode(Code):
 class SavedEntry(Entry):
     """What a loaded function has for one kind of arguments."""
 
-    def __init__(self, parts):
+    def __init__(self, parts, threads):
+        self.threads = threads
         self.name, self.text, self.strict = parts["program"], parts["text"], parts["strict"]
         self.names = [name for name in parts["names"]]
         self.structure, self.smooth = structure(parts["structure"]), structure(parts["smooth"])
@@ -52,7 +53,7 @@ class SavedEntry(Entry):
         self.lock = threading.RLock()
         self.derived = {}
         for key, data in parts["codes"]:
-            self.derived[key_of(key)] = Code(_core.Compiled.from_bytes(base64.b64decode(data)))
+            self.derived[key_of(key)] = Code(_core.Compiled.from_bytes(base64.b64decode(data), threads))
         self._function = None
         self.kept, self.check = parts["kept"], None
         self.deciding, self.base, self.widen = parts.get("deciding", ()), self, None
@@ -70,7 +71,7 @@ class SavedEntry(Entry):
             return self._function
 
     def compiled(self, function):
-        return SavedCode(function.compile(), function, self.derived[None].compiled)
+        return SavedCode(function.compile(self.threads), function, self.derived[None].compiled)
 
 
 class SavedFunction(Function):
@@ -85,9 +86,10 @@ class SavedFunction(Function):
         self.__signature__ = inspect.Signature([make(*parameter) for parameter in parts["parameters"]])
         self._parameters = list(self.__signature__.parameters.values())
         self.static, self.sizes, self.strict = tuple(parts["static"]), parts["sizes"], False
+        self.threads = parts.get("threads")
         self._setup()
         for key, entry in parts["entries"]:
-            self._entries[specs(key)] = SavedEntry(entry)
+            self._entries[specs(key)] = SavedEntry(entry, self.threads)
         for key, entry in self._entries.items():
             is_of_sizes = len(key) == 2 and isinstance(key[0][0], tuple)
             entry.base = self._entries.get(key[0], entry) if is_of_sizes else entry
@@ -128,7 +130,7 @@ def dumps(function):
     parameters = [(p.name, p.kind.name, None if p.default is p.empty else [plain(function, p.name, p.default)])
                   for p in function._parameters]
     parts = {"name": function.__name__, "doc": function.__doc__, "parameters": parameters, "entries": entries,
-             "static": function.static, "sizes": function.sizes}
+             "static": function.static, "sizes": function.sizes, "threads": function.threads}
     return MAGIC + json.dumps(parts).encode()
 
 

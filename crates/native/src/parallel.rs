@@ -17,7 +17,7 @@ use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::{Piece, Pieces, split};
 use chainrule_kernel::weights;
 use chainrule_kernel::{BufferId, Class, Kernel, PARTS, predicted_time};
-use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines};
+use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines, threads};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -190,7 +190,7 @@ impl Program {
             if !piece.when.iter().all(is_on) {
                 continue;
             }
-            let n_running = if at_once[p] { places.len() } else { 1 };
+            let n_running = if at_once[p] && threads::are_available() { places.len() } else { 1 };
             let places = &mut places[..n_running];
             for (t, place) in places.iter_mut().enumerate() {
                 self.tell(team, p, sizes, pointers, place, t == 0);

@@ -5,26 +5,11 @@ use crate::errors::{Stage, detached};
 use chainrule::{BatchOptions, Slice, Strided, StridedMut};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Intended time between two checks of signals and updates of the progress bar.
 const INTERVAL: Duration = Duration::from_millis(40);
-
-/// Process that has started threads; 0 if none has.
-static THREADED: AtomicU32 = AtomicU32::new(0);
-
-/// Returns the number of threads that this process can have: a forked child has none of its parent's threads, and
-/// cannot start new ones. Results do not depend on it.
-fn available(threads: usize) -> usize {
-    if threads == 1 {
-        return 1;
-    }
-    let own = std::process::id();
-    let first = THREADED.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed).unwrap_or_else(|first| first);
-    if first == 0 || first == own { threads } else { 1 }
-}
 
 /// Evaluates `n_points` points. Each input has a mark: whether it has an element for each point, along its first axis,
 /// or the same for all. `progress` is called with the number of points that are done, at most every [`INTERVAL`].
@@ -96,8 +81,7 @@ pub(crate) fn run(
             let point = workspace.output_shape(k).iter().product();
             results.push(StridedMut { data: output.slice(), point, element: 1 });
         }
-        let options =
-            BatchOptions { threads: available(threads), observe: Some(&observe), every: 1, interval: Some(INTERVAL) };
+        let options = BatchOptions { threads, observe: Some(&observe), every: 1, interval: Some(INTERVAL) };
         compiled.eval_batch_with(n_points, &inputs, &mut results, &mut workspace, &options)
     });
     // The exception that ended the batch says more than its end.

@@ -3,7 +3,7 @@
 use crate::arrays::{Input, Output};
 use crate::errors::{Stage, detached};
 use crate::sparse::Sparse;
-use chainrule::{Counts, Error, Semantics, Type};
+use chainrule::{CompileOptions, Counts, Error, Semantics, Type};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -153,8 +153,11 @@ impl Function {
         detached(py, Stage::Program, || chainrule::Module::from_text(name, text)?.function(name)).map(Self)
     }
 
-    fn compile(&self, py: Python<'_>) -> PyResult<Compiled> {
-        let compiled = detached(py, Stage::Program, || self.0.compile())?;
+    /// Compiles it, for evaluations on so many threads: see [`chainrule::CompileOptions::threads`].
+    #[pyo3(signature = (threads=None))]
+    fn compile(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Compiled> {
+        let options = CompileOptions { threads, ..CompileOptions::default() };
+        let compiled = detached(py, Stage::Program, || self.0.compile_with(&options))?;
         Ok(Compiled { compiled: Arc::new(compiled) })
     }
 
@@ -261,8 +264,10 @@ impl Compiled {
 
     /// Returns the function that `to_bytes` saved, compiled again.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        let compiled = detached(py, Stage::Program, || chainrule::Compiled::from_bytes(bytes))?;
+    #[pyo3(signature = (bytes, threads=None))]
+    fn from_bytes(py: Python<'_>, bytes: &[u8], threads: Option<usize>) -> PyResult<Self> {
+        let options = CompileOptions { threads, ..CompileOptions::default() };
+        let compiled = detached(py, Stage::Program, || chainrule::Compiled::from_bytes_with(bytes, &[], &options))?;
         Ok(Self { compiled: Arc::new(compiled) })
     }
 

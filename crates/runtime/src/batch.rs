@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code, reason = "several threads write one array")]
 
-use crate::{Elements, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use crate::{Elements, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, threads};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -121,6 +121,9 @@ impl<'a> Batch<'a> {
         match workers {
             [] => Err(RunError::argument("a batch needs a workspace for each thread, and there is none")),
             [worker] => run(&mut share(0), worker),
+            _ if !threads::are_available() => {
+                workers.iter_mut().enumerate().try_for_each(|(t, worker)| run(&mut share(t), worker))
+            }
             _ => {
                 let mut results: Vec<Result<(), RunError>> = workers.iter().map(|_| Ok(())).collect();
                 // In place: the caller starts at once, instead of waking one more thread and waiting for it.

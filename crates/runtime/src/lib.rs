@@ -12,6 +12,7 @@
 //! | [`backend`] | the interface of backends |
 //! | [`batch`] | many points, checked once and divided among threads |
 //! | [`error`] | errors of running |
+//! | [`threads`] | whether the process can have threads |
 //! | [`site`] | failures of machine code |
 //! | [`overflow`] | effect of integer overflow |
 //! | [`promise`] | the caller's promise that lets machine code omit index checks |
@@ -26,6 +27,7 @@ pub mod overflow;
 pub mod promise;
 pub mod site;
 pub mod sizes;
+pub mod threads;
 
 pub use arguments::{Elements, Slice, SliceMut, Strided, StridedMut};
 pub use backend::Backend;

@@ -41,7 +41,7 @@ def test_stubs_have_the_names_of_the_package():
         for method in names[name]:
             assert method == "__getattr__" or hasattr(getattr(cr, name), method), f"{name}.{method}"
     public = {n for n in dir(cr.Function) if not n.startswith("_")} - set(names["Function"]) - set(names["_Evaluator"])
-    assert public <= {"static", "sizes", "strict"}
+    assert public <= {"static", "sizes", "strict", "threads"}
 
 
 def test_stubs_have_the_names_of_the_extension_module():
