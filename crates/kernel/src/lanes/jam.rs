@@ -36,6 +36,8 @@ pub(super) struct Groups {
     pub first: Poly<Reg>,
     /// Number of groups.
     pub count: Poly<Reg>,
+    /// Iterations between the blocks of a group, and blocks between groups.
+    pub steps: (Poly<Reg>, i64),
 }
 
 impl Groups {
@@ -50,9 +52,9 @@ impl Cutter<'_> {
     /// each block if they are private.
     pub(super) fn jammed(&mut self, plan: &Plan, the: &Loop, groups: &Groups, wide: LaneBuffers<'_>) -> Stmt {
         let (group, lane) = (self.int(), self.int());
-        let first_block = groups.first.add(&Poly::var(group).scale(groups.of));
-        let by: Vec<Poly<Reg>> =
-            (0..groups.of).map(|t| first_block.add(&Poly::constant(t)).scale(LANES).add(&Poly::var(lane))).collect();
+        let (step, of) = &groups.steps;
+        let first = groups.first.add(&Poly::var(group).scale(*of)).scale(LANES).add(&Poly::var(lane));
+        let by: Vec<Poly<Reg>> = (0..groups.of).map(|t| first.add(&step.scale(t))).collect();
         let mut varying: Vec<BTreeMap<Reg, Reg>> = vec![BTreeMap::new(); by.len()];
         let mut first = Vec::new();
         for (t, map) in (0..).zip(&mut varying) {

@@ -43,7 +43,7 @@
 //! **Unroll-and-jam** (`jam`) of blocks whose inner loops read uniform values or add to accumulators.
 //!
 //! **Register tiling** (`tile`) of another loop of the nest whose iterations read the same elements, with packed panels
-//! (`panel`) of large arrays.
+//! (`panel`) of large arrays, and few columns in two overlapping blocks (`narrow`).
 //!
 //! **Unrolling** of loops along rows in lanes (`unroll`), whose elements are then loaded in rows and transposed.
 //!
@@ -75,6 +75,7 @@ pub(crate) mod independence;
 mod jam;
 mod keep;
 mod loaded;
+mod narrow;
 mod outside;
 mod panel;
 mod predict;
@@ -260,12 +261,15 @@ pub(crate) struct Plan {
     pub blocks: i64,
     /// Whether fewer iterations than a block run in sequence.
     pub few_alone: bool,
+    /// Whether all iterations, more than a block and fewer than two, run in two overlapping blocks.
+    pub overlaps: bool,
 }
 
 impl Default for Plan {
     fn default() -> Self {
         let (sums, private, accumulators, scattered) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Self { sums, private, accumulators, scattered, adds_rarely: false, blocks: 1, few_alone: false }
+        let (adds_rarely, few_alone, overlaps) = (false, false, false);
+        Self { sums, private, accumulators, scattered, adds_rarely, blocks: 1, few_alone, overlaps }
     }
 }
 

@@ -11,9 +11,9 @@
 //!                                                .. x ..
 //! ```
 //!
-//! A copy is made once if the loop does not change what it copies. The condition of the first iteration then decides for
-//! all, which changes no result. It is the one that holds whenever another does: it compares numbers that do not grow
-//! with the index, or the loop is one of chunks, of which the first has the most iterations.
+//! A copy is made once if the loop does not change what it copies. The condition of the first iteration then decides
+//! for all, which changes no result. It is the one that holds whenever another does: it compares numbers that do not
+//! grow with the index, or the loop is one of chunks, of which the first has the most iterations.
 
 use super::reads_directly;
 use super::rewrite::{Copier, Copies, straight_code};
@@ -149,7 +149,8 @@ enum Growth {
     Constant,
 }
 
-/// Returns whether `r` is computed by `code`, or outside of a loop, and changes with its index at most as `growth` says.
+/// Returns whether `r` is computed by `code`, or outside of the loop, and changes with its index at most as `growth`
+/// says.
 // Recursive on the operands, of which each precedes its user.
 fn first_is_enough(code: &[Instr], the: &Around, r: Reg, growth: Growth) -> bool {
     if !the.inside.contains(&r) {

@@ -29,6 +29,7 @@ pub(super) fn rewrite(
     }
     let mut body = std::mem::take(&mut kernel.body);
     let mut cutter = Cutter::new(kernel);
+    cutter.narrow(&mut body, &mut tiles, &mut plans);
     cutter.panels(&mut body, &mut tiles, &mut plans);
     cutter.tile(&mut body, &tiles, &mut plans);
     // A lane loop contains no loops to cut.
@@ -147,6 +148,13 @@ impl<'k> Cutter<'k> {
     fn cut(&mut self, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
         let mut before = Vec::new();
         let (blocks, done) = self.blocks(&the.count, LANES, &mut before);
+        if plan.overlaps {
+            let steps = (the.count.sub(&done), 1);
+            let pair = Groups { of: 2, first: Poly::zero(), count: blocks, steps };
+            out.push(Stmt::Straight(before));
+            out.push(self.jammed(plan, &the, &pair, LaneBuffers { spread: &BTreeMap::new(), partial: None }));
+            return;
+        }
         let mut taken = Vec::new();
         let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
         // Buffers that share memory share their eight copies.
@@ -177,9 +185,9 @@ impl<'k> Cutter<'k> {
                 out.push(Stmt::Straight(before));
             }
             let mut then = self.neutral(plan, wide);
+            let lanes = the.count.sub(&done);
             then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, wide));
-            if the.count.sub(&done).as_constant() != Some(0) {
-                let lanes = the.count.sub(&done);
+            if lanes.as_constant() != Some(0) {
                 match &apart {
                     Some(apart) => {
                         let round = Round { first: done, lanes, blocks: None };
@@ -309,7 +317,7 @@ impl<'k> Cutter<'k> {
         while of >= least || (of > 1 && groups.is_empty()) {
             let first = Groups::end(&groups);
             let count = self.quotient(&blocks.sub(&first), of, before);
-            groups.push(Groups { of, first, count });
+            groups.push(Groups { of, first, count, steps: (Poly::constant(LANES), of) });
             of /= 2;
         }
         groups

@@ -53,6 +53,18 @@ pub(super) struct Tile {
     pub panels: Option<Panels>,
 }
 
+/// Groups of consecutive iterations.
+struct Groups {
+    /// Number of iterations in a group.
+    of: i64,
+    /// Number of groups.
+    count: Poly<Reg>,
+    /// First iteration of the first group.
+    first: Poly<Reg>,
+    /// Carried values of the loop over groups.
+    carried: Vec<Carried>,
+}
+
 /// Loops to tile, by their indices.
 pub(super) type Tiles = BTreeMap<Reg, Tile>;
 
@@ -77,9 +89,30 @@ impl Cutter<'_> {
     }
 
     fn tiled(&mut self, tile: &Tile, the: &Loop, plans: &mut BTreeMap<Reg, Plan>, out: &mut Vec<Stmt>) {
-        let of = tile.of;
+        let n = the.count.as_constant().filter(|_| the.carried.is_empty());
+        let left = n.map_or(0, |n| n.rem_euclid(tile.of));
+        let Some(n) = n.filter(|_| left > 1) else {
+            let (count, first, carried) = self.remainder_first(the, tile.of, out);
+            self.grouped(tile, the, Groups { of: tile.of, count, first, carried }, plans, out);
+            return;
+        };
+        // The remainder is a smaller tile.
+        for (of, count, first) in [(left, 1, 0), (tile.of, n / tile.of, left)] {
+            let (count, first) = (Poly::constant(count), Poly::constant(first));
+            self.grouped(tile, the, Groups { of, count, first, carried: Vec::new() }, plans, out);
+        }
+    }
+
+    fn grouped(
+        &mut self,
+        tile: &Tile,
+        the: &Loop,
+        groups: Groups,
+        plans: &mut BTreeMap<Reg, Plan>,
+        out: &mut Vec<Stmt>,
+    ) {
+        let Groups { of, count, first, mut carried } = groups;
         let added = Plan { accumulators: tile.added.iter().copied().collect(), ..Plan::default() };
-        let (groups, first, mut carried) = self.remainder_first(the, of, out);
         let group = self.int();
         let by: Vec<Poly<Reg>> =
             (0..of).map(|t| first.add(&Poly::var(group).scale(of)).add(&Poly::constant(t))).collect();
@@ -117,7 +150,7 @@ impl Cutter<'_> {
                 plans.insert(new, Plan { sums, ..plan.clone() });
             }
         }
-        out.push(Stmt::For { index: group, count: groups, carried, order: Order::InOrder, body });
+        out.push(Stmt::For { index: group, count, carried, order: Order::InOrder, body });
     }
 
     /// Emits the iterations that groups of `of` leave over to `out`, with their original indices. Returns the number of
