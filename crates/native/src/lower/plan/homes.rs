@@ -209,7 +209,7 @@ impl<'a> Homes<'a> {
                 if let Some(counting) = counting {
                     plan.counted = Some(Counted { place, step: counting.step, end: counting.end });
                 }
-                let within = buffer.filter(|_| counting.is_none() && accesses > FEW_ACCESSES);
+                let within = buffer.filter(|_| counting.is_none());
                 plan.kept.push(Kept { address: address.clone(), at: KeptAt { place, within }, step });
             }
             plans.insert(at, plan);
@@ -226,10 +226,6 @@ pub(in crate::lower) struct Lanes<'a> {
     /// All lane loops.
     pub all: &'a BTreeMap<u32, LanePlan>,
 }
-
-/// Maximum number of accesses that do not pay for computing a pointer at the start of a loop, which may have one
-/// iteration.
-const FEW_ACCESSES: u64 = 2;
 
 /// An address that replaces the index of a loop (linear function test replacement).
 struct Counting {
