@@ -16,7 +16,7 @@
 //! grow with the index, or the loop is one of chunks, of which the first has the most iterations.
 
 use super::reads_directly;
-use super::rewrite::{Copier, Copies, straight_code};
+use super::rewrite::{Copier, Copies, Cutter, straight_code};
 use crate::events::walk;
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::mentions::Mentions;
@@ -31,10 +31,10 @@ pub(super) fn move_copies(kernel: &mut Kernel, body: &mut Vec<Stmt>, made: &BTre
     let mut goes_on = true;
     while std::mem::take(&mut goes_on) {
         each_statement(body, |mut stmt, done| {
-            if let Stmt::For { index, order, carried, body, .. } = &mut stmt {
+            if let Stmt::For { index, count, order, carried, body } = &mut stmt {
                 let mut inside: BTreeSet<Reg> = carried.iter().map(|c| c.var).chain([*index]).collect();
                 walk(body).for_each(|event| event.for_each_def(|r| _ = inside.insert(r)));
-                let the = Around { index: *index, order: *order, inside };
+                let the = Around { index: *index, count, order: *order, inside };
                 for at in 0..body.len() {
                     let before = moved(kernel, &the, body, at, made);
                     goes_on |= !before.is_empty();
@@ -47,8 +47,9 @@ pub(super) fn move_copies(kernel: &mut Kernel, body: &mut Vec<Stmt>, made: &BTre
 }
 
 /// A loop around a copy.
-struct Around {
+struct Around<'a> {
     index: Reg,
+    count: &'a Poly<Reg>,
     order: Order,
     /// Registers that an iteration defines.
     inside: BTreeSet<Reg>,
@@ -56,7 +57,7 @@ struct Around {
 
 /// Removes the copies in statement `at` of `body`, the body of `the` loop, if they need not be repeated, and returns
 /// the statements that make them before the loop.
-fn moved(kernel: &mut Kernel, the: &Around, body: &mut [Stmt], at: usize, made: &BTreeSet<BufferId>) -> Vec<Stmt> {
+fn moved(kernel: &mut Kernel, the: &Around<'_>, body: &mut [Stmt], at: usize, made: &BTreeSet<BufferId>) -> Vec<Stmt> {
     let is_copy = |stmt: &Stmt| copied(stmt).is_some_and(|(_, to)| made.contains(&to));
     if !matches!(&body[at], Stmt::If { then, .. } if then.first().is_some_and(is_copy)) {
         return Vec::new();
@@ -98,8 +99,16 @@ fn moved(kernel: &mut Kernel, the: &Around, body: &mut [Stmt], at: usize, made: 
     let mut copier = Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
     let reads_index = code.iter().any(|instr| reads_directly(instr, the.index));
     let first = reads_index.then_some(Instr::Int { dst: zero, value: Poly::zero() });
-    let code: Vec<Instr> = first.into_iter().chain(code.iter().map(|instr| copier.instr(instr))).collect();
-    let decided = copier.of(*condition);
+    let mut code: Vec<Instr> = first.into_iter().chain(code.iter().map(|instr| copier.instr(instr))).collect();
+    let mut decided = copier.of(*condition);
+    // Without an iteration, the elements to copy need not be there.
+    if the.count.as_constant().is_none() {
+        let mut cutter = Cutter::new(kernel);
+        let has_first = cutter.is_some(the.count, &mut code);
+        let both = cutter.int();
+        code.push(Instr::Op { dst: both, op: Op::And, args: [decided, has_first, decided] });
+        decided = both;
+    }
     for stmt in before {
         if let Stmt::Straight(code) = stmt {
             for instr in code.iter_mut().filter(|instr| instr.dst() == Some(*condition)) {
@@ -152,7 +161,7 @@ enum Growth {
 /// Returns whether `r` is computed by `code`, or outside of the loop, and changes with its index at most as `growth`
 /// says.
 // Recursive on the operands, of which each precedes its user.
-fn first_is_enough(code: &[Instr], the: &Around, r: Reg, growth: Growth) -> bool {
+fn first_is_enough(code: &[Instr], the: &Around<'_>, r: Reg, growth: Growth) -> bool {
     if !the.inside.contains(&r) {
         return true;
     }
