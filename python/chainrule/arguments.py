@@ -19,6 +19,8 @@ from .trees import name_of_part, parts_of, put_together
 PACKAGE = os.path.dirname(__file__) + os.sep
 #: How deep tuples of arguments may nest.
 MAX_DEPTH = 20
+#: More threads are not started.
+MAX_THREADS = 1024
 
 
 class ConversionWarning(UserWarning):
@@ -183,7 +185,7 @@ def n_threads(threads):
     """A number of threads; 0 stands for all of the machine."""
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
         raise TypeError_(f"threads={threads!r} is not a number of threads", remedy="0 stands for all of the machine")
-    return threads
+    return min(threads, MAX_THREADS)
 
 
 def to_floats(value):

@@ -253,7 +253,7 @@ def function(python=None, *, static=(), strict=False, threads=None):
     IEEE 754 has it; otherwise arithmetic is that of real numbers: sums may be regrouped, `x*0` is 0.
 
     On several `threads` (0: all of the machine), loops whose steps are independent, or only add, run in chunks, and so in
-    the derivatives, if that takes some ten microseconds. Results are the same bits for any number of threads; the last
+    the derivatives, if a loop takes 40 microseconds or more. Results are the same bits for any number of threads; the last
     digits of sums may differ from those without `threads`.
 
     >>> import numpy as np, chainrule as cr
@@ -263,11 +263,12 @@ def function(python=None, *, static=(), strict=False, threads=None):
     """
     if python is None:
         return functools.partial(function, static=static, strict=strict, threads=threads)
-    if threads is not None:
-        n_threads(threads)
+    threads = None if threads is None else n_threads(threads)
     if isinstance(python, Function):
         if not static and not strict and threads is None:
             return python
+        if not hasattr(python, "__wrapped_python__"):
+            raise Error(f"`{python.__name__}` has no Python source", remedy="pass options where it is made: `cr.module(path, threads=2)`")
         threads = python.threads if threads is None else threads
         return Function(python._python(), static or python.static, strict or python.strict, python.sizes, threads)
     if not isinstance(python, types.FunctionType):

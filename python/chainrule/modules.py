@@ -62,6 +62,7 @@ class Module:
     """The functions of an F~ file as attributes."""
 
     def __init__(self, path, threads=None):
+        threads = None if threads is None else n_threads(threads)
         self._functions = {name: ModuleFunction(core, path, threads) for name, core in _core.module(path)}
         self.__dict__.update(self._functions)
 
@@ -71,4 +72,4 @@ class Module:
 
 def module(path, *, threads=None):
     """The functions of an F~ file: `cr.module("model.ft").energy`. `threads` is as in :func:`function`."""
-    return Module(path, None if threads is None else n_threads(threads))
+    return Module(path, threads)

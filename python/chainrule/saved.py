@@ -17,7 +17,7 @@ import threading
 import numpy as np
 
 from . import _core, trees
-from .arguments import Static, for_all_sizes
+from .arguments import Static, for_all_sizes, n_threads
 from .code import Code
 from .entry import Entry
 from .errors import Error
@@ -86,7 +86,8 @@ class SavedFunction(Function):
         self.__signature__ = inspect.Signature([make(*parameter) for parameter in parts["parameters"]])
         self._parameters = list(self.__signature__.parameters.values())
         self.static, self.sizes, self.strict = tuple(parts["static"]), parts["sizes"], False
-        self.threads = parts.get("threads")
+        threads = parts.get("threads")
+        self.threads = None if threads is None else n_threads(threads)
         self._setup()
         for key, entry in parts["entries"]:
             self._entries[specs(key)] = SavedEntry(entry, self.threads)

@@ -298,7 +298,7 @@ pub enum Order {
     #[default]
     InOrder,
     /// In lanes of vectors: at most [`LANES`] iterations, possibly fewer at run time. Nothing is carried, and no
-    /// iteration accesses elements that another one writes.
+    /// iteration accesses elements that another one writes, except to write equal numbers to them.
     Lanes,
     /// On threads: [`PARTS`] iterations. Nothing is carried, and no iteration accesses elements that another one
     /// writes, except in workspace buffers that only this loop mentions: each thread has a copy of these. Inside no

@@ -12,7 +12,7 @@
 //! | [`backend`] | the interface of backends |
 //! | [`batch`] | many points, checked once and divided among threads |
 //! | [`error`] | errors of running |
-//! | [`threads`] | whether the process can have threads |
+//! | [`threads`] | whether the process has the threads of the pool |
 //! | [`site`] | failures of machine code |
 //! | [`overflow`] | effect of integer overflow |
 //! | [`promise`] | the caller's promise that lets machine code omit index checks |

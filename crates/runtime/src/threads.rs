@@ -1,12 +1,12 @@
-//! Whether this process can have more than one thread.
+//! Whether this process has the threads of the pool.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Process that has started threads; 0 if none has.
+/// Process that has started the pool; 0 if none has.
 static FIRST: AtomicU32 = AtomicU32::new(0);
 
-/// Returns whether this process can have more threads. A forked child has none of its parent's, and cannot start new
-/// ones: it runs everything on the calling thread, with the same results.
+/// Returns whether work can go to the threads of the pool. A forked child has none of its parent's, and the pool is not
+/// started again: it runs everything on the calling thread, with the same results.
 #[must_use]
 pub fn are_available() -> bool {
     let own = std::process::id();

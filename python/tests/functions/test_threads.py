@@ -132,3 +132,12 @@ def test_forked_processes_run_on_one_thread(tmp_path):
     path.write_text(FORK)
     done = subprocess.run([sys.executable, "-P", path], capture_output=True, text=True, timeout=120)
     assert done.stdout == "True 0\n", done.stderr
+
+
+def test_options_of_functions_without_source(tmp_path):
+    path = tmp_path / "all.ft"
+    path.write_text("let f = fun (x : Double) -> x * x")
+    with pytest.raises(cr.Error, match="no Python source"):
+        cr.function(cr.module(path).f, threads=2)
+    with pytest.raises(cr.TypeError_, match="is not a number of threads"):
+        cr.module(path, threads=-1)

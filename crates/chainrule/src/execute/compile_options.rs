@@ -90,8 +90,8 @@ pub struct CompileOptions {
     /// once.
     ///
     /// One by default. Otherwise outermost loops whose iterations are independent, or only add, under strict semantics
-    /// only the former, are cut into 16 parts, which are distributed over threads if the loop takes long enough (some
-    /// ten microseconds). Sums are then added part by part: the order, and with it the last digits, may differ from
+    /// only the former, are cut into 16 parts, which are distributed over threads if the loop takes long enough (40
+    /// microseconds). Sums are then added part by part: the order, and with it the last digits, may differ from
     /// those without this option, but results are the same bit for bit for any number of threads, including `Some(1)`,
     /// and on every backend. For batches see [`crate::BatchOptions::threads`]; they distribute points.
     ///

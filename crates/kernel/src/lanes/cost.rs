@@ -171,7 +171,7 @@ impl Trips {
                 let both = self.holds(*a).zip(self.holds(*b)).map(|(a, b)| f64::from(u8::from(a && b)));
                 self.known.extend(both.map(|both| (*dst, both)));
             }
-            // The first chunk always has iterations.
+            // The first chunk has iterations if any has.
             Event::For { index, order: Order::Parts, .. } if self.is_at_sizes => {
                 self.known.insert(*index, 0.0);
             }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Minimum number of iterations of a chunk that adds to arrays, since these are cleared and reduced once a chunk.
 const LEAST_ADDING: i64 = 256;
 
-/// The same if each iteration adds to other elements, one at a time.
+/// The same if each iteration adds to other elements, at addresses by its index.
 const LEAST_SCATTERING: i64 = 64;
 
 /// Cuts the loops over the given indices, which are in the outermost block or in branches there; returns their number.
