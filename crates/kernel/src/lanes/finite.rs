@@ -18,7 +18,7 @@
 //! Zeros may change their signs: not under strict semantics. `O(n)`.
 
 use super::products::{reaches, written};
-use super::rewrite::{Cutter, Loop};
+use super::rewrite::{Cutter, Loop, defined_in};
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
@@ -85,8 +85,8 @@ fn plain(the: &Loop, zeros: &BTreeSet<Reg>) -> Option<(Loop, Vec<Factor>)> {
         return None;
     }
     let written = written(&the.body);
-    let mut defined = BTreeSet::from([the.index]);
-    walk(&the.body).for_each(|event| event.for_each_def(|r| _ = defined.insert(r)));
+    let mut defined = defined_in(&the.body);
+    defined.insert(the.index);
     let is_outside = |p: &Poly<Reg>| p.vars().iter().all(|r| !defined.contains(r));
     let mut body = the.body.clone();
     let mut factors: Vec<Factor> = Vec::new();

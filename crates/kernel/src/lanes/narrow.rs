@@ -19,6 +19,7 @@
 //! Columns in both blocks are computed twice, with equal bits. Nothing that the loop writes is read or added to.
 
 use super::Plan;
+use super::products::written;
 use super::rewrite::{Copier, Copies, Cutter, Loop};
 use super::tile::{Tile, Tiles};
 use crate::events::walk;
@@ -59,9 +60,10 @@ impl Cutter<'_> {
         let plan = plans.get(index).filter(|plan| plan.blocks > 1 && !plan.overlaps && carried.is_empty())?;
         let Plan { sums, private, accumulators, scattered, .. } = plan;
         let is_plain = sums.is_empty() && private.is_empty() && accumulators.is_empty() && scattered.is_empty();
-        let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+        let written = written(body);
+        let mut reads_own = false;
         for event in walk(body) {
-            event.for_each_access(|buffer, writes| _ = if writes { &mut written } else { &mut read }.insert(buffer));
+            event.for_each_access(|buffer, writes| reads_own |= !writes && written.contains(&buffer));
         }
         let mut lengths = body.iter().filter_map(|stmt| match stmt {
             Stmt::For { count, .. } => Some(count.clone()),
@@ -70,7 +72,7 @@ impl Cutter<'_> {
         let length = lengths.next()?;
         let is_long = is_extent(&length) && length.as_constant().is_none_or(|n| n >= LONG);
         let is_open = count.as_var().is_some() && is_extent(count);
-        let is_found = is_plain && is_long && is_open && lengths.next().is_none() && read.is_disjoint(&written);
+        let is_found = is_plain && is_long && is_open && lengths.next().is_none() && !reads_own;
         is_found.then(|| Columns { index: *index, count: count.clone(), length })
     }
 

@@ -15,11 +15,11 @@
 //! for all, which changes no result. It is the one that holds whenever another does: it compares numbers that do not
 //! grow with the index, or the loop is one of chunks, of which the first has the most iterations.
 
+use super::products::written;
 use super::reads_directly;
-use super::rewrite::{Copier, Copies, Cutter, straight_code};
+use super::rewrite::{Copier, Copies, Cutter, defined_in, straight_code};
 use crate::events::walk;
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
-use crate::mentions::Mentions;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -32,10 +32,15 @@ pub(super) fn move_copies(kernel: &mut Kernel, body: &mut Vec<Stmt>, made: &BTre
     while std::mem::take(&mut goes_on) {
         each_statement(body, |mut stmt, done| {
             if let Stmt::For { index, count, order, carried, body } = &mut stmt {
-                let mut inside: BTreeSet<Reg> = carried.iter().map(|c| c.var).chain([*index]).collect();
-                walk(body).for_each(|event| event.for_each_def(|r| _ = inside.insert(r)));
+                let places: Vec<usize> = (0..body.len()).filter(|at| n_copies(&body[*at], made) > 0).collect();
+                if places.is_empty() {
+                    done.push(stmt);
+                    return;
+                }
+                let mut inside = defined_in(body);
+                inside.extend(carried.iter().map(|c| c.var).chain([*index]));
                 let the = Around { index: *index, count, order: *order, inside };
-                for at in 0..body.len() {
+                for at in places {
                     let before = moved(kernel, &the, body, at, made);
                     goes_on |= !before.is_empty();
                     done.extend(before);
@@ -58,11 +63,8 @@ struct Around<'a> {
 /// Removes the copies in statement `at` of `body`, the body of `the` loop, if they need not be repeated, and returns
 /// the statements that make them before the loop.
 fn moved(kernel: &mut Kernel, the: &Around<'_>, body: &mut [Stmt], at: usize, made: &BTreeSet<BufferId>) -> Vec<Stmt> {
-    let is_copy = |stmt: &Stmt| copied(stmt).is_some_and(|(_, to)| made.contains(&to));
-    if !matches!(&body[at], Stmt::If { then, .. } if then.first().is_some_and(is_copy)) {
-        return Vec::new();
-    }
-    let written = Mentions::of(body);
+    let n_copies = n_copies(&body[at], made);
+    let written = written(body);
     let (before, rest) = body.split_at_mut(at);
     let Some(Stmt::If { condition, then, .. }) = rest.first_mut() else { return Vec::new() };
     let mut wanted = BTreeSet::from([*condition]);
@@ -79,15 +81,14 @@ fn moved(kernel: &mut Kernel, the: &Around<'_>, body: &mut [Stmt], at: usize, ma
     if !code.iter().all(is_total) || !wanted.iter().all(is_known) || !is_first {
         return Vec::new();
     }
-    let n_copies = then.iter().take_while(|stmt| is_copy(stmt)).count();
     let stays = |stmt: &Stmt| {
-        let own: BTreeSet<Reg> = defined_by(stmt);
+        let own = defined_in(std::slice::from_ref(stmt));
         let uses_inside = walk(std::slice::from_ref(stmt)).any(|event| {
             let mut found = false;
             event.for_each_use(|r| found |= the.inside.contains(&r) && !own.contains(&r));
             found
         });
-        uses_inside || copied(stmt).is_none_or(|(from, _)| written.get(from).is_some_and(|found| found.writes))
+        uses_inside || copied(stmt).is_none_or(|(from, _)| written.contains(&from))
     };
     if then[..n_copies].iter().any(stays) {
         return Vec::new();
@@ -128,10 +129,13 @@ pub(super) fn straight(stmt: &Stmt) -> &[Instr] {
     }
 }
 
-fn defined_by(stmt: &Stmt) -> BTreeSet<Reg> {
-    let mut all = BTreeSet::new();
-    walk(std::slice::from_ref(stmt)).for_each(|event| event.for_each_def(|r| _ = all.insert(r)));
-    all
+/// Returns the number of copies into the buffers `made` with which the first side of a branch begins.
+fn n_copies(stmt: &Stmt, made: &BTreeSet<BufferId>) -> usize {
+    let is_copy = |stmt: &&Stmt| copied(stmt).is_some_and(|(_, to)| made.contains(&to));
+    match stmt {
+        Stmt::If { then, .. } => then.iter().take_while(is_copy).count(),
+        _ => 0,
+    }
 }
 
 /// Returns the buffers from and to which a nest of two loops copies elements, and nothing else.

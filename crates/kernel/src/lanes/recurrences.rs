@@ -22,7 +22,7 @@
 use super::cost::{LaneTime, STRIDED, instr_time};
 use super::independence::legal;
 use super::products::written;
-use super::rewrite::{Copier, Copies, Cutter, Loop, Stretch, used};
+use super::rewrite::{Copier, Copies, Cutter, Loop, Stretch, defined_in, used};
 use super::{MAX_HEIGHT, Spans};
 use crate::choices::choosable;
 use crate::events::{Event, events, walk};
@@ -140,8 +140,8 @@ impl<'a> Iteration<'a> {
     /// Returns the iteration of a loop; `None` if an index that depends on carried values is checked: what that guards
     /// is not known.
     fn of(the: &'a Loop) -> Option<Self> {
-        let mut defined: BTreeSet<Reg> = the.carried.iter().map(|c| c.var).collect();
-        walk(&the.body).for_each(|event| event.for_each_def(|r| _ = defined.insert(r)));
+        let mut defined = defined_in(&the.body);
+        defined.extend(the.carried.iter().map(|c| c.var));
         let written = written(&the.body);
         let (code, alone, costly) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
         let mut this = Self { code, alone, costly, wanted: the.carried.iter().map(|c| c.next).collect() };

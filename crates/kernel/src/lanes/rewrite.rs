@@ -509,6 +509,13 @@ pub(super) fn want(code: &[Instr], wanted: &mut BTreeSet<Reg>) {
     }
 }
 
+/// Returns the registers that statements define, also for their own code.
+pub(super) fn defined_in(body: &[Stmt]) -> BTreeSet<Reg> {
+    let mut found = BTreeSet::new();
+    walk(body).for_each(|event| event.for_each_def(|r| _ = found.insert(r)));
+    found
+}
+
 /// Returns the registers that a statement reads.
 pub(super) fn used(stmt: &Stmt) -> BTreeSet<Reg> {
     let mut found = BTreeSet::new();

@@ -22,10 +22,9 @@
 //! the same values in the same order, so every number keeps its bits.
 
 use super::outside::move_copies;
-use super::rewrite::{Copier, Cutter, Loop};
-use crate::events::walk;
+use super::products::written;
+use super::rewrite::{Copier, Cutter, Loop, defined_in};
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, PARTS, Reg, Stmt};
-use crate::mentions::Mentions;
 use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,22 +171,20 @@ fn only_loop(body: &[Stmt]) -> Option<(Reg, &Poly<Reg>, &[Stmt])> {
 
 /// The body of a parallel loop.
 struct Chunk {
-    all: Mentions,
+    written: BTreeSet<BufferId>,
     /// Registers that it defines.
     inside: BTreeSet<Reg>,
 }
 
 impl Chunk {
     fn of(body: &[Stmt]) -> Self {
-        let mut inside = BTreeSet::new();
-        walk(body).for_each(|event| event.for_each_def(|r| _ = inside.insert(r)));
-        Self { all: Mentions::of(body), inside }
+        Self { written: written(body), inside: defined_in(body) }
     }
 
     /// Returns whether one copy of an operand serves all chunks.
     fn shares(&self, Operand { buffer, at, rows, along, .. }: &Operand) -> bool {
         let is_outside = |r: &Reg| *r == rows.0 || *r == along.0 || !self.inside.contains(r);
-        self.all.get(*buffer).is_none_or(|found| !found.writes) && at.vars().iter().all(is_outside)
+        !self.written.contains(buffer) && at.vars().iter().all(is_outside)
     }
 }
 
@@ -214,8 +211,8 @@ fn operands(kernel: &Kernel, the: &Loop, chunk: Option<&Chunk>) -> Option<Vec<Op
     if instrs.iter().any(|instr| matches!(instr, Instr::CheckIndex { .. } | Instr::IntOp { .. })) {
         return None;
     }
-    let mut inner = BTreeSet::from([i]);
-    walk(&the.body).for_each(|event| event.for_each_def(|r| inner.extend([r])));
+    let mut inner = defined_in(&the.body);
+    inner.insert(i);
     let is_outside = |p: &Poly<Reg>| p.vars().iter().all(|r| !inner.contains(r));
     let is_size = |p: &Poly<Reg>| p.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|r| kernel.is_extent(*r)));
     if ![m, d].into_iter().all(is_size) || !is_outside(n) {
