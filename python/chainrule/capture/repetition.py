@@ -16,7 +16,7 @@ from .opened import has_few_steps, steps
 from .operations.operators import scalar
 from .rows import Rows
 from .shapes import count, pack, rebuild
-from .syntax import has_return, leaves_loop, rebound_names, stored_names, targets, tested_inside, written_names
+from .syntax import has_return, inline_targets, leaves_loop, rebound_names, stored_names, targets, tested_inside, written_names
 from .values import Dim, Gone, Known, Local, Num, Row, Storage, describe, is_number, storages
 
 #: How many steps a `while` may take. Beyond a million, reverse mode keeps 32 states and computes the others again.
@@ -118,7 +118,7 @@ class Repetition(Rows):
     def do_While(self, node):
         if node.orelse:
             self.w.fail("`else` of a loop cannot be compiled", "use a variable that says whether the loop was left")
-        if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+        if inline_targets(node.test):
             node = tested_inside(node)
         self.loop(node, None, lambda index: self.body_of(node.body), leaves_loop(node.body), node.test)
 

@@ -41,7 +41,12 @@ class Source:
 
 @functools.lru_cache(maxsize=256)
 def _parse(name, text):
-    return Source(name, text), ast.parse(text)
+    """The source and the syntax trees of its functions by their names."""
+    functions = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            functions.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
+    return Source(name, text), functions
 
 
 def of_function(function):
@@ -59,11 +64,11 @@ def of_function(function):
             remedy="define the function in a file or a notebook cell",
         )
     try:
-        source, tree = _parse(name, "".join(lines))
+        source, functions = _parse(name, "".join(lines))
     except SyntaxError:
         # A notebook cell or a file that has changed since: the function's own lines.
         raise CaptureError(f"the source of `{function.__qualname__}` in {name} cannot be read") from None
-    found = [node for node in ast.walk(tree) if _is_function(node, code)]
+    found = [node for node in functions.get(code.co_name, ()) if _begins(node, code)]
     if len(found) > 1:
         found = [_of_instructions(found, code)] if isinstance(found[0], ast.Lambda) else found
     if not found:
@@ -80,13 +85,9 @@ def first_line(code):
     return code.co_filename, code.co_firstlineno, len(line) - len(line.lstrip()) + 1, line, 1
 
 
-def _is_function(node, code):
-    if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    if isinstance(node, ast.FunctionDef):
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        return node.name == code.co_name and code.co_firstlineno in (first, node.lineno)
-    return False
+def _begins(node, code):
+    decorators = getattr(node, "decorator_list", ())
+    return code.co_firstlineno in (min([node.lineno, *(decorator.lineno for decorator in decorators)]), node.lineno)
 
 
 def _of_instructions(lambdas, code):

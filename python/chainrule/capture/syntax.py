@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 
 def copied(target):
@@ -98,8 +99,14 @@ def rebound_names(statements, augmented=False):
         elif isinstance(node, ast.FunctionDef):
             found.add(node.name)
             continue
-        found |= {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+        found |= inline_targets(node)
     return found
+
+
+@functools.lru_cache(maxsize=4096)
+def inline_targets(node):
+    """The names that expressions of a statement assign to, with `:=`."""
+    return frozenset(part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
 
 
 def plain(target):
@@ -126,9 +133,7 @@ def written_names(statements):
         elif isinstance(node, ast.FunctionDef):
             found.add(node.name)
             continue
-        for part in ast.walk(node):
-            if isinstance(part, ast.NamedExpr):
-                found.add(part.target.id)
+        found |= inline_targets(node)
     return found
 
 

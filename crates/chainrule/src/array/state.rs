@@ -7,7 +7,7 @@ use chainrule_base::{Name, Sources, Span};
 use chainrule_ir::{check, library};
 use chainrule_syntax::token::TokenKind;
 use chainrule_syntax::tree::{Binding, Expr, ExprKind, Ident, Param, Pattern};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;
 
 /// Maximum nesting depth of loops and branches.
@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) fault: Option<(String, String)>,
     blocks: Vec<Block>,
     used: FxHashSet<Name>,
+    /// For each word the number to try next.
+    next_of: FxHashMap<String, u32>,
     n_blocks: u32,
     n_names: u32,
 }
@@ -92,6 +94,7 @@ impl State {
             fault: None,
             blocks: vec![block],
             used: FxHashSet::default(),
+            next_of: FxHashMap::default(),
             n_blocks: 1,
             n_names: 0,
         }
@@ -109,13 +112,15 @@ impl State {
         let is_free = |state: &Self, name: &str| {
             !state.used.contains(name) && !reserved().contains(name) && TokenKind::keyword(name).is_none()
         };
-        let mut name = word.clone();
-        let mut k = 1;
-        while !is_free(self, &name) {
-            name = format!("{word}_{k}");
+        let mut k = self.next_of.get(&word).copied().unwrap_or(0);
+        let name = loop {
+            let name = if k == 0 { word.clone() } else { format!("{word}_{k}") };
             k += 1;
-        }
-        let name = Name::new(&name);
+            if is_free(self, &name) {
+                break Name::new(&name);
+            }
+        };
+        self.next_of.insert(word, k);
         self.used.insert(name.clone());
         name
     }

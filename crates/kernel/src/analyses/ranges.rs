@@ -63,6 +63,8 @@ pub struct Ranges {
     of_integers: Vec<bool>,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
+    /// Bounds of single sizes that `required` implies.
+    bounds: Vec<SizeBound>,
     /// Quotients by the last defined register of their dividend.
     quotients: BTreeMap<Reg, Vec<Reg>>,
     /// Open scopes, the innermost last.
@@ -102,6 +104,27 @@ impl Proofs {
     }
 }
 
+/// A bound of a size over other sizes.
+struct SizeBound {
+    size: Reg,
+    by: Poly<Reg>,
+    is_upper: bool,
+}
+
+impl SizeBound {
+    /// Returns the bounds that `required`, which is not negative, implies: an upper one of each size that it subtracts,
+    /// and a constant lower one of the size that it adds.
+    fn all(required: &Poly<Reg>) -> impl Iterator<Item = Self> {
+        required.terms().filter_map(|(monomial, c)| {
+            let ([size], 1 | -1) = (monomial, c) else { return None };
+            // `size - by` or `by - size` is `required`.
+            let by = Poly::var(*size).sub(&required.scale(c));
+            let is_upper = c == -1;
+            (is_upper || by.as_constant().is_some()).then_some(Self { size: *size, by, is_upper })
+        })
+    }
+}
+
 /// An open branch or loop.
 #[derive(Default)]
 struct Scope {
@@ -121,9 +144,16 @@ impl Ranges {
         let of_integers = buffers.map(|buffer| buffer.class == Class::Int);
         // Most kernels have no integer buffers, and small kernels are compiled often.
         let of_integers = if of_integers.clone().any(|is_int| is_int) { of_integers.collect() } else { Vec::new() };
-        let (required, open) = (Vec::new(), Vec::new());
-        let (quotients, proofs) = (BTreeMap::new(), Proofs::default());
-        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open, proofs };
+        let mut this = Self {
+            of: Vec::new(),
+            n_met: 0,
+            of_integers,
+            required: Vec::new(),
+            bounds: Vec::new(),
+            quotients: BTreeMap::new(),
+            open: Vec::new(),
+            proofs: Proofs::default(),
+        };
         for size in &kernel.sizes {
             let non_negative = !matches!(size.source, SizeSource::Value { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
@@ -146,6 +176,7 @@ impl Ranges {
         this.required = least.into_iter().map(|(size, c)| size.add(&Poly::constant(c))).collect();
         let naturals = kernel.sizes.iter().filter_map(|size| Some((size.reg, size.natural()?)));
         this.required.extend(naturals.map(|(natural, of)| Poly::var(natural).sub(of)));
+        this.bounds = this.required.iter().flat_map(SizeBound::all).collect();
         this
     }
 
@@ -456,6 +487,13 @@ impl Ranges {
         p.terms().all(|term| self.is_plain_term(term))
     }
 
+    /// Returns whether no term is positive, and the constant one is negative.
+    fn is_plainly_negative(&self, p: &Poly<Reg>) -> bool {
+        let mut terms = p.terms();
+        matches!(terms.next(), Some(([], ..=-1)))
+            && terms.all(|(monomial, c)| c < 0 && self.is_plain_term((monomial, 1)))
+    }
+
     fn is_plain_term(&self, (monomial, c): (&[Reg], i64)) -> bool {
         c >= 0 && monomial.iter().all(|r| self.known(*r).is_some_and(|known| known.non_negative))
     }
@@ -471,20 +509,15 @@ impl Ranges {
         self.is_plain(slope) || slope.as_constant().is_none() && self.required.iter().any(is_above)
     }
 
-    /// Returns a lower bound of `p`: with the maximum in place of a size that is subtracted and that `required`, which
-    /// is at least 0, bounds above, or with the minimum in place of one that it bounds below by a constant.
-    fn at_bound(&self, p: &Poly<Reg>, required: &Poly<Reg>) -> Option<Poly<Reg>> {
-        required.terms().find_map(|(monomial, c)| {
-            let ([size], 1 | -1) = (monomial, c) else { return None };
-            let (slope, base) = p.split_linear(*size)?;
-            // `size - bound` or `bound - size` is `required`.
-            let bound = Poly::var(*size).sub(&required.scale(c));
-            let is_bound = match c {
-                1 => bound.as_constant().is_some() && self.is_plain(&slope),
-                _ => self.is_plain(&slope.neg()),
-            };
-            (is_bound && !slope.is_zero()).then(|| slope.mul(&bound).add(&base))
-        })
+    /// Returns a lower bound of `p`: with the maximum in place of a size that is subtracted, or the minimum in place of
+    /// one that is added.
+    fn at_bound(&self, p: &Poly<Reg>, bound: &SizeBound) -> Option<Poly<Reg>> {
+        if !p.terms().any(|(monomial, _)| monomial.contains(&bound.size)) {
+            return None;
+        }
+        let (slope, base) = p.split_linear(bound.size)?;
+        let is_lower_bound = if bound.is_upper { self.is_plain(&slope.neg()) } else { self.is_plain(&slope) };
+        is_lower_bound.then(|| slope.mul(&bound.by).add(&base))
     }
 
     /// Returns whether the expanded polynomial `p` is proved to be at least 0.
@@ -494,7 +527,7 @@ impl Ranges {
         let mut asks_loops = true;
         // Any of the open polynomials suffices.
         while let Some(p) = open.pop() {
-            if !is_small(&p) {
+            if !is_small(&p) || self.is_plainly_negative(&p) {
                 continue;
             }
             if self.is_plain(&p) || self.required.iter().any(|required| self.is_plain_above(&p, required)) {
@@ -506,7 +539,7 @@ impl Ranges {
             }
             let Some(last) = self.last(&p) else {
                 // Only sizes are left: some are bounded, and a loop around has an iteration.
-                open.extend(self.required.iter().filter_map(|required| self.at_bound(&p, required)));
+                open.extend(self.bounds.iter().filter_map(|bound| self.at_bound(&p, bound)));
                 if std::mem::take(&mut asks_loops) {
                     open.extend(self.open.iter().filter_map(|scope| Some(p.sub(scope.limit.as_ref()?))));
                 }

@@ -97,9 +97,6 @@ struct View {
     row: Option<Poly<Reg>>,
     /// A divisor of the rest, for a single element, if the slope times the index is proved to be between 0 and it.
     beyond: Option<i64>,
-    /// Rests of earlier accesses in each iteration that provably differ from this one's by more than the slope times
-    /// the index.
-    far_from: Vec<Poly<Reg>>,
 }
 
 impl View {
@@ -110,8 +107,8 @@ impl View {
     }
 }
 
-/// Maximum number of earlier accesses that an access is compared with.
-const MAX_COMPARED: usize = 64;
+/// Maximum number of different bases of a buffer in a loop that are compared.
+const MAX_BASES: usize = 64;
 
 /// Returns whether different iterations access different elements.
 fn are_apart(views: &[&View]) -> bool {
@@ -124,31 +121,28 @@ fn are_apart(views: &[&View]) -> bool {
                 || (one_element && views.iter().all(|v| v.constant == first.constant)))
 }
 
-/// Returns whether different iterations access different elements, for addresses with several bases.
+/// Returns whether different iterations access different elements, for addresses with several bases, at the end of an
+/// iteration of the loop over `index`. All accesses are done in all iterations.
 ///
 /// Each two bases are proved to differ by more than the slope times the index, in every iteration. The indices of two
-/// iterations differ by no more than the larger of them, so no access of one reaches an element of the other. All
-/// accesses are done in all iterations.
-fn are_far_apart(views: &[&View]) -> bool {
-    let first = views[0];
-    if first.slope.as_constant().is_none_or(|s| s == 0) || views.iter().any(|v| v.slope != first.slope) {
-        return false;
-    }
-    let Some(bases) = views.iter().map(|v| v.base()).collect::<Option<Vec<_>>>() else { return false };
-    let is_shown = |a: &Poly<Reg>, b: &Poly<Reg>| {
-        let from = |one: &Poly<Reg>, other: &Poly<Reg>| {
-            bases.iter().zip(views).any(|(base, view)| base == one && view.far_from.contains(other))
-        };
-        a == b || from(a, b) || from(b, a)
-    };
-    let mut distinct: Vec<&Poly<Reg>> = Vec::new();
-    for base in &bases {
-        if !distinct.contains(&base) {
-            if !distinct.iter().all(|other| is_shown(base, other)) {
-                return false;
-            }
-            distinct.push(base);
+/// iterations differ by no more than the larger of them, so no access of one reaches an element of the other.
+fn are_far_apart(ranges: &Ranges, views: &[&View], index: Reg) -> bool {
+    let Some(slope) = views[0].slope.as_constant().and_then(i64::checked_abs).filter(|s| *s != 0) else { return false };
+    let reach = Poly::var(index).scale(slope).add(&Poly::constant(1));
+    let mut distinct: Vec<Poly<Reg>> = Vec::new();
+    for view in views {
+        let Some(base) = view.base().filter(|_| view.slope == views[0].slope) else { return false };
+        if distinct.contains(&base) {
+            continue;
         }
+        let is_far = |other: &Poly<Reg>| {
+            let by = base.sub(other);
+            ranges.is_at_least_zero(&by.sub(&reach)) || ranges.is_at_least_zero(&by.neg().sub(&reach))
+        };
+        if distinct.len() == MAX_BASES || !distinct.iter().all(is_far) {
+            return false;
+        }
+        distinct.push(base);
     }
     true
 }
@@ -172,12 +166,12 @@ pub(crate) fn legal(
             _ => None,
         })
         .collect();
-    let accesses = accesses(kernel, events, spans, &lives, &written);
+    let Accesses { all: accesses, far_apart } = accesses(kernel, events, &lives, &written);
     let mut of_buffer: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (i, access) in accesses.iter().enumerate() {
         of_buffer.entry(access.buffer).or_default().push(i);
     }
-    let search = Search { kernel, spans, semantics, order, accesses, of_buffer };
+    let search = Search { kernel, spans, semantics, order, accesses, of_buffer, far_apart };
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut found = BTreeMap::new();
     for (begin, end) in spans.loops() {
@@ -229,6 +223,8 @@ struct Search<'e> {
     accesses: Vec<Access<'e>>,
     /// Accesses to each buffer, by number.
     of_buffer: BTreeMap<BufferId, Vec<usize>>,
+    /// Loops and buffers of [`Accesses::far_apart`].
+    far_apart: BTreeSet<(usize, BufferId)>,
 }
 
 impl<'e> Search<'e> {
@@ -295,9 +291,8 @@ impl<'e> Search<'e> {
             return self.semantics == Semantics::Algebraic && adds_only(kernel, body, begin + 1, buffer, mine);
         }
         let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
-        let in_each = mine.iter().all(|a| a.inside == Some(begin));
         let views = views.collect::<Option<Vec<&View>>>();
-        if views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views))) {
+        if views.is_some_and(|views| are_apart(&views)) || self.far_apart.contains(&(begin, buffer)) {
             return true;
         }
         if self.semantics == Semantics::Strict {
@@ -383,54 +378,50 @@ fn is_part_of(monomial: &[Reg], len: &Poly<Reg>) -> bool {
     len.terms().any(|(term, _)| monomial.iter().all(|r| often(monomial, *r) <= often(term, *r)))
 }
 
-/// Returns all accesses to real buffers that the kernel writes; a copy is two accesses.
-fn accesses<'k>(
-    kernel: &Kernel,
-    events: &[Event<'k>],
-    spans: &Spans,
-    lives: &Liveness,
-    written: &BTreeSet<BufferId>,
-) -> Vec<Access<'k>> {
+/// Accesses to the buffers that a kernel writes.
+struct Accesses<'k> {
+    /// In order; a copy is two of them.
+    all: Vec<Access<'k>>,
+    /// Loops, by their opening events, with a buffer of which each iteration accesses other elements at several bases.
+    far_apart: BTreeSet<(usize, BufferId)>,
+}
+
+/// An open loop.
+struct Open {
+    begin: usize,
+    index: Reg,
+    /// Number of accesses before it.
+    before: usize,
+}
+
+/// Returns the accesses to `written`.
+fn accesses<'k>(kernel: &Kernel, events: &[Event<'k>], lives: &Liveness, written: &BTreeSet<BufferId>) -> Accesses<'k> {
     let mut ranges = Ranges::new(kernel);
-    let mut open: Vec<(usize, Reg)> = Vec::new();
-    // Open loops and branches; an analysed loop by its opening event.
-    let mut nest: Vec<Option<usize>> = Vec::new();
-    let mut found: Vec<Access<'_>> = Vec::new();
+    // Open loops and branches.
+    let mut nest: Vec<Option<Open>> = Vec::new();
+    let mut all: Vec<Access<'_>> = Vec::new();
+    let mut far_apart = BTreeSet::new();
     for (at, event) in events.iter().enumerate() {
-        ranges.event(event);
-        match event {
-            Event::For { .. } if spans.end.contains_key(&at) => nest.push(Some(at)),
-            Event::For { .. } | Event::While { .. } | Event::If { .. } => nest.push(None),
-            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
-                nest.pop();
-            }
-            _ => {}
+        if let (Event::EndFor { .. }, Some(Some(ended))) = (event, nest.last()) {
+            let buffers = with_far_bases(&ranges, &all[ended.before..], ended);
+            far_apart.extend(buffers.map(|buffer| (ended.begin, buffer)));
         }
-        let inside = nest.last().copied().flatten();
+        ranges.event(event);
         let mut access = |buffer: BufferId, address: &'k Poly<Reg>, len: Option<&Poly<Reg>>, writes: bool| {
-            if !written.contains(&buffer) {
-                return;
+            if written.contains(&buffer) {
+                let open = nest.iter().rev().flatten().take(super::MAX_HEIGHT);
+                let around = open.map(|of| (of.begin, view(&ranges, lives, address, len, of)));
+                let inside = nest.last().and_then(|open| Some(open.as_ref()?.begin));
+                all.push(Access { at, buffer, writes, address, inside, around: around.collect() });
             }
-            let around = open
-                .iter()
-                .rev()
-                .take(super::MAX_HEIGHT)
-                .map(|(begin, index)| (*begin, view(&ranges, lives, address, len, *begin, *index)));
-            let mut around: Vec<_> = around.collect();
-            if let (Some((begin, Some(view))), Some((_, index))) = (around.first_mut(), open.last())
-                && inside == Some(*begin)
-            {
-                let before = found.iter().rev().take(MAX_COMPARED).take_while(|access| access.at > *begin);
-                let before = before.filter(|access| access.buffer == buffer && access.inside == inside);
-                let bases = before.filter_map(|access| access.around.first()?.1.as_ref()?.base());
-                view.far_from = far(&ranges, view, *index, bases);
-            }
-            found.push(Access { at, buffer, writes, address, inside, around });
         };
         match event {
-            Event::For { index, .. } if spans.end.contains_key(&at) => open.push((at, *index)),
-            Event::EndFor { .. } => {
-                open.pop();
+            Event::For { index, .. } => {
+                nest.push(Some(Open { begin: at, index: *index, before: all.len() }));
+            }
+            Event::While { .. } | Event::If { .. } => nest.push(None),
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                nest.pop();
             }
             Event::Instr(Instr::Load { buffer, at, .. }) => access(*buffer, at, None, false),
             Event::Instr(Instr::Store { buffer, at, .. }) => access(*buffer, at, None, true),
@@ -441,27 +432,24 @@ fn accesses<'k>(
             _ => {}
         }
     }
-    found
+    Accesses { all, far_apart }
 }
 
-/// Returns those of `others` that provably differ from the base of `view` by more than the slope times `index`.
-fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Poly<Reg>>) -> Vec<Poly<Reg>> {
-    let (mut far, mut near): (Vec<Poly<Reg>>, Vec<Poly<Reg>>) = (Vec::new(), Vec::new());
-    let (Some(base), Some(slope)) = (view.base(), view.slope.as_constant()) else { return far };
-    let Some(slope) = slope.checked_abs() else { return far };
-    let reach = Poly::var(index).mul(&Poly::constant(slope)).add(&Poly::constant(1));
-    for other in others {
-        if other == base || far.contains(&other) || near.contains(&other) {
-            continue;
-        }
-        let by = base.sub(&other);
-        if ranges.is_at_least_zero(&by.sub(&reach)) || ranges.is_at_least_zero(&by.neg().sub(&reach)) {
-            far.push(other);
-        } else {
-            near.push(other);
-        }
-    }
-    far
+/// Returns the buffers that `ended`, whose last event is next, writes, and of which each iteration accesses other
+/// elements at several bases. `accesses` are those of the loop.
+fn with_far_bases(ranges: &Ranges, accesses: &[Access<'_>], ended: &Open) -> impl Iterator<Item = BufferId> {
+    let mut of_buffer: BTreeMap<BufferId, Vec<&Access<'_>>> = BTreeMap::new();
+    accesses.iter().for_each(|access| of_buffer.entry(access.buffer).or_default().push(access));
+    let fits = |accesses: &[&Access<'_>]| {
+        let views = accesses.iter().map(|access| match access.around.first() {
+            Some((_, Some(view))) if access.inside == Some(ended.begin) => Some(view),
+            _ => None,
+        });
+        accesses.iter().any(|access| access.writes)
+            && views.collect::<Option<Vec<_>>>().is_some_and(|views| are_far_apart(ranges, &views, ended.index))
+    };
+    of_buffer.retain(|_, accesses| fits(accesses));
+    of_buffer.into_keys()
 }
 
 /// An address as `slope * index + common + own`, relative to a loop.
@@ -511,14 +499,13 @@ pub(crate) fn relative(
     Some(Relative { slope, common, own, row })
 }
 
-/// Returns the address relative to the loop over `index` that begins at `begin`; with `len`, for that many elements.
+/// Returns the address relative to a loop; with `len`, for that many elements.
 fn view(
     ranges: &Ranges,
     lives: &Liveness,
     address: &Poly<Reg>,
     len: Option<&Poly<Reg>>,
-    begin: usize,
-    index: Reg,
+    &Open { begin, index, .. }: &Open,
 ) -> Option<View> {
     // Events count from 0 here, from 1 there.
     let is_own = |r: &Reg| lives.def[r.index()] as usize > begin + 1;
@@ -529,14 +516,7 @@ fn view(
             && slope.as_constant().is_some_and(|s| s > 0)
             && ranges.is_inside(&along, &Poly::constant(*beyond))
     });
-    Some(View {
-        beyond,
-        slope,
-        common,
-        constant: len.is_none().then(|| own.as_constant()).flatten(),
-        row,
-        far_from: Vec::new(),
-    })
+    Some(View { beyond, slope, common, constant: len.is_none().then(|| own.as_constant()).flatten(), row })
 }
 
 /// The greatest common divisor.
