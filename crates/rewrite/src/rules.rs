@@ -66,10 +66,12 @@ pub(crate) enum On {
     Plus,
     Loop,
     ToReal,
+    /// A literal.
+    Array,
 }
 
 /// Number of kinds of statements that rules match: constructs other than operators, and the operators.
-const KINDS: usize = 12;
+const KINDS: usize = 13;
 
 /// Counters besides rules: common subexpressions ...
 pub(crate) const COMMON: usize = 0;
@@ -156,6 +158,7 @@ impl On {
             Self::Plus,
             Self::Loop,
             Self::ToReal,
+            Self::Array,
         ];
         match self {
             Self::AnyOp => kind >= KINDS,
@@ -182,6 +185,7 @@ fn kind_of(expr: &Expr) -> Option<usize> {
         Expr::Plus(..) => 9,
         Expr::Loop(_) => 10,
         Expr::ToReal(_) => 11,
+        Expr::Array(_) => 12,
         _ => return None,
     })
 }

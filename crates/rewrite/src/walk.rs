@@ -1,6 +1,6 @@
 //! Walks over expressions: mentioned variables, slices of blocks, versions of states.
 
-use chainrule_ir::{Block, Expr, Function, Rows, Stmt, Type, VarId};
+use chainrule_ir::{Block, Expr, Function, Rows, Size, StateLoop, Stmt, Type, VarId};
 
 /// Calls `see` for every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
@@ -92,12 +92,37 @@ pub(crate) fn array_folds(function: &Function) -> [usize; 2] {
 }
 
 fn has_loops(block: &Block) -> bool {
-    let is_or_has = |stmt: &Stmt| is_counted_loop(&stmt.expr) || stmt.expr.blocks().into_iter().any(has_loops);
-    block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(is_or_has)
+    block.stmts.iter().any(|stmt| is_or_has_loop(&stmt.expr))
+}
+
+/// Returns whether `expr` is a counted loop, or has one in a block.
+pub(crate) fn is_or_has_loop(expr: &Expr) -> bool {
+    !expr.is_leaf() && (is_counted_loop(expr) || expr.blocks().into_iter().any(has_loops))
+}
+
+/// Returns whether a loop in `block` may have more than `few` iterations.
+pub(crate) fn has_long_loops(block: &Block, few: i64) -> bool {
+    let is_long = |expr: &Expr| iterations(expr).is_some_and(|count| count.as_constant().is_none_or(|n| n > few));
+    block
+        .stmts
+        .iter()
+        .filter(|stmt| !stmt.expr.is_leaf())
+        .any(|stmt| is_long(&stmt.expr) || stmt.expr.blocks().into_iter().any(|block| has_long_loops(block, few)))
 }
 
 fn is_counted_loop(expr: &Expr) -> bool {
-    matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold(_) | Expr::Loop(_))
+    iterations(expr).is_some()
+}
+
+/// Returns the number of iterations of a counted loop.
+fn iterations(expr: &Expr) -> Option<&Size> {
+    match expr {
+        Expr::Build { size: count, .. }
+        | Expr::Sum { count, .. }
+        | Expr::Fold(StateLoop { count, .. })
+        | Expr::Loop(StateLoop { count, .. }) => Some(count),
+        _ => None,
+    }
 }
 
 /// Returns the number of statements of `block`, including those of nested blocks.

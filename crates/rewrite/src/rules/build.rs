@@ -20,6 +20,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: same,
     },
     Rule {
+        name: "same-literal",
+        law: "[a[0], a[1]] = a",
+        when: "a has no other elements; not of numbers, which stay apart",
+        holds_under: Semantics::Strict,
+        split: false,
+        on: On::Array,
+        apply: same_elements,
+    },
+    Rule {
         name: "build-zero",
         law: "build n (fun i -> 0) = 0",
         when: "",
@@ -77,6 +86,19 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     // An array of that type has n elements: any index of the loop is in range.
     let fits = at == index && rb.ty(*array) == ty && rb.bound_in(body, *array).is_none();
     fits.then_some(*array)
+}
+
+fn same_elements(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Expr::Array(elements), Type::Array(_, element)) = (expr, ty) else { return None };
+    if **element == Type::Double {
+        return None;
+    }
+    let mut places = (0..).zip(elements).map(|(place, element)| match rb.def(*element).as_deref() {
+        Some(Expr::Get { array, index, .. }) if rb.size_of(*index).as_constant() == Some(place) => Some(*array),
+        _ => None,
+    });
+    let array = places.next()??;
+    (places.all(|other| other == Some(array)) && rb.ty(array) == ty).then_some(array)
 }
 
 fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

@@ -50,7 +50,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
-        when: "the count is a small literal, and f is short; a larger literal where i is an exponent in f",
+        when: "the count is a small literal, and f is short, and no element at i that loops make; a larger literal where i is \
+               an exponent in f",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -170,7 +171,9 @@ fn into_guard(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let count = sum.count.as_constant()?;
-    if !is_short(count, sum.index, sum.body) {
+    // An array that one nest of loops makes is better than the sum of its elements, each from a nest.
+    let makes_elements = || count > 1 && has_place(rb, sum.body, sum.index);
+    if !is_short(count, sum.index, sum.body) || walk::has_long_loops(sum.body, UNROLL_STEPS) && makes_elements() {
         return None;
     }
     let mut total = rb.zero(ty);
@@ -180,6 +183,20 @@ fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         total = rb.plus(total, term);
     }
     Some(total)
+}
+
+/// Returns whether the result of `block`, or of the sums that are its result, is an element at the place `index` of an
+/// array.
+fn has_place(rb: &Rebuild<'_>, mut block: &Block, index: VarId) -> bool {
+    while let Some(Expr::Sum { body, .. }) = rb.bound_in(block, block.result) {
+        block = body;
+    }
+    let is_at_place =
+        |var: VarId| matches!(rb.bound_in(block, var), Some(Expr::OneHot { index: place, .. }) if *place == index);
+    match rb.bound_in(block, block.result) {
+        Some(Expr::Tuple(fields)) => fields.iter().any(|field| is_at_place(*field)),
+        _ => is_at_place(block.result),
+    }
 }
 
 /// Writes `count` as a double, if it is not negative.

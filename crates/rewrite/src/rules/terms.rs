@@ -6,8 +6,10 @@ use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
 use crate::rules::mask::condition_in;
-use chainrule_ir::{Expr, Size, Type, VarId};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Semantics;
+use rustc_hash::FxHashMap;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -22,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-literal",
         law: "sum n (fun i -> [f i, g i]) = [sum n f, sum n g]",
-        when: "",
+        when: "no loop is for several elements",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Sum,
@@ -110,8 +112,27 @@ fn split_arrays(rb: &mut Rebuild<'_>, sum: &Parts<'_>, ty: &Type) -> Option<VarI
 fn of_literal(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let Some(Expr::Array(terms)) = rb.bound_in(sum.body, sum.body.result) else { return None };
+    if share_loops(sum.body, terms) {
+        return None;
+    }
     let sums = terms.iter().map(|term| sum.sum(rb, *term)).collect();
     Some(rb.emit(Expr::Array(sums), ty.clone()))
+}
+
+/// Returns whether several of `terms` are made from one loop of `block`.
+fn share_loops(block: &Block, terms: &[VarId]) -> bool {
+    // The first term that a variable is for, and whether there are others.
+    let mut uses: FxHashMap<VarId, (usize, bool)> = FxHashMap::default();
+    let used = |uses: &mut FxHashMap<VarId, (usize, bool)>, var: VarId, (by, is_shared): (usize, bool)| {
+        let (first, several) = uses.entry(var).or_insert((by, is_shared));
+        *several |= is_shared || *first != by;
+    };
+    terms.iter().enumerate().for_each(|(k, term)| used(&mut uses, *term, (k, false)));
+    block.stmts.iter().rev().any(|stmt| {
+        let Some(&by) = uses.get(&stmt.var).filter(|_| stmt.var != block.result) else { return false };
+        walk::mentioned(&stmt.expr, &mut |var| used(&mut uses, var, by));
+        by.1 && walk::is_or_has_loop(&stmt.expr)
+    })
 }
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
