@@ -175,3 +175,28 @@ def test_norms_of_equal_and_missing_numbers():
             f = lambda a: (np.linalg.norm(a[0], order), np.linalg.norm(a[:, 1], order), np.linalg.norm(a, order) if order not in (0, 3) else 0.0)
             same(cr.function(f)(a), f(a))
             assert all(np.shape(g) == (2, 2) for g in cr.jacobian(f)(a) if g is not None)
+
+
+def test_convolutions_are_sums_of_products_of_shifted_images():
+    def convolved(kernel, images):
+        b, h, w, _ = images.shape
+        result = np.zeros((b, h - 1, w - 2, kernel.shape[3]))
+        for i in range(2):
+            for j in range(3):
+                result = result + images[:, i:i + h - 1, j:j + w - 2] @ kernel[i, j]
+        return result
+
+    values = cr.function(convolved)
+    slopes = cr.gradient(lambda kernel, images: np.sum(convolved(kernel, images) ** 2), argnums=(0, 1))
+    rng = np.random.default_rng(9)
+    for b, h, w, c, d in ((1, 2, 3, 1, 1), (4, 5, 6, 4, 8), (2, 9, 7, 3, 12), (3, 4, 11, 2, 5), (5, 6, 6, 9, 4)):
+        kernel, images = rng.normal(size=(2, 3, c, d)), rng.normal(size=(b, h, w, c))
+        want = convolved(kernel, images)
+        np.testing.assert_allclose(values(kernel, images), want, rtol=1e-12, atol=1e-12)
+        of_kernel, of_images = np.zeros_like(kernel), np.zeros_like(images)
+        for i in range(2):
+            for j in range(3):
+                of_kernel[i, j] = np.einsum("bhwc,bhwd->cd", images[:, i:i + h - 1, j:j + w - 2], 2 * want)
+                of_images[:, i:i + h - 1, j:j + w - 2] += 2 * want @ kernel[i, j].T
+        for found, expected in zip(slopes(kernel, images), (of_kernel, of_images)):
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)

@@ -373,6 +373,23 @@ def test_argmax_of_rows_of_any_length():
             same(places(given), (np.argmax(given, axis=1), np.argmin(given, axis=1), np.argmax(given, axis=0), np.argmin(given)))
 
 
+def test_slopes_of_extremes_of_columns():
+    """They go to the first of equal numbers; columns are searched in lanes, with the value too."""
+    weighted = lambda m: np.sum(np.max(m, axis=0) * np.min(m, axis=0))
+    both, alone = cr.value_and_gradient(weighted), cr.gradient(weighted)
+    rng = np.random.default_rng(8)
+    for n, k in ((1, 1), (1, 9), (2, 8), (5, 7), (16, 3), (40, 33), (65, 100)):
+        for m in (rng.normal(size=(n, k)), np.round(rng.normal(size=(n, k))), np.zeros((n, k)), np.where(rng.random((n, k)) < 0.3, np.inf, 1.0)):
+            greatest, least, columns = np.max(m, axis=0), np.min(m, axis=0), np.arange(k)
+            want = np.zeros((n, k))
+            np.add.at(want, (np.argmax(m, axis=0), columns), least)
+            np.add.at(want, (np.argmin(m, axis=0), columns), greatest)
+            value, slopes = both(m)
+            np.testing.assert_allclose(value, np.sum(greatest * least), rtol=1e-13, atol=1e-13)
+            np.testing.assert_array_equal(slopes, want)
+            np.testing.assert_array_equal(alone(m), want)
+
+
 def test_a_captured_function_runs_for_arrays_with_and_without_elements():
     f = cr.function(lambda a: (a[1:], np.diff(a), np.sum(a), 2.0 if len(a) > 1 else 3.0))
     for n in (3, 0, 1, 2, 0, 4):

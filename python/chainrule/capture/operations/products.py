@@ -20,12 +20,6 @@ def matmul(w, a, b):
     a, b = w.cast(a, kind), w.cast(b, kind)
     if a.rank <= 2 and b.rank <= 2:
         return product(w, a, b)
-    if b.rank <= 2 and a.rank > 2 and w.is_known_at_entry(*a.dims):
-        # All rows times one matrix.
-        from .shaping import reshape
-        flat = reshape(w, a, Row([Known(-1), w.size(a.dims[-1])]))
-        made = reshape(w, product(w, flat, b), Row([w.size(dim) for dim in (*a.dims[:-1], *b.dims[1:])]))
-        return Num(made.term, made.kind, made.dims)
     return stacked(w, [(a, min(a.rank, 2)), (b, min(b.rank, 2))], lambda x, y: product(w, x, y))
 
 
