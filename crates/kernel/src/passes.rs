@@ -191,6 +191,13 @@ pub static PASSES: &[Pass] = &[
         run: lanes::version,
     },
     Pass {
+        name: "search-columns",
+        does: "searches for the step that decides a maximum, one in each column, leave their loop and run in lanes",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::search_columns,
+    },
+    Pass {
         name: "block-searches",
         does: "searches for the step that decides a maximum find its block in lanes",
         stage: Stage::Lanes,

@@ -53,7 +53,8 @@
 //!
 //! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes.
 //!
-//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes.
+//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes; **searches in
+//! columns** (`columns`), one in each lane.
 //!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
@@ -67,6 +68,7 @@ mod account;
 mod additions;
 mod apart;
 pub mod body;
+mod columns;
 pub(crate) mod cost;
 mod distribute;
 mod finite;
@@ -102,6 +104,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use additions::convert_additions;
+pub(crate) use columns::search_columns;
 pub(crate) use distribute::distribute;
 pub(crate) use finite::test_factors;
 pub(crate) use fission::fission;

@@ -57,10 +57,10 @@ const FEWEST: i64 = 32;
 const PART: i64 = 16;
 
 /// Loop that selects a number, with the last step that replaced it.
-struct Search {
-    the: Loop,
+pub(super) struct Search {
+    pub the: Loop,
     number: Carried,
-    winner: Carried,
+    pub winner: Carried,
     condition: Reg,
     term: Reg,
     /// `Max` or `Min`.
@@ -71,31 +71,39 @@ struct Search {
 
 /// Blocks the loops of `kernel` whose reductions then run in lanes.
 pub(crate) fn block_searches(kernel: &mut Kernel, semantics: Semantics) {
-    if semantics == Semantics::Strict {
-        return;
+    if semantics == Semantics::Algebraic {
+        where_in_lanes(kernel, semantics, write);
     }
+}
+
+/// Writes loops of `kernel` that search anew. Given whether it may write the loop with an index, `write` returns the
+/// new loops by the indices of the old ones: those that run in lanes are written.
+pub(super) fn where_in_lanes(
+    kernel: &mut Kernel,
+    semantics: Semantics,
+    write: impl Fn(&mut Kernel, &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg>,
+) {
     let all = events(&kernel.body);
     let carries_both = |event: &Event<'_>| matches!(event, Event::For { carried, .. } if carried.len() == 2);
     if !all.iter().any(carries_both) {
         return;
     }
     let mut tried = kernel.clone();
-    let reductions = write(&mut tried, |_| true);
-    if reductions.is_empty() {
+    let new = write(&mut tried, &|_| true);
+    if new.is_empty() {
         return;
     }
     let Plans { chosen, .. } = plans(&tried, semantics);
-    let in_lanes: BTreeSet<Reg> =
-        reductions.iter().filter(|(_, reduction)| chosen.contains_key(reduction)).map(|(search, _)| *search).collect();
-    if in_lanes.len() == reductions.len() {
+    let in_lanes: BTreeSet<Reg> = new.iter().filter(|(_, new)| chosen.contains_key(new)).map(|(old, _)| *old).collect();
+    if in_lanes.len() == new.len() {
         *kernel = tried;
     } else if !in_lanes.is_empty() {
-        write(kernel, |index| in_lanes.contains(&index));
+        write(kernel, &|index| in_lanes.contains(&index));
     }
 }
 
 /// Blocks the searches with these indices; returns the indices of the reductions by those of the searches.
-fn write(kernel: &mut Kernel, is_chosen: impl Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
+fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
     let mut body = std::mem::take(&mut kernel.body);
     let mut reductions = BTreeMap::new();
     // The loops that are written have new indices, or the old one for the last steps.
@@ -124,7 +132,7 @@ fn write(kernel: &mut Kernel, is_chosen: impl Fn(Reg) -> bool) -> BTreeMap<Reg, 
 }
 
 /// Returns the search that a statement is, if it is one.
-fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
+pub(super) fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
     let [a, b] = carried.as_slice() else { return None };
     let (number, winner) = match [kernel.regs[a.var], kernel.regs[b.var]] {
