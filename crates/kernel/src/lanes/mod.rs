@@ -53,8 +53,8 @@
 //!
 //! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes.
 //!
-//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes; **searches in
-//! columns** (`columns`), one in each lane.
+//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes, and
+//! **searches in columns** (`columns`), one in each lane.
 //!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
