@@ -91,7 +91,7 @@ pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
 pub use chainrule_rewrite::{Measure, StopReason};
-pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
+pub use chainrule_runtime::{InRange, RunError, Slice, SliceMut, Strided, StridedMut};
 pub use chainrule_scalarise::UNROLL_BUDGET;
 pub use chainrule_scalarise::regions::Accumulated;
 pub use chainrule_search as search;

@@ -10,6 +10,7 @@
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 
+use crate::ranges::Ranges;
 use crate::registers::Registers;
 use crate::zeros::Zeros;
 use chainrule_base::{Arena, Name, Poly, Span, define_id};
@@ -89,11 +90,31 @@ impl Kernel {
         self.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }))
     }
 
-    /// Adds a buffer of `len` doubles at the end of the workspace.
+    /// Adds a buffer of `len` doubles at the end of the workspace, of none where that is negative: a loop in a branch
+    /// may have such a count.
     pub fn memory(&mut self, len: Poly<Reg>) -> BufferId {
+        let len = self.natural(len);
         let at = self.workspace_reals.clone();
         self.workspace_reals = at.add(&len);
         self.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })
+    }
+
+    /// Returns the larger of `size` and 0, which is `size` where that is known at entry.
+    fn natural(&mut self, size: Poly<Reg>) -> Poly<Reg> {
+        let is_natural =
+            |r: &Reg| self.sizes.iter().any(|size| size.reg == *r && !matches!(size.source, SizeSource::Value { .. }));
+        let is_plain = size.terms().all(|(factors, c)| c >= 0 && factors.iter().all(is_natural));
+        if is_plain || Ranges::new(self).is_at_least_zero(&size) {
+            return size;
+        }
+        if let Some(known) = self.sizes.iter().find(|known| known.natural() == Some(&size)) {
+            return Poly::var(known.reg);
+        }
+        let is_free = |name: &String| self.sizes.iter().all(|size| *size.name != **name);
+        let name = (2..).map(|k| format!("natural_{k}")).find(is_free).unwrap_or_default();
+        let reg = self.regs.push(Class::Int);
+        self.sizes.push(SizeParam { name: name.into(), reg, source: SizeSource::Natural { of: size } });
+        Poly::var(reg)
     }
 }
 

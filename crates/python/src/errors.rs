@@ -1,6 +1,6 @@
 //! Failures of the library as exceptions of `chainrule.errors`.
 
-use chainrule::{Diagnostic, Error, Sources};
+use chainrule::{Diagnostic, Error, RunError, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,7 +72,7 @@ fn exception(py: Python<'_>, stage: Stage, error: &Error) -> PyResult<PyErr> {
             parts.set_item("title", message)?;
             parts.set_item("help", help)?;
         }
-        Error::Bug(message) => {
+        Error::Bug(message) | Error::Run(RunError::Bug(message)) => {
             parts.set_item("kind", "bug")?;
             parts.set_item("title", message)?;
         }

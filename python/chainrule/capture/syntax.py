@@ -105,7 +105,7 @@ def rebound_names(statements, augmented=False):
 
 @functools.lru_cache(maxsize=4096)
 def inline_targets(node):
-    """The names that expressions of a statement assign to, with `:=`."""
+    """The names that expressions in a statement or an expression assign to, with `:=`."""
     return frozenset(part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
 
 

@@ -378,7 +378,7 @@ def test_slopes_of_extremes_of_columns():
     weighted = lambda m: np.sum(np.max(m, axis=0) * np.min(m, axis=0))
     both, alone = cr.value_and_gradient(weighted), cr.gradient(weighted)
     rng = np.random.default_rng(8)
-    for n, k in ((1, 1), (1, 9), (2, 8), (5, 7), (16, 3), (40, 33), (65, 100)):
+    for n, k in ((1, 1), (1, 9), (2, 8), (5, 7), (9, 9), (10, 15), (16, 3), (20, 12), (40, 33), (65, 100)):
         for m in (rng.normal(size=(n, k)), np.round(rng.normal(size=(n, k))), np.zeros((n, k)), np.where(rng.random((n, k)) < 0.3, np.inf, 1.0)):
             greatest, least, columns = np.max(m, axis=0), np.min(m, axis=0), np.arange(k)
             want = np.zeros((n, k))
@@ -388,6 +388,30 @@ def test_slopes_of_extremes_of_columns():
             np.testing.assert_allclose(value, np.sum(greatest * least), rtol=1e-13, atol=1e-13)
             np.testing.assert_array_equal(slopes, want)
             np.testing.assert_array_equal(alone(m), want)
+
+
+def test_searches_in_columns_of_a_branch_leave_other_memory_alone():
+    """At sizes for which the branch is not taken, its number of columns is negative."""
+    def f(m, v):
+        u, p = np.zeros(len(v)), 0.0
+        for i in range(len(v)):
+            p = np.sin(p) * 0.5 + v[i]
+            u[i] = p
+        s = 0.0
+        if m.shape[1] > 100:
+            for j in range(m.shape[1] - 100):
+                s = s + np.max(m[:, j]) ** 2
+        return s + np.sum(m) * np.sum(u * u) * np.sum(u * u[::-1])
+
+    slopes = cr.value_and_gradient(f, argnums=(0, 1))
+    rng = np.random.default_rng(10)
+    for n, k in ((20, 140), (20, 60), (20, 50), (20, 40), (20, 30), (20, 12), (20, 120)):
+        m, v = rng.normal(size=(n, k)), rng.normal(size=50) * 0.3
+        by, h = rng.normal(size=50), 1e-6
+        value, (_, of_v) = slopes(m, v)
+        assert value == pytest.approx(f(m, v), rel=1e-12)
+        difference = (f(m, v + h * by) - f(m, v - h * by)) / (2 * h)
+        assert np.dot(of_v, by) == pytest.approx(difference, rel=1e-6, abs=1e-5)
 
 
 def test_a_captured_function_runs_for_arrays_with_and_without_elements():

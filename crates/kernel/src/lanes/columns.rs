@@ -32,14 +32,22 @@ use chainrule_base::Poly;
 use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Maximum number of searches that leave a loop.
+const MAX_SEARCHES: usize = 4;
+
 /// Separates searches in columns from the loops of `kernel` where they then run in lanes.
 pub(crate) fn search_columns(kernel: &mut Kernel, semantics: Semantics) {
-    where_in_lanes(kernel, semantics, write);
+    // Each round takes the first search of a loop.
+    for _ in 0..MAX_SEARCHES {
+        if !where_in_lanes(kernel, semantics, separate_first) {
+            break;
+        }
+    }
 }
 
 /// Separates the first searches of the loops with these indices; returns the indices of the loops that search by
 /// those of the loops.
-fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
+fn separate_first(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
     let mut body = std::mem::take(&mut kernel.body);
     let mut separated = BTreeMap::new();
     each_statement(&mut body, |stmt, done| match stmt {
@@ -68,7 +76,7 @@ fn first_search(kernel: &Kernel, the: &Loop) -> Option<(usize, Search)> {
         && !searching.iter().flat_map(used).any(is_carried)
         && !rest.is_empty()
         && is_in_columns(&search, the.index)
-        && searching[..at].iter().all(|stmt| is_part(kernel, stmt))
+        && searching[..at].iter().all(|stmt| computes_numbers(kernel, stmt))
         && is_harmless(&searching[at..])
         && accessed(searching).is_disjoint(&written(&the.body));
     fits.then_some((at, search))
@@ -87,8 +95,8 @@ fn is_in_columns(search: &Search, column: Reg) -> bool {
     loads.any(|at| is_next(at, column) && !is_next(at, search.the.index))
 }
 
-/// Returns whether a statement before a search computes numbers.
-fn is_part(kernel: &Kernel, stmt: &Stmt) -> bool {
+/// Returns whether a statement before a search computes numbers, and nothing else.
+fn computes_numbers(kernel: &Kernel, stmt: &Stmt) -> bool {
     let is_real = |c: &Carried| kernel.regs[c.var] == Class::Real;
     let is_alone = match stmt {
         Stmt::Straight(_) => true,
@@ -166,8 +174,8 @@ fn separate(kernel: &mut Kernel, mut the: Loop, (at, search): (usize, &Search), 
 /// Lets the search that ends `body` carry its winner, the integer `winner`, as a double; returns that.
 fn with_real_winner(kernel: &mut Kernel, winner: Reg, body: &mut Vec<Stmt>) -> Reg {
     let [init, var, next, step] = [(); 4].map(|()| kernel.regs.push(Class::Real));
-    let Some(Stmt::For { index, carried, body: steps, .. }) = body.last_mut() else { return winner };
-    let Some(place) = carried.iter_mut().find(|c| c.var == winner) else { return winner };
+    let Some(Stmt::For { index, carried, body: steps, .. }) = body.last_mut() else { return var };
+    let Some(place) = carried.iter_mut().find(|c| c.var == winner) else { return var };
     let integer = std::mem::replace(place, Carried { var, init, next });
     if let Some(Stmt::If { choices, .. }) = steps.last_mut() {
         let choice = choices.iter_mut().filter(|choice| choice.var == integer.next);

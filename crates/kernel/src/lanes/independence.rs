@@ -125,7 +125,8 @@ fn are_apart(views: &[&View]) -> bool {
 /// iteration of the loop over `index`. All accesses are done in all iterations.
 ///
 /// Each two bases are proved to differ by more than the slope times the index, in every iteration. The indices of two
-/// iterations differ by no more than the larger of them, so no access of one reaches an element of the other.
+/// iterations differ by no more than the larger of them, so no access of one reaches an element of the other. Checks in
+/// an iteration count: one that fails ends the run.
 fn are_far_apart(ranges: &Ranges, views: &[&View], index: Reg) -> bool {
     let Some(slope) = views[0].slope.as_constant().and_then(i64::checked_abs).filter(|s| *s != 0) else { return false };
     let reach = Poly::var(index).scale(slope).add(&Poly::constant(1));

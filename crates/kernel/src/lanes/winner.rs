@@ -76,22 +76,22 @@ pub(crate) fn block_searches(kernel: &mut Kernel, semantics: Semantics) {
     }
 }
 
-/// Writes loops of `kernel` that search anew. Given whether it may write the loop with an index, `write` returns the
-/// new loops by the indices of the old ones: those that run in lanes are written.
+/// Changes loops of `kernel` with searches where a new loop then runs in lanes; returns whether there are any. `write`
+/// changes the loops whose indices it may, and returns the indices of the new loops by those.
 pub(super) fn where_in_lanes(
     kernel: &mut Kernel,
     semantics: Semantics,
     write: impl Fn(&mut Kernel, &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg>,
-) {
+) -> bool {
     let all = events(&kernel.body);
     let carries_both = |event: &Event<'_>| matches!(event, Event::For { carried, .. } if carried.len() == 2);
     if !all.iter().any(carries_both) {
-        return;
+        return false;
     }
     let mut tried = kernel.clone();
     let new = write(&mut tried, &|_| true);
     if new.is_empty() {
-        return;
+        return false;
     }
     let Plans { chosen, .. } = plans(&tried, semantics);
     let in_lanes: BTreeSet<Reg> = new.iter().filter(|(_, new)| chosen.contains_key(new)).map(|(old, _)| *old).collect();
@@ -99,6 +99,14 @@ pub(super) fn where_in_lanes(
         *kernel = tried;
     } else if !in_lanes.is_empty() {
         write(kernel, &|index| in_lanes.contains(&index));
+    }
+    !in_lanes.is_empty()
+}
+
+impl Search {
+    /// Returns whether the steps, if their number is known, are enough for blocks.
+    fn fills_blocks(&self) -> bool {
+        self.the.count.as_constant().is_none_or(|n| n >= if self.is_exact { PART } else { FEWEST })
     }
 }
 
@@ -111,7 +119,8 @@ fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, 
     let n_failures = kernel.failures.len();
     let mut cutter = Cutter::new(kernel);
     each_statement(&mut body, |stmt, done| {
-        let (Stmt::For { index, .. }, Some(search)) = (&stmt, search(cutter.kernel, &stmt)) else {
+        let found = search(cutter.kernel, &stmt).filter(Search::fills_blocks);
+        let (Stmt::For { index, .. }, Some(search)) = (&stmt, found) else {
             done.push(stmt);
             return;
         };
@@ -142,12 +151,7 @@ pub(super) fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
     };
     let (Stmt::If { condition, then, otherwise, choices }, before) = body.split_last()? else { return None };
     let is_exact = before.iter().all(|stmt| matches!(stmt, Stmt::Straight(code) if code.iter().all(is_rounded_alike)));
-    let fewest = if is_exact { PART } else { FEWEST };
-    if !then.is_empty()
-        || !otherwise.is_empty()
-        || choices.len() != 2
-        || count.as_constant().is_some_and(|n| n < fewest)
-    {
+    if !then.is_empty() || !otherwise.is_empty() || choices.len() != 2 {
         return None;
     }
     let chosen = |c: &Carried| choices.iter().find(|choice| choice.var == c.next && choice.otherwise == c.var);

@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "same-literal",
         law: "[a[0], a[1]] = a",
-        when: "a has no other elements; not of numbers, which stay apart",
+        when: "a has no other elements, and they are arrays",
         holds_under: Semantics::Strict,
         split: false,
         on: On::Array,
@@ -90,7 +90,7 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn same_elements(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Array(elements), Type::Array(_, element)) = (expr, ty) else { return None };
-    if **element == Type::Double {
+    if !matches!(**element, Type::Array(..)) {
         return None;
     }
     let mut places = (0..).zip(elements).map(|(place, element)| match rb.def(*element).as_deref() {
