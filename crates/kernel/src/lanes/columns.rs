@@ -127,7 +127,8 @@ fn separate(kernel: &mut Kernel, mut the: Loop, (at, search): (usize, &Search), 
     }
 
     let index = kernel.regs.push(Class::Int);
-    let (map, buffers) = (BTreeMap::new(), BTreeMap::new());
+    // Instructions other than addresses may read the index too.
+    let (map, buffers) = (BTreeMap::from([(the.index, index)]), BTreeMap::new());
     let regs = &mut kernel.regs;
     let by = Poly::var(index);
     let mut copier = Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
