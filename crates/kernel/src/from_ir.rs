@@ -370,7 +370,7 @@ impl<'f> Lowering<'f> {
 }
 
 /// Returns `name`, or a variation on it that is not in `taken` yet.
-fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
+pub(crate) fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
     let mut candidate = name.to_owned();
     let mut k = 2;
     while !taken.insert(candidate.clone()) {

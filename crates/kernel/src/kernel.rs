@@ -10,6 +10,7 @@
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 
+use crate::from_ir::unique;
 use crate::ranges::Ranges;
 use crate::registers::Registers;
 use crate::zeros::Zeros;
@@ -110,10 +111,9 @@ impl Kernel {
         if let Some(known) = self.sizes.iter().find(|known| known.natural() == Some(&size)) {
             return Poly::var(known.reg);
         }
-        let is_free = |name: &String| self.sizes.iter().all(|size| *size.name != **name);
-        let name = (2..).map(|k| format!("natural_{k}")).find(is_free).unwrap_or_default();
+        let name = unique(&mut self.sizes.iter().map(|size| size.name.to_string()).collect(), "natural");
         let reg = self.regs.push(Class::Int);
-        self.sizes.push(SizeParam { name: name.into(), reg, source: SizeSource::Natural { of: size } });
+        self.sizes.push(SizeParam { name, reg, source: SizeSource::Natural { of: size } });
         Poly::var(reg)
     }
 }

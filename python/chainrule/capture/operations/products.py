@@ -18,8 +18,6 @@ def matmul(w, a, b):
         w.fail("`@` is used with a number", "write `*`")
     kind = w.common(a, b)
     a, b = w.cast(a, kind), w.cast(b, kind)
-    if a.rank <= 2 and b.rank <= 2:
-        return product(w, a, b)
     return stacked(w, [(a, min(a.rank, 2)), (b, min(b.rank, 2))], lambda x, y: product(w, x, y))
 
 
