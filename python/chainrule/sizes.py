@@ -4,8 +4,8 @@ A function is captured once for all sizes. It is captured again with the sizes o
 fit the program: an extent that becomes 1 and is broadcast, a slice that goes beyond the end, a result whose size is no
 polynomial of the arguments'.
 
-Likewise, indices that are data are taken to be at least 0, which costs nothing. A function that meets a negative one is
-captured again, with indices that are *counted from the end* where they are negative.
+Likewise, indices that are data are taken to be at least 0, and bounds of slices in range, which costs nothing. A function that
+meets another one is captured again, with indices that are *counted from the end* where they are negative and bounds that are cut.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def may_depend_on_sizes(error):
 
 
 def attempt(owner, run):
-    """The result of `run()`, with negative indices where one is met, and with known sizes where symbolic ones do not suffice;
+    """The result of `run()`, with indices out of range where one is met, and with known sizes where symbolic ones do not suffice;
     `owner` remembers it."""
     if owner._counts_from_end:
         with counted_from_end():
@@ -63,7 +63,7 @@ def attempt(owner, run):
     try:
         return with_sizes_known(owner, run)
     except Error as error:
-        if "the index is -" not in (error.reason or ""):
+        if "the index is " not in (error.reason or ""):
             raise
         first = error
     try:

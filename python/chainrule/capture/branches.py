@@ -140,12 +140,20 @@ class Branches:
         a, b = self.w.num(a), self.w.num(b)
         if a.rank != b.rank:
             self.w.fail(f"`{shown(name)}` is {describe(a)} or {describe(b)}, by data", "let both have one shape")
-        for first, second in zip(a.dims, b.dims):
-            if first.known is not None and second.known is not None and first != second:
-                self.w.fail(f"`{shown(name)}` has one of two shapes, by data", "let both have one shape")
+        dims = tuple(self.common_extent(name, first, second) for first, second in zip(a.dims, b.dims))
         kind = a.kind if a.kind == b.kind else self.w.common(a, b)
         storage = a.storage.union(b.storage) if a.rank else None
-        return ("num", kind, a.dims, storage, a.is_list, a.is_view or b.is_view)
+        return ("num", kind, dims, storage, a.is_list, a.is_view or b.is_view)
+
+    def common_extent(self, name, first, second):
+        """The extent of an array that is one of two, after both sides of the branch."""
+        if first.known is not None and second.known is not None and first != second:
+            self.w.fail(f"`{shown(name)}` has one of two shapes, by data", "let both have one shape")
+        for extent in (first, second):
+            outside = self.w.outside(extent)
+            if outside is not None:
+                return outside
+        return self.w.fail(f"`{shown(name)}` has a size that is computed in a branch by data", "let its size be known before the branch")
 
     def flatten(self, value, shape):
         if shape[0] == "row":

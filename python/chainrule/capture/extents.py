@@ -9,6 +9,28 @@ from __future__ import annotations
 from .values import Dim, Num
 
 
+def _with(write):
+    """An operation that writes a term of the terms of linear forms."""
+    return lambda w, *parts: write(w.program, [w.size(part).term for part in parts])
+
+
+def _from_the_end(w, index, length):
+    """An index that is counted from the end where it is negative."""
+    from .operations.operators import scalar
+    is_negative = scalar(w, "<", w.size(index), w.constant(0))
+    return w.choose(is_negative, lambda: w.size(index + length), lambda: w.size(index)).term
+
+
+#: The operations whose results have names of their own.
+OPERATIONS = {
+    "*": _with(lambda program, terms: program.infix("*", *terms)),
+    "div": _with(lambda program, terms: program.apply("div", terms)),
+    "min": _with(lambda program, terms: program.apply("min", terms)),
+    "max": _with(lambda program, terms: program.apply("max", terms)),
+    "from the end": _from_the_end,
+}
+
+
 class Extents:
     """Part of the writer. An extent that is not known to be 1 is taken to be at least 2: an empty array fails a condition."""
 
@@ -20,6 +42,7 @@ class Extents:
         self.required = set()  # conditions that are stated already
         self.deciding = set()  # names on which it depends whether a condition or an index is known to be right
         self.made = {}  # names of quotients, minima and maxima of linear forms, so that equal ones are one
+        self.formulas = {}  # of such names: the operation, and its linear forms
 
     def dim(self, value, what="a size"):
         """The linear form of an integer."""
@@ -63,7 +86,7 @@ class Extents:
         self.least[term.name] = 0
         self.limits[term.name] = count
 
-    def symbol(self, key, make, least=None, limit=None):
+    def named(self, key, make, least=None, limit=None):
         """The extent of a term that no linear form is; one for each key."""
         name = self.made.get(key)
         if name is None or not self.names[name].is_visible:
@@ -76,22 +99,28 @@ class Extents:
                 self.limits[name] = limit
         return Dim(0, {name: 1})
 
+    def symbol(self, operation, *parts, least=None, limit=None):
+        """The extent that an operation makes of linear forms."""
+        made = self.named((operation, *parts), lambda: OPERATIONS[operation](self, *parts), least, limit)
+        (name,) = made.coef
+        self.formulas[name] = (operation, parts)
+        return made
+
     def outside(self, dim):
         """The linear form after the block that it was written in; `None` where it depends on that block.
 
-        Products of extents that are visible are written again.
+        Operations on extents that are visible are written again.
         """
-        from .operations.shaping import product
         found = Dim(dim.const)
         for name, k in dim.coef.items():
-            if self.names[name].is_visible:
-                found = found + Dim(0, {name: k})
-                continue
-            factors = next((key[1:] for key, made in self.made.items() if made == name and key[0] == "product"), (None,))
-            factors = [factor if factor is None else self.outside(factor) for factor in factors]
-            if None in factors:
-                return None
-            found = found + product(self, factors) * k
+            if not self.names[name].is_visible:
+                operation, parts = self.formulas.get(name, (None, ()))
+                parts = [self.outside(part) for part in parts]
+                if operation is None or None in parts:
+                    return None
+                limit = self.limits.get(name)
+                (name,) = self.symbol(operation, *parts, least=self.least.get(name), limit=limit and self.outside(limit)).coef
+            found = found + Dim(0, {name: k})
         return found
 
     def worst(self, dim):
@@ -137,7 +166,7 @@ class Extents:
     def ordered(self, small, large, name, dim, limit):
         """`dim`, where `small <= large`; else the limit. The order is known, or stated as a condition, or decided by the program.
 
-        Numbers that the program reads from data are taken to be in order: indices are checked when it runs.
+        Numbers that the program reads from data are taken to be in order, unless a negative one was met: indices are checked when it runs.
         """
         if self.is_at_most(small, large):
             return dim
@@ -149,11 +178,10 @@ class Extents:
             if worst.known is None:
                 self.require_not_negative(worst)
                 return dim
-        elif not all(known in self.entry or known in self.limits for known in worst.coef):
+        elif not self.has_negative and not all(known in self.entry or known in self.limits for known in worst.coef):
             return dim
-        make = lambda: self.program.apply(name, [self.size(dim).term, self.size(limit).term])
         least = self.lower_bound(limit) if name == "max" else min((b for b in (self.lower_bound(dim), self.lower_bound(limit)) if b is not None), default=None)
-        return self.symbol((name, dim, limit), make, least=least, limit=limit + 1 if name == "min" else None)
+        return self.symbol(name, dim, limit, least=least, limit=limit + 1 if name == "min" else None)
 
     def shorter(self, first, second):
         """The smaller of two extents."""
@@ -161,8 +189,7 @@ class Extents:
             return first
         if self.is_at_most(second, first):
             return second
-        return self.symbol(("min", first, second), lambda: self.program.apply("min", [self.size(first).term, self.size(second).term]),
-                           least=0, limit=first + 1)
+        return self.symbol("min", first, second, least=0, limit=first + 1)
 
     def divided_up(self, length, step):
         """The number of steps that a length takes; a loop takes none where it is negative."""
@@ -170,11 +197,13 @@ class Extents:
             return Dim(max(-(-length.known // step), 0))
         if step == 1:
             return length
-        up = length + (step - 1)
-        if up.const % step == 0 and all(k % step == 0 for k in up.coef.values()):
-            return Dim(up.const // step, {name: k // step for name, k in up.coef.items()})
-        make = lambda: self.program.apply("div", [self.size(up).term, self.program.integer(step)])
-        return self.symbol(("div", up, step), make, least=0, limit=length + 1)
+        return self.divided(length + (step - 1), step, least=0, limit=length + 1)
+
+    def divided(self, dim, by, least=None, limit=None):
+        """The quotient by a positive number, rounded down."""
+        if all(k % by == 0 for k in dim.coef.values()):
+            return Dim(dim.const // by, {name: k // by for name, k in dim.coef.items()})
+        return self.symbol("div", dim, Dim(by), least=least, limit=limit)
 
     def require_equal(self, first, second, what):
         """States that two extents are equal; an error where they are known not to be."""

@@ -141,7 +141,7 @@ class Writer(Extents):
         if array.kind == "i" and len(indices) == array.rank:
             # Read once, so that sizes and bounds that are equal are known to be.
             key = (array.term.name, *(index.dim or index.term.name for index in indices))
-            name = self.symbol(key, lambda: self.program.get(array.term, [index.term for index in indices])).coef
+            name = self.named(key, lambda: self.program.get(array.term, [index.term for index in indices])).coef
             (name,) = name
             return Num(self.names[name], "i", dim=Dim(0, {name: 1}))
         term = self.program.get(array.term, [index.term for index in indices])

@@ -119,3 +119,48 @@ def test_they_are_saved(tmp_path):
             assert g(m, at) == want
             with pytest.raises(cr.Error):
                 g(m[:, 1:], at)
+
+
+def up_to(v, at):
+    return np.sum(v[:at[0]] ** 2)
+
+
+def from_on(v, at):
+    return np.sum(v[at[0]:] ** 2)
+
+
+def backwards(v, at):
+    return np.sum(v[at[0]::-1] ** 2) + np.sum(v[:at[0]:-1])
+
+
+def of_rows(v, at):
+    total = 0.0
+    for k in range(len(at) - 1):
+        total += np.sum(v[at[k]:at[k + 1]] ** 2) * (k + 1)
+    return total
+
+
+def set_up_to(v, at):
+    y = v * 2
+    y[1:at[0]] = v[3]
+    return np.sum(y ** 2)
+
+
+@pytest.mark.parametrize("f", [up_to, from_on, backwards, of_rows, set_up_to])
+def test_bounds_of_slices_are_cut_and_count_from_the_end(f):
+    """A negative upper end gave an empty slice."""
+    for at in ([4, 9], [0, 3, -2, 4], [-3, -1], [20, 30], [-20, 5], [5, -7, 30]):
+        check(f, (V, np.array(at)))
+
+
+@pytest.mark.parametrize("f", [
+    lambda v, k: np.sum(v[:(k - 7) // 2] ** 2),
+    lambda v, k: np.sum(v[(k - 7) // 2:] ** 2),
+    lambda v, k: np.sum(v[:(k - 7) * (k - 6)] ** 2),
+    lambda v, k: np.sum(v[:(k - 8) % 3 - 1] ** 2),
+    lambda v, k: np.sum(v[1:min(k, 3) - 5] ** 2),
+    lambda v, k: np.sum(v[:int(np.floor(v[1])) - k] ** 2),
+], ids=["quotient", "start", "product", "remainder", "minimum", "data"])
+def test_computed_bounds(f):
+    for k in (0, 1, 3, 5, 8, 10, -3):
+        check(f, (V, k))

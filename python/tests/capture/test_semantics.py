@@ -448,3 +448,49 @@ def test_arrays_as_arguments_one_by_one():
     for n in (4, 40):
         x = np.arange(1.0, n + 1)
         assert cr.function(f, strict=True)(x) == pytest.approx(f(x), rel=1e-14)
+
+
+def halves_of_a_branch(x, c):
+    n = x.shape[0]
+    if c > 0:
+        y = x[:n // 2] * 2.0
+    else:
+        y = x[n // 2:2 * (n // 2)] + 1.0
+    return np.sum(y ** 2)
+
+
+def half_on_one_side(x, c):
+    y = np.zeros(x.shape[0] // 2)
+    if c > 0:
+        y = x[:x.shape[0] // 2] * 2.0
+    return np.sum(y ** 2)
+
+
+def every_second(x, c):
+    y = x[::2] if c > 0 else x[1::2] * 2.0
+    return np.sum(y)
+
+
+def thirds_in_a_loop(x, c):
+    n = x.shape[0]
+    for t in range(3):
+        if c > t:
+            m = (n - 1) // 3 + 1
+            x = np.concatenate([x[:m], x[m:] * 0.5])
+    return np.sum(x * x)
+
+
+def rows_of_a_branch(x, c):
+    a = x.reshape(2, -1)
+    if c > 0:
+        b = a[0] * 2
+    else:
+        b = a[1]
+    return np.sum(b * x[:len(b)])
+
+
+@pytest.mark.parametrize("f", [halves_of_a_branch, half_on_one_side, every_second, thirds_in_a_loop, rows_of_a_branch])
+def test_sizes_that_both_sides_of_a_branch_compute(f):
+    for n in (8, 12):
+        for c in (0.5, -1.0, 2.5):
+            check(f, (rng.normal(size=n), c))

@@ -211,14 +211,9 @@ def product(w, dims):
         return Dim(factor)
     rest.sort(key=repr)
     total = rest[0]
-    for k, dim in enumerate(rest[1:], 2):
-        left = total
-
-        def make(left=left, dim=dim):
-            return w.program.infix("*", w.size(left).term, w.size(dim).term)
-
-        least = w.lower_bound(left)
-        total = w.symbol(("product", *rest[:k]), make, least=0 if least is not None and least >= 0 else None)
+    for dim in rest[1:]:
+        left, least = total, w.lower_bound(total)
+        total = w.symbol("*", left, dim, least=0 if least is not None and least >= 0 else None)
         if w.is_known_at_entry(left, dim):
             w.entry.update(total.coef)
     return total * factor
@@ -283,9 +278,9 @@ def quotient(w, old, new):
         return total
     if total.known is not None and divisor.known:
         return Dim(total.known // divisor.known)
-    if divisor.known and total.const % divisor.known == 0 and all(k % divisor.known == 0 for k in total.coef.values()):
-        return Dim(total.const // divisor.known, {name: k // divisor.known for name, k in total.coef.items()})
-    return w.symbol(("quotient", total, divisor), lambda: w.program.apply("div", [w.size(total).term, w.size(divisor).term]), least=0)
+    if divisor.known:
+        return w.divided(total, divisor.known, least=0)
+    return w.symbol("div", total, divisor, least=0)
 
 
 def through(w, indices, new, old):

@@ -136,14 +136,17 @@ def slice_of(w, part, dim):
         if step == 0:
             w.fail("slice step cannot be zero")
     low, high = (Dim(0), dim) if step > 0 else (Dim(-1), dim - 1)
-    start = bound(w, part.start, dim, low, high, low if step > 0 else high)
-    stop = bound(w, part.stop, dim, low, high, high if step > 0 else low)
+    start = bound(w, part.start, dim, low, high, low if step > 0 else high, is_end=step < 0)
+    stop = bound(w, part.stop, dim, low, high, high if step > 0 else low, is_end=step > 0)
     length = w.at_least(stop - start if step > 0 else start - stop, Dim(0))
     return Axis(start=start, step=step, count=w.divided_up(length, abs(step)))
 
 
-def bound(w, part, dim, low, high, default):
-    """A bound of a slice, brought into the array as NumPy does."""
+def bound(w, part, dim, low, high, default, is_end):
+    """A bound of a slice, brought into the array as NumPy does.
+
+    A lower bound that is data is taken to be at least 0 until a negative one fails; a negative upper bound would make the slice empty.
+    """
     if is_none(part):
         return default
     if isinstance(part, Known):
@@ -156,9 +159,8 @@ def bound(w, part, dim, low, high, default):
         w.require_not_negative(form)
     elif w.is_at_most(form, Dim(-1)):
         form = form + dim
-    elif not w.is_at_most(Dim(0), form) and all(name in w.limits for name in form.coef):
-        form = w.symbol(("from the end", form, dim), lambda: w.choose(
-            scalar(w, "<", w.size(form), w.constant(0)), lambda: w.size(form + dim), lambda: w.size(form)).term)
+    elif not w.is_at_most(Dim(0), form) and (is_end or w.has_negative or all(name in w.limits for name in form.coef)):
+        form = w.symbol("from the end", form, dim)
     return w.within(form, low, high)
 
 
