@@ -174,7 +174,7 @@ pub static PASSES: &[Pass] = &[
         does: "operands of products of matrices that lanes would read along columns are copied in rows",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
-        run: |kernel, _| lanes::transpose(kernel),
+        run: lanes::transpose,
     },
     Pass {
         name: "sweep",
@@ -210,6 +210,13 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
         run: lanes::distribute_recurrences,
+    },
+    Pass {
+        name: "distribute-rows",
+        does: "what rows compute between the loops along them runs in lanes, for eight rows at once",
+        stage: Stage::Lanes,
+        rounding: Rounding::Reorders,
+        run: lanes::distribute_rows,
     },
     Pass {
         name: "pack",

@@ -6,4 +6,6 @@ mod branches;
 mod gathers;
 mod recurrences;
 mod rests;
+mod reversed;
+mod rows;
 mod support;

@@ -34,6 +34,9 @@ const APART: f64 = 16.0;
 /// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
 pub(super) const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
+/// Cost of an element before the previous lane's: a vector that is reversed.
+const REVERSED: f64 = 3.0;
+
 /// Cost of a store to an element at a varying index: the lanes add one by one, each with its value and its index from
 /// memory.
 const SCATTERED: f64 = 4.0 * LANES as f64;
@@ -333,11 +336,11 @@ pub(super) struct Nests<'c, 'k> {
     pub legal: &'c BTreeMap<usize, Plan>,
 }
 
-/// Returns the loops to cut, by their indices.
-pub(super) fn choose(nests: &Nests<'_, '_>, assumed: &Trips) -> BTreeMap<Reg, Plan> {
+/// Returns the loops to cut, and the estimated time of an iteration of each loop, by their indices.
+pub(super) fn choose(nests: &Nests<'_, '_>, assumed: &Trips) -> (BTreeMap<Reg, Plan>, BTreeMap<Reg, f64>) {
     let Nests { kernel, events, spans, legal } = *nests;
     let classes = &kernel.regs;
-    let (chosen, _) = estimate(classes, events, spans, legal, assumed.clone());
+    let (chosen, times) = estimate(classes, events, spans, legal, assumed.clone());
     let mut plans = BTreeMap::new();
     for begin in chosen {
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
@@ -360,7 +363,11 @@ pub(super) fn choose(nests: &Nests<'_, '_>, assumed: &Trips) -> BTreeMap<Reg, Pl
             && plain_time(classes, body) <= FEW_ALONE;
         plans.insert(*index, plan);
     }
-    plans
+    let of_iteration = |(begin, times): (usize, Times)| match events[begin] {
+        Event::For { index, .. } => Some((index, times.lanes.unwrap_or(times.inside).min(times.inside) / times.trips)),
+        _ => None,
+    };
+    (plans, times.into_iter().filter_map(of_iteration).collect())
 }
 
 /// Returns whether larger groups are worth their registers: nested loops add to much memory.
@@ -567,7 +574,7 @@ impl LaneTime {
                 let alone = match self.slope(at) {
                     _ if is_varying && part.as_var().is_none() => self.weights.indexed + OF_EACH_LANE,
                     _ if is_varying => self.weights.indexed,
-                    Some(0 | 1) => return 1.0,
+                    Some(-1..=1) => return access_time(self.slope(at)),
                     _ => self.strided,
                 };
                 if !is_varying && along.is_some_and(|along| is_adjacent(at, along)) {
@@ -591,6 +598,7 @@ impl LaneTime {
 fn access_time(slope: Option<i64>) -> f64 {
     match slope {
         Some(0 | 1) => 1.0,
+        Some(-1) => REVERSED,
         _ => STRIDED,
     }
 }

@@ -51,7 +51,8 @@
 //!
 //! **Additions under a condition** (`additions`) add -0 elsewhere, where their loops then run in lanes.
 //!
-//! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes.
+//! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes,
+//! and **of rows** (`rows`), whose costly work between loops along them does.
 //!
 //! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes, and
 //! **searches in columns** (`columns`), one in each lane.
@@ -84,6 +85,7 @@ mod predict;
 mod products;
 mod recurrences;
 pub(crate) mod rewrite;
+mod rows;
 mod stage;
 mod sweep;
 mod tile;
@@ -112,6 +114,7 @@ pub(crate) use loaded::{compare_loaded, selections};
 pub use predict::predicted_time;
 pub(crate) use products::separate_products;
 pub(crate) use recurrences::distribute_recurrences;
+pub(crate) use rows::distribute_rows;
 pub(crate) use sweep::sweep;
 pub use time::time;
 pub(crate) use transpose::transpose;
@@ -157,14 +160,18 @@ pub(crate) fn pack(kernel: &mut Kernel, semantics: Semantics) {
 
 /// Cuts loops for lanes.
 pub(crate) fn cut(kernel: &mut Kernel, semantics: Semantics) {
-    let Plans { chosen, tiles, choosable } = plans(kernel, semantics);
+    let Plans { chosen, tiles, choosable, .. } = plans(kernel, semantics);
     rewrite::rewrite(kernel, chosen, tiles, &choosable);
 }
 
 /// Vectorisation plan of a kernel.
 struct Plans {
+    /// Loops that can be cut, by their indices.
+    legal: BTreeMap<Reg, Plan>,
     /// Loops to cut, by their indices.
     chosen: BTreeMap<Reg, Plan>,
+    /// Estimated time of an iteration of each loop, by their indices.
+    times: BTreeMap<Reg, f64>,
     /// Loops to tile.
     tiles: tile::Tiles,
     /// Conditions of the branches to if-convert.
@@ -178,9 +185,14 @@ fn plans(kernel: &Kernel, semantics: Semantics) -> Plans {
     let legal = independence::legal(kernel, &events, &spans, semantics, Order::Lanes, &choosable);
     let assumed = cost::Trips::new(kernel, &events);
     let nests = cost::Nests { kernel, events: &events, spans: &spans, legal: &legal };
-    let chosen = cost::choose(&nests, &assumed);
+    let (chosen, times) = cost::choose(&nests, &assumed);
     let tiles = tile::choose(&nests, &assumed, &chosen);
-    Plans { chosen, tiles, choosable }
+    let index = |(begin, plan)| match events[begin] {
+        Event::For { index, .. } => Some((index, plan)),
+        _ => None,
+    };
+    let legal = legal.into_iter().filter_map(index).collect();
+    Plans { legal, chosen, times, tiles, choosable }
 }
 
 /// Extents of loops in the list of events.

@@ -121,7 +121,7 @@ fn recurrences(kernel: &Kernel, semantics: Semantics) -> BTreeSet<Reg> {
 }
 
 /// Returns whether lanes save much of the time of an operator.
-fn is_costly(op: Op) -> bool {
+pub(super) fn is_costly(op: Op) -> bool {
     WEIGHTS.operators.of(op).is_some_and(|weight| weight.plain - weight.lanes / LANES as f64 >= COSTLY)
 }
 

@@ -279,6 +279,24 @@ impl<'k> Cutter<'k> {
         (Stmt::For { index, count, carried, order, body }, few)
     }
 
+    /// Returns copies of two forms of a loop for the sides of a branch, with the choices of its carried values.
+    pub fn both_of(&mut self, then: &Stmt, otherwise: &Stmt) -> (Vec<Stmt>, Vec<Stmt>, Vec<Choice>) {
+        let Stmt::For { carried, .. } = otherwise else { return Default::default() };
+        let [(then, of_then), (otherwise, of_otherwise)] = [then, otherwise].map(|the| self.copy_of(the, carried));
+        let sums = carried.iter().zip(of_then.into_iter().zip(of_otherwise));
+        let choices = sums.map(|(c, (then, otherwise))| Choice { var: c.var, then, otherwise }).collect();
+        (then, otherwise, choices)
+    }
+
+    /// Returns a copy of a statement with new registers, and those of carried values.
+    fn copy_of(&mut self, the: &Stmt, carried: &[Carried]) -> (Vec<Stmt>, Vec<Reg>) {
+        let (index, buffers) = (self.int(), BTreeMap::new());
+        let (regs, by) = (&mut self.kernel.regs, Poly::var(index));
+        let mut copier = Copier { regs, map: BTreeMap::new(), index, by, fresh: true, lane: None, buffers: &buffers };
+        let copy = copier.block(std::slice::from_ref(the));
+        (copy, carried.iter().map(|c| copier.of(c.var)).collect())
+    }
+
     /// Returns a copy of `count` iterations of a loop from `first` on, with new registers.
     pub fn iterations(
         &mut self,

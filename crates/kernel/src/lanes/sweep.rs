@@ -3,18 +3,17 @@
 //! ```text
 //! for i in 0..n                    for j in 0..m
 //!   s = sum over j of a[i][j] ..     y[j] = 0
-//!   t[i] = s                       for blocks of rows that fit into the cache
-//! for j in 0..m                      for i in the block
-//!   s = sum over i of t[i] a[i][j]     t[i] = sum over j of a[i][j] ..
-//!   y[j] = s                         for i in the block, in fours
-//!                                      for j in 0..m
-//!                                        y[j] = y[j] + t[i] a[i][j] + t[i + 1] a[i + 1][j] ..
+//!   t[i] = s                       for i in 0..n
+//! for j in 0..m                      s = sum over j of a[i][j] ..
+//!   s = sum over i of t[i] a[i][j]   t[i] = s
+//!   y[j] = s                         for j in 0..m
+//!                                      y[j] = y[j] + t[i] a[i][j]
 //! ```
 //!
 //! A loop over columns, each of them a sum over rows, reads a few columns of every row: each row is another page, and
 //! the whole matrix passes through the caches for each of a few columns. Row by row, memory is read in its order, and
 //! the sums stay in the first cache. A loop over the same rows right before it or after it goes along, so that the
-//! matrix is read once for both.
+//! matrix is read once for both. Several rows are then done at once ([`super::tile`]).
 //!
 //! **Order.** Each element adds its terms in the order in which it did. The loop that goes along writes what only its
 //! own row reads, or nothing that the sums read; and reads nothing that they write.
@@ -24,7 +23,7 @@
 use super::rewrite::{Copier, Copies, Cutter};
 use super::transpose::is_plain;
 use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Carried, Instr, Kernel, Order, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
 use crate::rebuild::each_loop;
 use chainrule_base::Poly;
@@ -34,17 +33,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of elements of a matrix from which half of the second cache has no room for it.
 const IN_CACHE: i64 = 1 << 16;
 
-/// Number of elements of a block of rows, which are read twice.
-const BLOCK: i64 = 1 << 14;
-
 /// Minimum number of columns: with fewer, sums stay in registers.
 const FEWEST_COLUMNS: i64 = 64;
 
 /// Minimum number of rows.
 const FEWEST_ROWS: i64 = 8;
-
-/// Number of rows whose terms are added at once.
-const AT_ONCE: i64 = 4;
 
 /// Position of a loop over rows beside one over columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,8 +66,8 @@ struct Columns<'a> {
 /// Work of a loop over columns on the sums.
 enum Part {
     Start,
-    /// Adds the terms of rows.
-    Add(Vec<Poly<Reg>>),
+    /// Adds the terms of a row.
+    Add(Reg),
     End,
 }
 
@@ -203,10 +196,20 @@ impl<'a> Columns<'a> {
         [&self.before, &self.terms, &self.after].into_iter().flat_map(|code| loads(code))
     }
 
+    /// Returns whether the code reads a register.
+    fn reads(&self, r: Reg) -> bool {
+        let mut reads = false;
+        for instr in self.before.iter().chain(&self.terms).chain(&self.after) {
+            instr.for_each_use(|used| reads |= used == r);
+        }
+        reads || self.sum.init == r
+    }
+
     /// Returns whether a loop over rows can go along.
     fn takes(&self, kernel: &Kernel, stmt: &Stmt, side: Side) -> bool {
         let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return false };
-        if !carried.is_empty() || count != self.n_rows {
+        let is_sum = |c: &Carried| kernel.regs[c.var] == Class::Real && !self.reads(c.var);
+        if !carried.iter().all(is_sum) || count != self.n_rows {
             return false;
         }
         let place = |buffer: BufferId| &kernel.buffers[buffer].place;
@@ -288,108 +291,74 @@ impl Cutter<'_> {
 
             let mut code = Vec::new();
             let large = self.all_reach(&columns.asked(), &mut code);
-            let then = self.by_rows(&columns, other.as_ref());
             done.push(Stmt::Straight(code));
             let Some(condition) = large else {
-                done.extend(then);
+                done.extend(self.by_rows(&columns, other.into_iter().collect()));
                 continue;
             };
             made.insert(condition);
-            let mut otherwise = vec![stmt];
-            if let Some(other) = other {
-                otherwise.insert(usize::from(is_after), other);
-            }
-            done.push(Stmt::If { condition, then, otherwise, choices: Vec::new() });
+            let (then, otherwise, choices) = other.map_or_else(Default::default, |other| self.both_of(&other, &other));
+            let then = self.by_rows(&columns, then);
+            let otherwise = if is_after { [vec![stmt], otherwise] } else { [otherwise, vec![stmt]] }.concat();
+            done.push(Stmt::If { condition, then, otherwise, choices });
         }
         done
     }
 
     /// Returns the sums row by row, with another loop over the rows.
-    fn by_rows(&mut self, columns: &Columns<'_>, other: Option<&Stmt>) -> Vec<Stmt> {
-        let mut out = vec![self.over_columns(columns, &Part::Start)];
-        match other {
-            Some(Stmt::For { index, body, .. }) => self.blocks_of_rows(columns, (*index, body), &mut out),
-            _ => self.add_rows(columns, &Poly::zero(), columns.n_rows, &mut out),
+    fn by_rows(&mut self, columns: &Columns<'_>, mut rows: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = self.over_columns(columns, Part::Start);
+        if rows.is_empty() {
+            let (count, order) = (columns.n_rows.clone(), Order::InOrder);
+            rows.push(Stmt::For { index: self.int(), count, carried: Vec::new(), order, body: Vec::new() });
         }
+        if let [Stmt::For { index, body, .. }] = &mut rows[..] {
+            body.extend(self.over_columns(columns, Part::Add(*index)));
+        }
+        out.extend(rows);
         let is_only_store = columns.after.iter().all(|instr| match instr {
             Instr::Store { value, .. } => *value == columns.sum.var,
             _ => false,
         });
         if !is_only_store {
-            out.push(self.over_columns(columns, &Part::End));
+            out.extend(self.over_columns(columns, Part::End));
         }
         out
     }
 
-    /// Emits blocks of rows, each with the iterations of another loop over them and then the terms, to `out`.
-    fn blocks_of_rows(&mut self, columns: &Columns<'_>, other: (Reg, &[Stmt]), out: &mut Vec<Stmt>) {
-        let mut code = Vec::new();
-        let room = self.int_of(&mut code, Poly::constant(BLOCK / AT_ONCE));
-        let row = self.int_of(&mut code, columns.n_columns.clone());
-        let one = self.int_of(&mut code, Poly::constant(1));
-        let row = self.int_op(&mut code, Op::Max, row, one);
-        let fours = self.int_op(&mut code, Op::Quot, room, row);
-        let fours = self.int_op(&mut code, Op::Max, fours, one);
-        let of = self.int_of(&mut code, Poly::var(fours).scale(AT_ONCE));
-        let up = columns.n_rows.add(&Poly::var(of)).sub(&Poly::constant(1));
-        let up = self.int_of(&mut code, up);
-        let count = Poly::var(self.int_op(&mut code, Op::Quot, up, of));
-        out.push(Stmt::Straight(code));
-
-        let (index, mut code) = (self.int(), Vec::new());
-        let first = Poly::var(of).mul(&Poly::var(index));
-        let left = self.int_of(&mut code, columns.n_rows.sub(&first));
-        let rows = Poly::var(self.int_op(&mut code, Op::Min, left, of));
-        let copy = self.iterations(other, (&first, rows.clone()), BTreeMap::new(), &BTreeMap::new());
-        let mut body = vec![Stmt::Straight(code), copy];
-        self.add_rows(columns, &first, &rows, &mut body);
-        out.push(Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body });
-    }
-
-    /// Emits the terms of `count` rows from `first` on, in fours, to `out`.
-    fn add_rows(&mut self, columns: &Columns<'_>, first: &Poly<Reg>, count: &Poly<Reg>, out: &mut Vec<Stmt>) {
-        let mut code = Vec::new();
-        let fours = self.quotient(count, AT_ONCE, &mut code);
-        out.push(Stmt::Straight(code));
-        let done = fours.scale(AT_ONCE);
-        for (from, of, count) in [(first.clone(), AT_ONCE, fours.clone()), (first.add(&done), 1, count.sub(&done))] {
-            let group = self.int();
-            let from = from.add(&Poly::var(group).scale(of));
-            let rows = (0..of).map(|k| from.add(&Poly::constant(k))).collect();
-            let body = vec![self.over_columns(columns, &Part::Add(rows))];
-            out.push(Stmt::For { index: group, count, carried: Vec::new(), order: Order::InOrder, body });
-        }
-    }
-
-    /// Returns a loop over all columns that does a part.
-    fn over_columns(&mut self, columns: &Columns<'_>, part: &Part) -> Stmt {
+    /// Returns a loop over all columns that does a part, behind what is the same in all columns.
+    fn over_columns(&mut self, columns: &Columns<'_>, part: Part) -> Vec<Stmt> {
         let index = self.int();
         let (to, at) =
             (columns.to.0, columns.to.1.substitute(|r| Poly::var(if r == columns.column { index } else { r })));
         let mut map = BTreeMap::from([(columns.column, index)]);
         let mut code = Vec::new();
         self.copied(&columns.before, (columns.row, &Poly::zero()), &mut map, &mut code);
+        let mut varying = BTreeSet::from([index]);
         if !matches!(part, Part::Start) {
             let sum = self.real();
             code.push(Instr::Load { dst: sum, buffer: to, at: at.clone() });
             map.insert(columns.sum.var, sum);
+            varying.insert(sum);
         }
         let of = |map: &BTreeMap<Reg, Reg>, r: Reg| map.get(&r).copied().unwrap_or(r);
         match part {
             Part::Start => code.push(Instr::Store { buffer: to, at, value: of(&map, columns.sum.init) }),
             Part::End => self.copied(&columns.after, (columns.row, &Poly::zero()), &mut map, &mut code),
-            Part::Add(rows) => {
-                for row in rows {
-                    let number = self.int_of(&mut code, row.clone());
-                    map.insert(columns.row, number);
-                    self.copied(&columns.terms, (columns.row, row), &mut map, &mut code);
-                    map.insert(columns.sum.var, of(&map, columns.sum.next));
-                }
-                code.push(Instr::Store { buffer: to, at, value: of(&map, columns.sum.var) });
+            Part::Add(row) => {
+                map.insert(columns.row, row);
+                self.copied(&columns.terms, (columns.row, &Poly::var(row)), &mut map, &mut code);
+                code.push(Instr::Store { buffer: to, at, value: of(&map, columns.sum.next) });
             }
         }
-        let (count, body) = (columns.n_columns.clone(), vec![Stmt::Straight(code)]);
-        Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body }
+        let (inside, outside) = code.into_iter().partition(|instr: &Instr| {
+            let mut varies = !is_pure(instr);
+            instr.for_each_use(|r| varies |= varying.contains(&r));
+            varying.extend(instr.dst().filter(|_| varies));
+            varies
+        });
+        let (count, body) = (columns.n_columns.clone(), vec![Stmt::Straight(inside)]);
+        vec![Stmt::Straight(outside), Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body }]
     }
 
     /// Emits copies of `instrs` with an index in place of another, and notes their registers in `map`.

@@ -22,8 +22,8 @@
 //! ([`super::jam`]).
 //!
 //! **Conditions**: the iterations of the loop are independent ([`super::independence`]) except for additions. It
-//! contains only instructions and loops, with lane loops innermost or around the innermost, and its carried values are
-//! used after these only.
+//! contains only instructions and loops, with lane loops innermost or around the innermost, and no inner loop needs its
+//! carried values: operations that do are moved behind the loops.
 //!
 //! Invariants: each iteration computes the same values, and sums keep their order. The lane loop stays legal: its
 //! iterations are independent within each iteration of the tiled loop, and iterations of the tiled loop are independent
@@ -37,7 +37,7 @@ use super::Plan;
 use super::jam::Jam;
 use super::panel::Panels;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
-use crate::kernel::{BufferId, Carried, Order, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
 use crate::rebuild::{each_statement, is_nothing};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +74,27 @@ pub(super) struct Nested {
     pub begin: usize,
     pub end: usize,
     pub index: Reg,
+}
+
+/// Returns a body up to its last inner loop, without the operations that need carried values, and what follows.
+fn sums_last(body: &[Stmt], carried: &[Carried]) -> (Vec<Stmt>, Vec<Stmt>) {
+    let inside = body.iter().rposition(|stmt| !matches!(stmt, Stmt::Straight(_))).map_or(0, |at| at + 1);
+    let (inside, after) = body.split_at(inside);
+    let mut summed: BTreeSet<Reg> = carried.iter().map(|c| c.var).collect();
+    let mut moved = Vec::new();
+    let mut inside = inside.to_vec();
+    for stmt in &mut inside {
+        let Stmt::Straight(code) = stmt else { continue };
+        let (later, now): (Vec<Instr>, Vec<Instr>) = std::mem::take(code).into_iter().partition(|instr| {
+            let mut reads = false;
+            instr.for_each_use(|r| reads |= summed.contains(&r));
+            summed.extend(instr.dst().filter(|_| reads));
+            reads
+        });
+        *code = now;
+        moved.extend(later);
+    }
+    (inside, [&[Stmt::Straight(moved)], after].concat())
 }
 
 impl Cutter<'_> {
@@ -135,11 +156,10 @@ impl Cutter<'_> {
             spread: &places,
             plan: &added,
         };
-        let inside = the.body.iter().rposition(|stmt| !matches!(stmt, Stmt::Straight(_))).map_or(0, |at| at + 1);
-        let (inside, after) = the.body.split_at(inside);
+        let (inside, after) = sums_last(&the.body, &carried);
         let mut body = vec![Stmt::Straight(code)];
-        body.extend(jam.block(inside));
-        body.push(Stmt::Straight(jam.one_by_one(after, &carried)));
+        body.extend(jam.block(&inside));
+        body.push(Stmt::Straight(jam.one_by_one(&after, &carried)));
         body.retain(|stmt| !is_nothing(stmt));
         for c in &mut carried {
             c.next = jam.of(c.next, of as usize - 1);

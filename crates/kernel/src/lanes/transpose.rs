@@ -23,10 +23,11 @@
 
 use super::outside::move_copies;
 use super::products::written;
-use super::rewrite::{Copier, Cutter, Loop, defined_in};
-use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Order, PARTS, Reg, Stmt};
+use super::rewrite::{Cutter, Loop, defined_in};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, PARTS, Reg, Stmt};
 use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
+use chainrule_ops::Semantics;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -118,8 +119,9 @@ impl Operand {
     }
 }
 
-/// Copies operands of products in `kernel` to transposed ones. Linear in its size for each level of loops.
-pub(crate) fn transpose(kernel: &mut Kernel) {
+/// Copies operands of products in `kernel` to transposed ones; of products that are summed, if sums may run in lanes.
+/// Linear in its size for each level of loops.
+pub(crate) fn transpose(kernel: &mut Kernel, semantics: Semantics) {
     let mut body = std::mem::take(&mut kernel.body);
     // Loops that run unchanged are met again.
     let (mut seen, mut made) = (BTreeSet::new(), BTreeSet::new());
@@ -133,11 +135,13 @@ pub(crate) fn transpose(kernel: &mut Kernel) {
             }));
         }
         match stmt {
-            Stmt::For { index, count, carried, order: Order::InOrder, body } if carried.is_empty() => {
+            Stmt::For { index, count, carried, order: Order::InOrder, body }
+                if carried.is_empty() || semantics == Semantics::Algebraic && carries_numbers(kernel, &carried) =>
+            {
                 let the = Loop { index, count, carried, body };
                 let chunk = chunks.get(&index).map(Rc::as_ref);
                 match operands(kernel, &the, chunk).filter(|_| seen.insert(index)) {
-                    Some(found) => made.extend(write(&mut Cutter::new(kernel), the, &found, done)),
+                    Some(found) => made.extend(write(&mut Cutter::new(kernel), the, &found, (&mut seen, done))),
                     None => done.push(the.in_order()),
                 }
             }
@@ -157,16 +161,21 @@ pub(super) fn is_plain(stmt: &Stmt) -> bool {
 }
 
 /// Returns the loop that a body consists of but for integers and constants, with its index, trip count and body.
-fn only_loop(body: &[Stmt]) -> Option<(Reg, &Poly<Reg>, &[Stmt])> {
+fn only_loop<'a>(kernel: &Kernel, body: &'a [Stmt]) -> Option<(Reg, &'a Poly<Reg>, &'a [Stmt])> {
     let (last, before) = body.split_last()?;
     match last {
         Stmt::For { index, count, carried, order: Order::InOrder, body }
-            if carried.is_empty() && before.iter().all(is_plain) =>
+            if carries_numbers(kernel, carried) && before.iter().all(is_plain) =>
         {
             Some((*index, count, body))
         }
         _ => None,
     }
+}
+
+/// Returns whether all carried values are real.
+fn carries_numbers(kernel: &Kernel, carried: &[Carried]) -> bool {
+    carried.iter().all(|c| kernel.regs[c.var] == Class::Real)
 }
 
 /// The body of a parallel loop.
@@ -191,14 +200,14 @@ impl Chunk {
 /// Returns the operands to copy if `the` is a product of matrices, possibly the loop of a chunk.
 fn operands(kernel: &Kernel, the: &Loop, chunk: Option<&Chunk>) -> Option<Vec<Operand>> {
     let (i, n) = (the.index, &the.count);
-    let (j, m, inside) = only_loop(&the.body)?;
+    let (j, m, inside) = only_loop(kernel, &the.body)?;
     let (mut sums, mut after) = (None, Vec::new());
     for stmt in inside {
         match stmt {
             Stmt::Straight(instrs) if sums.is_some() => after.extend(instrs),
             stmt if is_plain(stmt) => {}
             Stmt::For { index, count, carried, order: Order::InOrder, body }
-                if sums.is_none() && carried.iter().all(|c| kernel.regs[c.var] == Class::Real) =>
+                if sums.is_none() && carries_numbers(kernel, carried) =>
             {
                 sums = Some((*index, count, body));
             }
@@ -257,8 +266,14 @@ fn operands(kernel: &Kernel, the: &Loop, chunk: Option<&Chunk>) -> Option<Vec<Op
     (by_row && (1..=MAX_OPERANDS).contains(&found.len())).then_some(found)
 }
 
-/// Emits the nest with transposed operands where that pays, and unchanged where not. Returns the buffers of the copies.
-fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec<Stmt>) -> Vec<BufferId> {
+/// Emits the nest with transposed operands where that pays, and unchanged where not: the index of an unchanged copy is
+/// `seen`. Returns the buffers of the copies.
+fn write(
+    cutter: &mut Cutter<'_>,
+    the: Loop,
+    operands: &[Operand],
+    (seen, out): (&mut BTreeSet<Reg>, &mut Vec<Stmt>),
+) -> Vec<BufferId> {
     let (mut before, mut made) = (Vec::new(), Vec::new());
     let asked: Vec<(Poly<Reg>, i64)> = operands.iter().flat_map(|operand| operand.asked.clone()).collect();
     let holds = cutter.all_reach(&asked, &mut before);
@@ -275,13 +290,13 @@ fn write(cutter: &mut Cutter<'_>, the: Loop, operands: &[Operand], out: &mut Vec
         out.extend(near);
         return made;
     };
-    let index = condition;
-    let no_buffers = BTreeMap::new();
-    let regs = &mut cutter.kernel.regs;
-    let by = Poly::var(index);
-    let mut copier = Copier { regs, map: BTreeMap::new(), index, by, fresh: true, lane: None, buffers: &no_buffers };
-    then.extend(copier.block(&near));
+    let (nest, otherwise, choices) = cutter.both_of(&near[0], &the);
+    seen.extend(otherwise.iter().filter_map(|stmt| match stmt {
+        Stmt::For { index, .. } => Some(*index),
+        _ => None,
+    }));
+    then.extend(nest);
     out.push(Stmt::Straight(before));
-    out.push(Stmt::If { condition, then, otherwise: vec![the], choices: Vec::new() });
+    out.push(Stmt::If { condition, then, otherwise, choices });
     made
 }

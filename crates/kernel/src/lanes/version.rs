@@ -44,9 +44,11 @@ pub(crate) fn version(kernel: &mut Kernel, semantics: Semantics) {
     let mut near = kernel.clone();
     let loops = write(&mut near, &rows);
     let Plans { chosen, .. } = plans(&near, semantics);
+    let (distributed, _) = super::rows::worth(&near, semantics);
     for (index, [short, long]) in loops {
         let runs = |loops: &[Reg]| -> Vec<bool> { loops.iter().map(|r| chosen.contains_key(r)).collect() };
-        if runs(&short) == runs(&long) {
+        let is_distributed = long.first().is_some_and(|index| distributed.contains(index));
+        if runs(&short) == runs(&long) && !is_distributed {
             rows.remove(&index);
         }
     }

@@ -387,14 +387,18 @@ impl Writer<'_> {
             _ => {}
         }
         let pointer = self.kept(&rest).filter(|kept| kept.within == Some(buffer));
-        if let Some(KeptAt { place, .. }) = pointer
+        if let Some(KeptAt { place, after, .. }) = pointer
             && is_inside
         {
-            return Ok(Mem::At { base: self.number(place, rcx), disp });
+            let base = self.number(place, rcx);
+            return Ok(match after {
+                Some(counter) => Mem::Indexed { base, index: self.number(counter, rax), scale: 8, disp },
+                None => Mem::At { base, disp },
+            });
         }
         let index = match pointer {
-            Some(KeptAt { place, .. }) => {
-                self.number_into(rax, place);
+            Some(kept) => {
+                self.kept_into(rax, kept);
                 self.elements(rax, buffer);
                 rax
             }
@@ -460,7 +464,7 @@ impl Writer<'_> {
     fn offset(&mut self, rest: &Poly<Reg>, scale: i64) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
         let number = match (self.kept(rest), rest.as_var()) {
-            (Some(KeptAt { place, within: None }), _) => Some(place),
+            (Some(KeptAt { place, within: None, .. }), _) => Some(place),
             (_, Some(r)) if scale == 1 => Some(r.index()),
             _ => None,
         };
@@ -503,14 +507,14 @@ impl Writer<'_> {
     pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>, iterations: i64) -> Result<()> {
         let scale = self.element_bytes() / 8;
         let [rax, rcx, _] = SCRATCH;
-        for Kept { address, at, step } in &plan.kept {
+        for Kept { address, at, step, .. } in &plan.kept {
             let base = index.and_then(|i| address.split_linear(i)).map_or_else(|| address.clone(), |(_, base)| base);
             let (rest, offset) = split_constant(&base);
             let (mut from, mut within) = (rax, None);
             match self.kept(&rest) {
                 // The outer loop caches the start of this one.
                 Some(around) => {
-                    self.number_into(rax, around.place);
+                    self.kept_into(rax, around);
                     let disp = match i32::try_from(i64::from(offset) * scale * around.unit()) {
                         Ok(disp) if around.within == at.within => {
                             within = around.within;
@@ -539,6 +543,16 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Loads a cached address into `dst`, using the second scratch register.
+    fn kept_into(&mut self, dst: Gpr, KeptAt { place, after, .. }: KeptAt) {
+        let [_, rcx, _] = SCRATCH;
+        self.number_into(dst, place);
+        if let Some(counter) = after {
+            let index = self.number(counter, rcx);
+            self.asm.lea(dst, Mem::Indexed { base: dst, index, scale: 8, disp: 0 });
+        }
     }
 
     /// Converts a pointer to an element of a buffer to the element's number, times the number of points.

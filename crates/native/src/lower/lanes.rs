@@ -16,6 +16,7 @@
 //! The kernel guarantees that iterations are independent; addresses are checked in all lanes.
 
 pub(in crate::lower) mod accumulators;
+pub(in crate::lower) mod reversed;
 pub(in crate::lower) mod rows;
 pub(in crate::lower) mod spread;
 pub(in crate::lower) mod strided;
@@ -232,7 +233,7 @@ impl Planner<'_, '_> {
                         match slope.as_constant() {
                             // All lanes would write one element.
                             Some(0) if matches!(instr, Instr::Store { .. }) => return None,
-                            Some(0 | 1) => work.near += 1,
+                            Some(-1..=1) => work.near += 1,
                             Some(step) => {
                                 i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
                                 work.far += 1;

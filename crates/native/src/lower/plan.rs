@@ -103,6 +103,8 @@ pub(super) struct Kept {
     pub address: Poly<Reg>,
     pub at: KeptAt,
     pub step: Step,
+    /// Number of accesses in an iteration.
+    pub accesses: u64,
 }
 
 /// Location of a cached address.
@@ -111,6 +113,8 @@ pub(super) struct KeptAt {
     pub place: Number,
     /// Buffer that the pointer points into; `None` if it is a number of elements, times the number of points.
     pub within: Option<BufferId>,
+    /// The address that controls the loop: the pointer is the one of the first iteration, so many elements before.
+    pub after: Option<Number>,
 }
 
 impl KeptAt {
@@ -515,7 +519,7 @@ impl<'k> Plan<'k> {
                     of_loop.spread = spread;
                 }
             }
-            pointers = pointers::wishes(&events, &lives, &once, &accumulators, &mut homes);
+            pointers = pointers::wishes(&events, &lives, &once, (&accumulators, &loops), &mut homes);
             let assigned = homes.assign(level, has_calls, &mut words);
             pointers::spared(&mut loops, &pointers, &lives, &assigned.homes);
             (loops, assigned)

@@ -7,7 +7,7 @@ use super::Writer;
 use super::accumulators::Accumulators;
 use super::assign::survives_calls;
 use super::homes::Homes;
-use super::plan::{Home, LoopPlan, Number};
+use super::plan::{Home, Kept, KeptAt, LoopPlan, Number};
 use super::spares::Part;
 use super::survey::weight;
 use crate::asm::Gpr;
@@ -21,7 +21,7 @@ pub(super) fn wishes(
     events: &[Event<'_>],
     lives: &Liveness,
     once: &BTreeMap<u32, Reg>,
-    accumulators: &Accumulators,
+    (accumulators, loops): (&Accumulators, &BTreeMap<u32, LoopPlan>),
     homes: &mut Homes<'_>,
 ) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
     // Number of uses of each pointer directly in each loop.
@@ -49,6 +49,14 @@ pub(super) fn wishes(
             }
             Event::EndFor { .. } | Event::EndWhile { .. } => drop(open.pop()),
             _ => {}
+        }
+    }
+    // Those that follow an address have no other pointer.
+    for (at, plan) in loops {
+        for Kept { at: KeptAt { within, after, .. }, accesses, .. } in &plan.kept {
+            if let Some(n) = within.filter(|_| after.is_some()).and_then(|buffer| uses.get_mut(&(*at, buffer))) {
+                *n = n.saturating_sub(*accesses);
+            }
         }
     }
     // Outer loops need it at the start of inner loops.
@@ -88,7 +96,7 @@ pub(super) fn spared(
         open.push((lives.end_of_loop[*at as usize], held.len()));
         let in_register = |(_, number): &&(BufferId, Number)| matches!(homes[*number], Home::Gpr(_));
         held.extend(pointers.get(at).into_iter().flatten().filter(in_register).map(|(buffer, _)| *buffer));
-        for kept in &mut plan.kept {
+        for kept in plan.kept.iter_mut().filter(|kept| kept.at.after.is_none()) {
             kept.at.within = kept.at.within.filter(|buffer| !held.contains(buffer));
         }
     }

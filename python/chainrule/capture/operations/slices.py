@@ -159,8 +159,10 @@ def bound(w, part, dim, low, high, default, is_end):
         w.require_not_negative(form)
     elif w.is_at_most(form, Dim(-1)):
         form = form + dim
-    elif not w.is_at_most(Dim(0), form) and (is_end or w.has_negative or all(name in w.limits for name in form.coef)):
-        form = w.symbol("from the end", form, dim)
+    elif not w.is_at_most(Dim(0), form):
+        is_data = any(name not in w.entry and name not in w.limits for name in form.coef)
+        if is_data and (is_end or w.has_negative) or all(name in w.limits for name in form.coef):
+            form = w.symbol("from the end", form, dim)
     return w.within(form, low, high)
 
 

@@ -40,7 +40,8 @@ pub(in crate::lanes) fn choose(nests: &Nests<'_, '_>, assumed: &Trips, chosen: &
                 let Some(end) = spans.end(at) else { continue };
                 open.push(Nested { begin: at, end, index: *index });
                 if let Some(plan) = legal.get(&at).filter(|_| !chosen.contains_key(index)) {
-                    let candidate = Candidate { nests, assumed, the: open[open.len() - 1], plan };
+                    let added = plan.scattered.iter().chain(&plan.accumulators).copied().collect();
+                    let candidate = Candidate { nests, assumed, the: open[open.len() - 1], plan, added };
                     found.extend(candidate.tile(&open, chosen));
                 }
             }
@@ -69,6 +70,8 @@ struct Candidate<'c, 'k> {
     assumed: &'c Trips,
     the: Nested,
     plan: &'c Plan,
+    /// Buffers that all iterations add to.
+    added: BTreeSet<BufferId>,
 }
 
 /// Cost of an innermost loop.
@@ -120,8 +123,7 @@ impl Candidate<'_, '_> {
     /// Returns its tiling and the remaining fraction of the time, if tiling is legal and pays. `open` holds the loops
     /// around it and itself.
     fn tile(&self, open: &[Nested], chosen: &BTreeMap<Reg, Plan>) -> Option<(f64, Nested, Tile)> {
-        let Plan { private, accumulators, .. } = self.plan;
-        if !private.is_empty() || !accumulators.is_empty() || !self.ends_with_sums() {
+        if !self.plan.private.is_empty() || !self.ends_with_sums() {
             return None;
         }
         let whole = Plan::default();
@@ -152,13 +154,12 @@ impl Candidate<'_, '_> {
             return None;
         }
         let panels = match &inner[..] {
-            [one] if self.plan.scattered.is_empty() => {
+            [one] if self.added.is_empty() => {
                 Panels::of(self.nests.kernel, self.nests.events, &self.the, (&one.cut, one.plan), &one.the)
             }
             _ => None,
         };
-        let added = self.plan.scattered.clone();
-        Some((after / before, self.the, Tile { of, added, panels }))
+        Some((after / before, self.the, Tile { of, added: self.added.clone(), panels }))
     }
 
     fn body(&self) -> &[Event<'_>] {
@@ -173,15 +174,25 @@ impl Candidate<'_, '_> {
         }
     }
 
-    /// Returns whether its carried values are used only after all inner loops.
+    /// Returns whether its carried values are used only after all inner loops, or by operations that can be moved there.
     fn ends_with_sums(&self) -> bool {
         let Event::For { carried, .. } = &self.nests.events[self.the.begin] else { return false };
         let last = self.body().iter().rposition(|event| matches!(event, Event::EndFor { .. })).unwrap_or(0);
-        let mut reads = false;
-        for event in &self.body()[..=last] {
-            event.for_each_use(|r| reads |= carried.iter().any(|c| c.var == r));
-        }
-        !reads
+        let mut later: BTreeSet<Reg> = carried.iter().map(|c| c.var).collect();
+        let mut depth = 0;
+        self.body()[..=last].iter().all(|event| {
+            depth += match event {
+                Event::For { .. } => 1,
+                Event::EndFor { .. } => -1,
+                _ => 0,
+            };
+            let mut reads = false;
+            event.for_each_use(|r| reads |= later.contains(&r));
+            match event {
+                Event::Instr(Instr::Op { dst, .. }) if reads && depth == 0 => later.insert(*dst),
+                _ => !reads,
+            }
+        })
     }
 
     /// Returns the innermost loops, if the candidate contains only loops and instructions, and each innermost loop has
@@ -246,7 +257,7 @@ impl Candidate<'_, '_> {
     fn adds_evenly(&self, by_tile: &BTreeSet<Reg>) -> bool {
         self.body().iter().all(|event| match event {
             Event::Instr(Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. }) => {
-                !self.plan.scattered.contains(buffer) || !at.vars().iter().any(|r| by_tile.contains(r))
+                !self.added.contains(buffer) || !at.vars().iter().any(|r| by_tile.contains(r))
             }
             _ => true,
         })
@@ -269,7 +280,7 @@ impl Candidate<'_, '_> {
         };
         for instr in instrs.clone() {
             let (in_blocks, in_tile) = match instr {
-                Instr::Load { buffer, .. } | Instr::Store { buffer, .. } if self.plan.scattered.contains(buffer) => {
+                Instr::Load { buffer, .. } | Instr::Store { buffer, .. } if self.added.contains(buffer) => {
                     (true, false)
                 }
                 Instr::Load { buffer, at, .. } if self.add_row(&mut rows, *buffer, at, by_tile) => continue,
@@ -297,7 +308,7 @@ impl Candidate<'_, '_> {
     /// Adds a load to `rows` if its address goes along rows with the tiled loop's index, and by nothing else that
     /// differs between iterations of it. Returns whether it is added.
     fn add_row(&self, rows: &mut Vec<Row>, buffer: BufferId, at: &Poly<Reg>, by_tile: &BTreeSet<Reg>) -> bool {
-        if self.plan.scattered.contains(&buffer) {
+        if self.added.contains(&buffer) {
             return false;
         }
         let Some((slope, first)) = at.split_linear(self.the.index) else { return false };

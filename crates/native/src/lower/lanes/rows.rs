@@ -9,6 +9,7 @@
 use crate::asm::{Half, Mask, Mem, Shape, Xmm};
 use crate::level::Level;
 use crate::lower::lanes::Across;
+use crate::lower::lanes::reversed::is_reversed;
 use crate::lower::plan::{Home, NEVER};
 use crate::lower::registers::Copy;
 use crate::lower::{Origin, Result, SCRATCH, Writer};
@@ -135,7 +136,10 @@ impl<'k> Writer<'k> {
     fn is_in_row(&self, dst: Reg, at: &Poly<Reg>) -> bool {
         self.kernel.regs[dst] == Class::Real
             && self.plan.home(dst.index()) == Home::Local
-            && matches!(self.across(at), Across::Far(_) | Across::Varying)
+            && match self.across(at) {
+                Across::Far(slope) => !is_reversed(&slope),
+                across => matches!(across, Across::Varying),
+            }
     }
 
     /// Performs the load of an event, whose next use is `next`, or delays it, if it belongs to a record and was not

@@ -2,6 +2,7 @@
 
 use crate::asm::{Alu, Condition, Gpr, Half, Label, Mem, Shape, Xmm};
 use crate::lower::lanes::Across;
+use crate::lower::lanes::reversed::is_reversed;
 use crate::lower::plan::Number;
 use crate::lower::{Result, SCRATCH, Writer};
 use chainrule_base::Poly;
@@ -10,6 +11,9 @@ use chainrule_kernel::{LANES, Reg};
 impl Writer<'_> {
     /// Loads strided elements, the first of them at `mem`, into `d`.
     pub(in crate::lower) fn gather(&mut self, mem: Mem, slope: &Poly<Reg>, d: Xmm) -> Result<()> {
+        if is_reversed(slope) {
+            return self.load_reversed(mem, d);
+        }
         let mut places = self.places(mem, slope)?;
         let mut left = self.n_active();
         self.collect(d, &mut |this, x| {
@@ -24,6 +28,9 @@ impl Writer<'_> {
     /// Stores the lanes of `x` to strided elements, the first of them at `mem`.
     pub(in crate::lower) fn scatter(&mut self, mem: Mem, across: &Across, x: Xmm) -> Result<()> {
         let Across::Far(slope) = across else { return Err(crate::lower::bug("all lanes write one element")) };
+        if is_reversed(slope) && !self.has_mask() {
+            return self.store_reversed(mem, x);
+        }
         let mut places = self.places(mem, slope)?;
         let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
         let (mut from, mut pair) = (x, x);

@@ -197,7 +197,8 @@ impl<'a> Homes<'a> {
             if counting.is_some() {
                 index.into_iter().for_each(|i| self.forget(i));
             }
-            for address in kept.get(&at).into_iter().flatten() {
+            let added = counting.as_ref().map(|c| &c.address).filter(|address| !kept[&at].contains(address));
+            for address in kept.get(&at).into_iter().flatten().chain(added) {
                 let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
                 let Uses { accesses, buffer } = uses.get(&(at, address.clone())).copied().unwrap_or_default();
                 let place = self.number(at, end, inner * (accesses + 2));
@@ -205,16 +206,34 @@ impl<'a> Homes<'a> {
                     Some(k) => Step::Constant(k),
                     None => Step::Number(self.number(at, end, inner), slope),
                 };
-                let counting = counting.as_ref().filter(|c| c.address == *address);
-                if let Some(counting) = counting {
+                let counts = counting.as_ref().filter(|c| c.address == *address);
+                if let Some(counting) = counts {
                     plan.counted = Some(Counted { place, step: counting.step, end: counting.end });
                 }
-                let within = buffer.filter(|_| counting.is_none());
-                plan.kept.push(Kept { address: address.clone(), at: KeptAt { place, within }, step });
+                let within = buffer.filter(|_| counts.is_none());
+                let at = KeptAt { place, within, after: None };
+                plan.kept.push(Kept { address: address.clone(), at, step, accesses });
+            }
+            if known_count.is_none_or(|n| n >= FEWEST_FOLLOWED) {
+                self.follow(&mut plan, inner);
             }
             plans.insert(at, plan);
         }
         plans
+    }
+
+    /// Makes pointers that step as the address that controls a loop follow that address, so that they need no steps.
+    fn follow(&mut self, plan: &mut LoopPlan, inner: u64) {
+        let Some(Counted { place: counter, step, .. }) = plan.counted else { return };
+        for Kept { at, step: own, accesses, .. } in &mut plan.kept {
+            if at.within.is_some() && matches!(own, Step::Constant(k) if *k == step) {
+                (at.after, *own) = (Some(counter), Step::Constant(0));
+                let leader = self.find(counter);
+                if let Some(wish) = &mut self.wishes[leader] {
+                    wish.weight += inner * *accesses;
+                }
+            }
+        }
     }
 }
 
@@ -234,13 +253,17 @@ struct Counting {
     end: Option<i32>,
 }
 
+/// Minimum number of iterations, where it is known, for pointers that follow an address: in fewer, steps cost less than
+/// the start of a pointer that an outer loop holds in another form.
+const FEWEST_FOLLOWED: i32 = 16;
+
 /// Maximum constant term and end of addresses that fit into an instruction, in bytes for all points.
 const SMALL: i64 = 1 << 22;
 
 impl Counting {
-    /// Returns the most frequently accessed address that starts at 0, if this index, with this number of uses, only
-    /// occurs in cached addresses with constant steps. Other addresses would have to be added to their end for each
-    /// loop.
+    /// Returns the most frequently accessed address that starts at 0, or a new one with the most frequent step, if this
+    /// index, with this number of uses, only occurs in cached addresses with constant steps. Other addresses would have
+    /// to be added to their end for each loop.
     fn new(
         index: Reg,
         n_uses: u32,
@@ -250,7 +273,8 @@ impl Counting {
         known_count: Option<i32>,
     ) -> Option<Self> {
         let mut n_found = 0;
-        let mut best: Option<(u64, Self)> = None;
+        let mut best: Option<((bool, u64), Self)> = None;
+        let mut n_of_step: BTreeMap<i64, u64> = BTreeMap::new();
         for address in kept {
             let (slope, base) = address.split_linear(index)?;
             let step = slope.as_constant()?;
@@ -262,10 +286,13 @@ impl Counting {
             }
             let n = uses.get(&(at, address.clone())).map_or(0, |uses| uses.accesses);
             n_found += n;
-            if base.is_zero() && best.as_ref().is_none_or(|(most, _)| *most < n) {
+            let of_step = n_of_step.entry(step).or_default();
+            *of_step += n;
+            let rank = if base.is_zero() { (true, n) } else { (false, *of_step) };
+            if best.as_ref().is_none_or(|(most, _)| *most < rank) {
                 let end = known_count.filter(|n| *n > 0).map(|n| i64::from(n).saturating_mul(step));
                 let end = end.filter(|end| (-SMALL..SMALL).contains(end)).and_then(|end| i32::try_from(end).ok());
-                best = Some((n, Self { address: address.clone(), step, end }));
+                best = Some((rank, Self { address: Poly::var(index).scale(step), step, end }));
             }
         }
         best.filter(|_| n_found == u64::from(n_uses)).map(|(_, counting)| counting)
