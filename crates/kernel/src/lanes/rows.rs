@@ -13,8 +13,8 @@
 //!                                                y[j] = y[j] + staged[l] * a[i][j]
 //! ```
 //!
-//! Loops along long rows have lanes in the row, so that what a row computes from its sum runs once for each row, without
-//! lanes. Eight rows share it, and are still in the first cache when the last loop reads them again.
+//! Loops along long rows have lanes in the row, so that what a row computes from its sum runs once for each row,
+//! without lanes. Eight rows share it, and are still in the first cache when the last loop reads them again.
 //!
 //! **Pieces** of an iteration are its straight-line code with costly operators, and what stands between. Numbers that a
 //! later piece uses are staged; constants, indices and elements that nothing writes are computed again.
@@ -189,10 +189,12 @@ impl Pieces {
 
     /// Returns whether at most one piece can fail.
     fn own_checks(&self) -> bool {
-        let may_fail = |event: Event<'_>| match event {
-            Event::Instr(Instr::CheckIndex { .. } | Instr::IntOp { .. } | Instr::External { .. }) => true,
-            Event::While { .. } => true,
-            _ => false,
+        let may_fail = |event: Event<'_>| {
+            matches!(
+                event,
+                Event::Instr(Instr::CheckIndex { .. } | Instr::IntOp { .. } | Instr::External { .. })
+                    | Event::While { .. }
+            )
         };
         self.all.iter().filter(|piece| walk(&piece.body).any(may_fail)).count() <= 1
     }

@@ -64,6 +64,7 @@ struct Columns<'a> {
 }
 
 /// Work of a loop over columns on the sums.
+#[derive(Clone, Copy)]
 enum Part {
     Start,
     /// Adds the terms of a row.

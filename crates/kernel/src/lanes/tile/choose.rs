@@ -174,7 +174,8 @@ impl Candidate<'_, '_> {
         }
     }
 
-    /// Returns whether its carried values are used only after all inner loops, or by operations that can be moved there.
+    /// Returns whether its carried values are used only after all inner loops, or by operations that can be moved
+    /// there.
     fn ends_with_sums(&self) -> bool {
         let Event::For { carried, .. } = &self.nests.events[self.the.begin] else { return false };
         let last = self.body().iter().rposition(|event| matches!(event, Event::EndFor { .. })).unwrap_or(0);
