@@ -180,7 +180,8 @@ class Extents:
                 return dim
         elif not self.has_negative and not all(known in self.entry or known in self.limits for known in worst.coef):
             return dim
-        least = self.lower_bound(limit) if name == "max" else min((b for b in (self.lower_bound(dim), self.lower_bound(limit)) if b is not None), default=None)
+        bounds = [self.lower_bound(dim), self.lower_bound(limit)]
+        least = bounds[1] if name == "max" else None if None in bounds else min(bounds)
         return self.symbol(name, dim, limit, least=least, limit=limit + 1 if name == "min" else None)
 
     def shorter(self, first, second):

@@ -130,7 +130,7 @@ def from_on(v, at):
 
 
 def backwards(v, at):
-    return np.sum(v[at[0]::-1] ** 2) + np.sum(v[:at[0]:-1])
+    return np.sum(v[at[0]::-1] ** 2) + np.sum(v[:at[0]:-1]) + np.sum(v[at[0]:at[1]:-1] ** 3)
 
 
 def of_rows(v, at):
@@ -147,9 +147,10 @@ def set_up_to(v, at):
 
 
 @pytest.mark.parametrize("f", [up_to, from_on, backwards, of_rows, set_up_to])
-def test_bounds_of_slices_are_cut_and_count_from_the_end(f):
+def test_bounds_of_slices_that_are_data(f):
     """A negative upper end gave an empty slice."""
-    for at in ([4, 9], [0, 3, -2, 4], [-3, -1], [20, 30], [-20, 5], [5, -7, 30]):
+    fixed = [[4, 9], [0, 3, -2, 4], [-3, -1], [20, 30], [-20, 5], [5, -7, 30], [-1, -2], [-20, -13], [12, 12], [-1, -1]]
+    for at in [*fixed, *np.random.default_rng(3).integers(-11, 16, (6, 2)).tolist()]:
         check(f, (V, np.array(at)))
 
 
@@ -160,7 +161,8 @@ def test_bounds_of_slices_are_cut_and_count_from_the_end(f):
     lambda v, k: np.sum(v[:(k - 8) % 3 - 1] ** 2),
     lambda v, k: np.sum(v[1:min(k, 3) - 5] ** 2),
     lambda v, k: np.sum(v[:int(np.floor(v[1])) - k] ** 2),
-], ids=["quotient", "start", "product", "remainder", "minimum", "data"])
+    lambda v, k: np.sum(v[len(v) // 2 * 2 - 3:k - 4:-2] ** 2),
+], ids=["quotient", "start", "product", "remainder", "minimum", "data", "backwards"])
 def test_computed_bounds(f):
     for k in (0, 1, 3, 5, 8, 10, -3):
         check(f, (V, k))

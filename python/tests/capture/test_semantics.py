@@ -494,3 +494,29 @@ def test_sizes_that_both_sides_of_a_branch_compute(f):
     for n in (8, 12):
         for c in (0.5, -1.0, 2.5):
             check(f, (rng.normal(size=n), c))
+
+
+def one_next_value(x):
+    s, t = 0.5, 1.0
+    for i in range(x.shape[0]):
+        u = (s + x[i]) + t
+        s = u
+        t = u
+    return s * t
+
+
+def one_next_value_inside(x):
+    s, t = 0.5, 1.0
+    for _ in range(2):
+        for j in range(x.shape[0]):
+            u = s * x[j] * t
+            s = u
+            t = u
+    return s + t
+
+
+@pytest.mark.parametrize("f", [one_next_value, one_next_value_inside])
+def test_two_variables_that_become_one_number(f):
+    """They were added up in lanes, each by itself."""
+    for n in (3, 8, 12, 17):
+        check(f, (rng.uniform(0.9, 1.1, n),), tolerance=1e-6)

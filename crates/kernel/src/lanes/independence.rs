@@ -194,7 +194,8 @@ pub(crate) fn legal(
         if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {
             continue;
         }
-        let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
+        let own_sum = |c: &Carried| if is_apart(c, carried) { sum(kernel, c, body) } else { None };
+        let sums: Option<Vec<Group>> = carried.iter().map(own_sum).collect();
         let Some(sums) = sums.filter(|sums| semantics == Semantics::Algebraic || sums.is_empty()) else { continue };
         let plan = Plan { sums, ..Plan::default() };
         let plan = search.with_buffers(plan, &Counted { begin, end, index: *index, body }, &lanes);
@@ -569,6 +570,11 @@ fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> 
     reads(&body[after..], carried.next).is_empty().then_some(group)?
 }
 
+/// Returns whether no other one of `all` carried registers has the same next value, which would then add up both.
+fn is_apart(carried: &Carried, all: &[Carried]) -> bool {
+    all.iter().filter(|other| other.next == carried.next).count() == 1
+}
+
 enum Use {
     Operator { op: Op, first: bool, dst: Reg },
     Inside(Carried),
@@ -587,7 +593,7 @@ fn only_use(body: &[Event<'_>], from: usize, value: Reg) -> Option<(usize, Use)>
         Event::For { carried, .. } => {
             let mut inits = carried.iter().filter(|c| c.init == value);
             let inner = *inits.next()?;
-            inits.next().is_none().then_some((at, Use::Inside(inner)))
+            (inits.next().is_none() && is_apart(&inner, carried)).then_some((at, Use::Inside(inner)))
         }
         _ => None,
     }

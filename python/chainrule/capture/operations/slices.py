@@ -136,16 +136,17 @@ def slice_of(w, part, dim):
         if step == 0:
             w.fail("slice step cannot be zero")
     low, high = (Dim(0), dim) if step > 0 else (Dim(-1), dim - 1)
-    start = bound(w, part.start, dim, low, high, low if step > 0 else high, is_end=step < 0)
-    stop = bound(w, part.stop, dim, low, high, high if step > 0 else low, is_end=step > 0)
+    start = bound(w, part.start, dim, low, high, low if step > 0 else high, from_end=step < 0)
+    stop = bound(w, part.stop, dim, low, high, high if step > 0 else low, from_end=True)
     length = w.at_least(stop - start if step > 0 else start - stop, Dim(0))
     return Axis(start=start, step=step, count=w.divided_up(length, abs(step)))
 
 
-def bound(w, part, dim, low, high, default, is_end):
+def bound(w, part, dim, low, high, default, from_end):
     """A bound of a slice, brought into the array as NumPy does.
 
-    A lower bound that is data is taken to be at least 0 until a negative one fails; a negative upper bound would make the slice empty.
+    A bound that is data is taken to be in range until an element outside is read, unless it may count `from_end` without one: a negative
+    upper bound would make the slice empty, and -1 is where a slice backwards ends.
     """
     if is_none(part):
         return default
@@ -161,7 +162,7 @@ def bound(w, part, dim, low, high, default, is_end):
         form = form + dim
     elif not w.is_at_most(Dim(0), form):
         is_data = any(name not in w.entry and name not in w.limits for name in form.coef)
-        if is_data and (is_end or w.has_negative) or all(name in w.limits for name in form.coef):
+        if is_data and (from_end or w.has_negative) or all(name in w.limits for name in form.coef):
             form = w.symbol("from the end", form, dim)
     return w.within(form, low, high)
 
