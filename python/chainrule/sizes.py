@@ -4,8 +4,9 @@ A function is captured once for all sizes. It is captured again with the sizes o
 fit the program: an extent that becomes 1 and is broadcast, a slice that goes beyond the end, a result whose size is no
 polynomial of the arguments'.
 
-Likewise, indices that are data are taken to be at least 0, and bounds of slices in range, which costs nothing. A function that
-meets another one is captured again, with indices that are *counted from the end* where they are negative and bounds that are cut.
+Likewise, indices that are data are taken to be at least 0, and slices of known length at such places to lie in the array, which
+costs nothing. A function that meets another one is captured again: indices are *counted from the end* where they are negative,
+and slices are cut.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ def _from_the_end(w, index, length):
 OPERATIONS = {
     "*": _with(lambda program, terms: program.infix("*", *terms)),
     "div": _with(lambda program, terms: program.apply("div", terms)),
+    "steps": _with(lambda program, terms: program.apply("div", terms)),
     "min": _with(lambda program, terms: program.apply("min", terms)),
     "max": _with(lambda program, terms: program.apply("max", terms)),
     "from the end": _from_the_end,
@@ -39,6 +40,7 @@ class Extents:
         self.entry = set()  # those of them that are known at entry
         self.least = {}  # lower bounds of names
         self.limits = {}  # extents that names are less than
+        self.steps = set()  # names of the numbers of steps of loops
         self.required = set()  # conditions that are stated already
         self.deciding = set()  # names on which it depends whether a condition or an index is known to be right
         self.made = {}  # names of quotients, minima and maxima of linear forms, so that equal ones are one
@@ -85,6 +87,7 @@ class Extents:
         self.names[term.name] = term
         self.least[term.name] = 0
         self.limits[term.name] = count
+        self.steps.add(term.name)
 
     def named(self, key, make, least=None, limit=None):
         """The extent of a term that no linear form is; one for each key."""
@@ -150,6 +153,10 @@ class Extents:
         """Notes that it is not known of linear forms which sign they have, or which are equal: what is known at entry decides."""
         self.deciding.update(name for dim in dims for name in self.worst(dim).coef if name in self.entry)
 
+    def is_data(self, dim):
+        """Whether a linear form has numbers that the program computes, not only sizes, integers that are arguments, and steps of loops."""
+        return any(name not in self.entry and name not in self.steps for name in dim.coef)
+
     def is_known_at_entry(self, *dims):
         return all(name in self.entry for dim in dims for name in dim.coef)
 
@@ -164,21 +171,16 @@ class Extents:
         return self.ordered(dim, high, "min", dim, high)
 
     def ordered(self, small, large, name, dim, limit):
-        """`dim`, where `small <= large`; else the limit. The order is known, or stated as a condition, or decided by the program.
-
-        Numbers that the program reads from data are taken to be in order, unless a negative one was met: indices are checked when it runs.
-        """
+        """`dim`, where `small <= large`; else the limit. The order is known, or decided by the program; of sizes and integers that
+        are arguments, and steps of loops, it is stated as a condition."""
         if self.is_at_most(small, large):
             return dim
         if self.is_at_most(large, small):
             return limit
         worst = self.worst(large - small)
         self.undecided(worst)
-        if self.is_known_at_entry(worst):
-            if worst.known is None:
-                self.require_not_negative(worst)
-                return dim
-        elif not self.has_negative and not all(known in self.entry or known in self.limits for known in worst.coef):
+        if self.is_known_at_entry(worst) and worst.known is None and not self.is_data(large - small):
+            self.require_not_negative(worst)
             return dim
         bounds = [self.lower_bound(dim), self.lower_bound(limit)]
         least = bounds[1] if name == "max" else None if None in bounds else min(bounds)
@@ -198,13 +200,13 @@ class Extents:
             return Dim(max(-(-length.known // step), 0))
         if step == 1:
             return length
-        return self.divided(length + (step - 1), step, least=0, limit=length + 1)
+        return self.divided(length + (step - 1), step, "steps", least=0, limit=length + 1)
 
-    def divided(self, dim, by, least=None, limit=None):
-        """The quotient by a positive number, rounded down."""
+    def divided(self, dim, by, operation="div", least=None, limit=None):
+        """The quotient by a positive number, rounded down; a number of steps has a name of its own, since none counts as 0."""
         if all(k % by == 0 for k in dim.coef.values()):
             return Dim(dim.const // by, {name: k // by for name, k in dim.coef.items()})
-        return self.symbol("div", dim, Dim(by), least=least, limit=limit)
+        return self.symbol(operation, dim, Dim(by), least=least, limit=limit)
 
     def require_equal(self, first, second, what):
         """States that two extents are equal; an error where they are known not to be."""

@@ -143,15 +143,57 @@ def of_rows(v, at):
 def set_up_to(v, at):
     y = v * 2
     y[1:at[0]] = v[3]
+    y[at[1]:] *= 3.0
+    y[1:at[0]:-1] = v[2]
     return np.sum(y ** 2)
 
 
-@pytest.mark.parametrize("f", [up_to, from_on, backwards, of_rows, set_up_to])
+def written_windows(v, at):
+    y = v * 2
+    y[at[0]:at[0] + 2] = 0.5
+    for k in at:
+        y[k:k + 3] *= 2.0
+    return np.sum(y ** 2)
+
+
+def assembled(v, at):
+    y = np.zeros(12)
+    for k in at:
+        y[3 * k:3 * k + 3] += v[3 * k:3 * k + 3] ** 2 + v[k]
+    return np.sum(y ** 2)
+
+
+def added_to_a_slice(v, at):
+    y = np.zeros(12)
+    y[at[0]:at[1]] += v[at[0]:at[1]] ** 2
+    return np.sum(y * v)
+
+
+def joined(v, at):
+    return np.sum(np.concatenate([v[:at[0]], v[at[1]:at[0]], v[1:2] * 2]) ** 2)
+
+
+def lengths(v, at):
+    return np.sum(v) * (len(v[at[0]:at[1]]) + 2 * len(v[:at[0]]) + 3 * v[at[0]:].shape[0] + 5 * len(v[4:at[1]]))
+
+
+def slices_of_slices(v, at):
+    return np.sum(v[at[0]:][:at[1]] ** 2) + np.sum(v[at[0]:at[1]][::-1] ** 3) + np.sum(v[:at[0]])
+
+
+@pytest.mark.parametrize("f", [up_to, from_on, backwards, of_rows, set_up_to, added_to_a_slice, joined, lengths, slices_of_slices])
 def test_bounds_of_slices_that_are_data(f):
-    """A negative upper end gave an empty slice."""
+    """A negative upper end gave an empty slice; written slices, lengths and joined ones took bounds as they were."""
     fixed = [[4, 9], [0, 3, -2, 4], [-3, -1], [20, 30], [-20, 5], [5, -7, 30], [-1, -2], [-20, -13], [12, 12], [-1, -1]]
     for at in [*fixed, *np.random.default_rng(3).integers(-11, 16, (6, 2)).tolist()]:
         check(f, (V, np.array(at)))
+
+
+def test_windows_at_places_that_are_data():
+    for at in ([4, 9], [0, 3, 9], [11, 10], [-3, -1], [2, -12]):
+        check(written_windows, (V, np.array(at)))
+    for at in ([0, 3, 1, 3, 2], [0, 5]):
+        check(assembled, (V, np.array(at)))
 
 
 @pytest.mark.parametrize("f", [
@@ -162,7 +204,8 @@ def test_bounds_of_slices_that_are_data(f):
     lambda v, k: np.sum(v[1:min(k, 3) - 5] ** 2),
     lambda v, k: np.sum(v[:int(np.floor(v[1])) - k] ** 2),
     lambda v, k: np.sum(v[len(v) // 2 * 2 - 3:k - 4:-2] ** 2),
-], ids=["quotient", "start", "product", "remainder", "minimum", "data", "backwards"])
+    lambda v, k: sum(v[j] for j in range(0, k - 5, 2)) + max((k - 4) // 2, -1) * np.sum(v[:(k - 4) // 2] ** 2),
+], ids=["quotient", "start", "product", "remainder", "minimum", "data", "backwards", "steps"])
 def test_computed_bounds(f):
     for k in (0, 1, 3, 5, 8, 10, -3):
         check(f, (V, k))

@@ -34,9 +34,6 @@ const APART: f64 = 16.0;
 /// Cost of an element that is neither adjacent to the previous lane's nor the same. The cache that holds it is unknown.
 pub(super) const STRIDED: f64 = (WEIGHTS.strided + WEIGHTS.strided_far) / 2.0;
 
-/// Cost of an element before the previous lane's: a vector that is reversed.
-const REVERSED: f64 = 3.0;
-
 /// Cost of a store to an element at a varying index: the lanes add one by one, each with its value and its index from
 /// memory.
 const SCATTERED: f64 = 4.0 * LANES as f64;
@@ -574,7 +571,7 @@ impl LaneTime {
                 let alone = match self.slope(at) {
                     _ if is_varying && part.as_var().is_none() => self.weights.indexed + OF_EACH_LANE,
                     _ if is_varying => self.weights.indexed,
-                    Some(-1..=1) => return access_time(self.slope(at)),
+                    Some(0 | 1) => return 1.0,
                     _ => self.strided,
                 };
                 if !is_varying && along.is_some_and(|along| is_adjacent(at, along)) {
@@ -598,7 +595,6 @@ impl LaneTime {
 fn access_time(slope: Option<i64>) -> f64 {
     match slope {
         Some(0 | 1) => 1.0,
-        Some(-1) => REVERSED,
         _ => STRIDED,
     }
 }

@@ -98,6 +98,9 @@ def put(w, array, index, value):
     for axis, dim in zip([axis for axis in axes if not axis.is_new], array.dims):
         if axis.at is not None:
             axis.at = w.checked(axis.at, dim)
+        elif axis.start is not None and w.is_data(axis.start):
+            # A negative one counts from the end; one behind the end writes nothing.
+            axis.first = w.checked(w.size(axis.start), dim + axis.count + 1)
     if any(axis.gather is not None for axis in axes):
         return put_gathered(w, array, axes, value)
     # New axes are extents of 1 of the value.
@@ -232,7 +235,7 @@ def put_masked(w, array, axes, value):
 
 def inside(w, axis, i, then, otherwise):
     """`then` of the position in a slice where `i` lies in it."""
-    start = w.size(axis.start)
+    start = axis.first or w.size(axis.start)
     if axis.step == 1:
         low = scalar(w, "<=", start, i)
         high = scalar(w, "<", i, w.size(axis.start + axis.count))

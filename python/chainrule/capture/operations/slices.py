@@ -9,16 +9,17 @@ from ..values import Dim, Known, Num, Row, describe
 class Axis:
     """What an index says of one axis: `at` one index, or from `start` in steps of `step`, `count` times; or new.
 
-    `gather` is an array of indices, `mask` one of truth values, for as many axes as it has.
+    `first` is the start, once it is checked. `gather` is an array of indices, `mask` one of truth values, for as many axes as it has.
     """
 
-    __slots__ = ("at", "start", "step", "count", "gather", "mask")
+    __slots__ = ("at", "start", "step", "count", "first", "gather", "mask")
 
     def __init__(self, at=None, start=None, step=1, count=None, gather=None, mask=None):
         self.at = at
         self.start = start
         self.step = step
         self.count = count
+        self.first = None
         self.gather = gather
         self.mask = mask
 
@@ -136,18 +137,24 @@ def slice_of(w, part, dim):
         if step == 0:
             w.fail("slice step cannot be zero")
     low, high = (Dim(0), dim) if step > 0 else (Dim(-1), dim - 1)
-    start = bound(w, part.start, dim, low, high, low if step > 0 else high, from_end=step < 0)
-    stop = bound(w, part.stop, dim, low, high, high if step > 0 else low, from_end=True)
+    start, stop = (step > 0 and window(w, part)) or (
+        bound(w, part.start, dim, low, high, low if step > 0 else high), bound(w, part.stop, dim, low, high, high if step > 0 else low))
     length = w.at_least(stop - start if step > 0 else start - stop, Dim(0))
     return Axis(start=start, step=step, count=w.divided_up(length, abs(step)))
 
 
-def bound(w, part, dim, low, high, default, from_end):
-    """A bound of a slice, brought into the array as NumPy does.
+def window(w, part):
+    """The bounds of a slice of known length that begins at a number that is data: taken to lie in the array, unless one was met that does
+    not. Its elements are checked."""
+    if w.has_negative or any(is_none(bound) or isinstance(bound, Known) for bound in (part.start, part.stop)):
+        return None
+    start, stop = (w.dim(bound, "a bound of a slice") for bound in (part.start, part.stop))
+    length = (stop - start).known
+    return (start, stop) if w.is_data(start) and length is not None and length >= 0 else None
 
-    A bound that is data is taken to be in range until an element outside is read, unless it may count `from_end` without one: a negative
-    upper bound would make the slice empty, and -1 is where a slice backwards ends.
-    """
+
+def bound(w, part, dim, low, high, default):
+    """A bound of a slice, brought into the array as NumPy does."""
     if is_none(part):
         return default
     if isinstance(part, Known):
@@ -160,10 +167,8 @@ def bound(w, part, dim, low, high, default, from_end):
         w.require_not_negative(form)
     elif w.is_at_most(form, Dim(-1)):
         form = form + dim
-    elif not w.is_at_most(Dim(0), form):
-        is_data = any(name not in w.entry and name not in w.limits for name in form.coef)
-        if is_data and (from_end or w.has_negative) or all(name in w.limits for name in form.coef):
-            form = w.symbol("from the end", form, dim)
+    elif not w.is_at_most(Dim(0), form) and (w.is_data(form) or all(name in w.steps for name in form.coef)):
+        form = w.symbol("from the end", form, dim)
     return w.within(form, low, high)
 
 
