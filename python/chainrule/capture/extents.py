@@ -206,6 +206,9 @@ class Extents:
         """The quotient by a positive number, rounded down; a number of steps has a name of its own, since none counts as 0."""
         if all(k % by == 0 for k in dim.coef.values()):
             return Dim(dim.const // by, {name: k // by for name, k in dim.coef.items()})
+        bound = self.lower_bound(dim)
+        if least is None and bound is not None:
+            least = bound // by
         return self.symbol(operation, dim, Dim(by), least=least, limit=limit)
 
     def require_equal(self, first, second, what):

@@ -145,6 +145,7 @@ def set_up_to(v, at):
     y[1:at[0]] = v[3]
     y[at[1]:] *= 3.0
     y[1:at[0]:-1] = v[2]
+    y[at[0]:0:-1] += 0.25
     return np.sum(y ** 2)
 
 

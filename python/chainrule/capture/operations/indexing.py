@@ -98,7 +98,7 @@ def put(w, array, index, value):
     for axis, dim in zip([axis for axis in axes if not axis.is_new], array.dims):
         if axis.at is not None:
             axis.at = w.checked(axis.at, dim)
-        elif axis.start is not None and w.is_data(axis.start):
+        elif axis.is_window:
             # A negative one counts from the end; one behind the end writes nothing.
             axis.first = w.checked(w.size(axis.start), dim + axis.count + 1)
     if any(axis.gather is not None for axis in axes):

@@ -62,8 +62,7 @@ def scalar(w, sign, a, b):
     a, b = w.cast(a, kind), w.cast(b, kind)
     if sign in ("//", "%"):
         if sign == "//" and kind == "i" and a.dim is not None and b.dim is not None and (b.dim.known or 0) > 0:
-            least = w.lower_bound(a.dim)
-            return w.size(w.divided(a.dim, b.dim.known, least=least if least is None else least // b.dim.known))
+            return w.size(w.divided(a.dim, b.dim.known))
         if kind == "i":
             return Num(w.program.apply("div" if sign == "//" else "mod", [a.term, b.term]), "i")
         return (floor_division if sign == "//" else remainder)(w, a, b)

@@ -9,16 +9,17 @@ from ..values import Dim, Known, Num, Row, describe
 class Axis:
     """What an index says of one axis: `at` one index, or from `start` in steps of `step`, `count` times; or new.
 
-    `first` is the start, once it is checked. `gather` is an array of indices, `mask` one of truth values, for as many axes as it has.
+    `is_window` says that the slice is taken to lie in the array; `first` is its start, once it is checked. `gather` is an array of indices, `mask` one of truth values, for as many axes as it has.
     """
 
-    __slots__ = ("at", "start", "step", "count", "first", "gather", "mask")
+    __slots__ = ("at", "start", "step", "count", "is_window", "first", "gather", "mask")
 
-    def __init__(self, at=None, start=None, step=1, count=None, gather=None, mask=None):
+    def __init__(self, at=None, start=None, step=1, count=None, gather=None, mask=None, is_window=False):
         self.at = at
         self.start = start
         self.step = step
         self.count = count
+        self.is_window = is_window
         self.first = None
         self.gather = gather
         self.mask = mask
@@ -137,10 +138,11 @@ def slice_of(w, part, dim):
         if step == 0:
             w.fail("slice step cannot be zero")
     low, high = (Dim(0), dim) if step > 0 else (Dim(-1), dim - 1)
-    start, stop = (step > 0 and window(w, part)) or (
+    bounds = window(w, part) if step > 0 else None
+    start, stop = bounds or (
         bound(w, part.start, dim, low, high, low if step > 0 else high), bound(w, part.stop, dim, low, high, high if step > 0 else low))
     length = w.at_least(stop - start if step > 0 else start - stop, Dim(0))
-    return Axis(start=start, step=step, count=w.divided_up(length, abs(step)))
+    return Axis(start=start, step=step, count=w.divided_up(length, abs(step)), is_window=bounds is not None)
 
 
 def window(w, part):
