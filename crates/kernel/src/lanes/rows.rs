@@ -51,25 +51,32 @@ const MAX_EVENTS: usize = 120;
 /// Distributes loops over rows in `kernel` between whose loops costly work stands. Linear in its size for each level
 /// of loops.
 pub(crate) fn distribute_rows(kernel: &mut Kernel, semantics: Semantics) {
-    let (worth, plans) = worth(kernel, semantics);
+    if candidates(kernel).is_empty() {
+        return;
+    }
+    let plans = plans(kernel, semantics);
+    let worth = worth(kernel, &plans, semantics);
     if !worth.is_empty() {
-        write(kernel, &plans, |index| worth.contains(&index));
+        write(kernel, &plans.legal, |index| worth.contains(&index));
         prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
     }
 }
 
-/// Returns the loops over rows that are to be distributed: their other pieces then run along rows, not in lanes of
-/// several rows; and the plans of all loops.
-pub(super) fn worth(kernel: &Kernel, semantics: Semantics) -> (BTreeSet<Reg>, BTreeMap<Reg, Plan>) {
+/// Returns the loops over rows that may be distributed.
+fn candidates(kernel: &Kernel) -> BTreeSet<Reg> {
     let mut rows = BTreeSet::new();
     each_loop(&kernel.body, |stmt| {
         rows.extend(index_of_rows(stmt));
         false
     });
-    if rows.is_empty() {
-        return Default::default();
-    }
-    let Plans { chosen, legal, times: before, .. } = plans(kernel, semantics);
+    rows
+}
+
+/// Returns the loops over rows that are to be distributed in a kernel with these plans: their other pieces then run
+/// along rows, not in lanes of several rows.
+pub(super) fn worth(kernel: &Kernel, of_kernel: &Plans, semantics: Semantics) -> BTreeSet<Reg> {
+    let mut rows = candidates(kernel);
+    let Plans { chosen, legal, times: before, .. } = of_kernel;
     each_loop(&kernel.body, |stmt| {
         let Stmt::For { index, body, .. } = stmt else { return false };
         if chosen.contains_key(index) && !rows.contains(index) {
@@ -77,19 +84,21 @@ pub(super) fn worth(kernel: &Kernel, semantics: Semantics) -> (BTreeSet<Reg>, BT
         }
         false
     });
+    if rows.is_empty() {
+        return rows;
+    }
     let mut near = kernel.clone();
-    let written = write(&mut near, &legal, |index| rows.contains(&index));
+    let written = write(&mut near, legal, |index| rows.contains(&index));
     if written.is_empty() {
-        return Default::default();
+        return BTreeSet::new();
     }
     let Plans { chosen, times: after, .. } = plans(&near, semantics);
     let is_worth = |index: Reg, Written { block, pieces, .. }: &Written| {
         let time = |times: &BTreeMap<Reg, f64>, r: Reg| times.get(&r).copied().unwrap_or(f64::INFINITY);
         pieces.iter().all(|(own, is_costly)| chosen.contains_key(own) == *is_costly)
-            && time(&after, *block) <= WORTH * LANES as f64 * time(&before, index)
+            && time(&after, *block) <= WORTH * LANES as f64 * time(before, index)
     };
-    let worth = written.into_iter().filter(|(index, written)| is_worth(*index, written)).map(|(index, _)| index);
-    (worth.collect(), legal)
+    written.into_iter().filter(|(index, written)| is_worth(*index, written)).map(|(index, _)| index).collect()
 }
 
 /// Distributes loops that are `wanted`, if their plans allow it. Returns the new loops, by the index of the old one.

@@ -18,7 +18,7 @@
 
 use super::rewrite::{Copier, Copies};
 use super::unroll::{self, is_apart};
-use super::{Plans, Spans, independence, plans};
+use super::{Spans, independence, plans, rows};
 use crate::choices::choosable;
 use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
@@ -43,10 +43,10 @@ pub(crate) fn version(kernel: &mut Kernel, semantics: Semantics) {
     }
     let mut near = kernel.clone();
     let loops = write(&mut near, &rows);
-    let Plans { chosen, .. } = plans(&near, semantics);
-    let (distributed, _) = super::rows::worth(&near, semantics);
+    let plans = plans(&near, semantics);
+    let distributed = rows::worth(&near, &plans, semantics);
     for (index, [short, long]) in loops {
-        let runs = |loops: &[Reg]| -> Vec<bool> { loops.iter().map(|r| chosen.contains_key(r)).collect() };
+        let runs = |loops: &[Reg]| -> Vec<bool> { loops.iter().map(|r| plans.chosen.contains_key(r)).collect() };
         let is_distributed = long.first().is_some_and(|index| distributed.contains(index));
         if runs(&short) == runs(&long) && !is_distributed {
             rows.remove(&index);
