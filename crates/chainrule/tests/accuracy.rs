@@ -10,7 +10,7 @@ mod measure;
 mod sweep;
 
 use chainrule::{Function, Module, Value, vars};
-use chainrule_ops::Precise;
+use chainrule_ops::{Op, Precise};
 use measure::{computed, subjects, ways};
 
 /// Points of an operator.
@@ -79,4 +79,28 @@ fn norms_of_all_sizes() {
             near(results(f.hessian().function().unwrap()), &[xx, xy, xy, yy]);
         }
     }
+}
+
+/// A tangent beside its slope is computed from the exponential of the slope.
+#[test]
+fn tangents_beside_their_slopes_are_accurate() {
+    let mut precise = Precise::new();
+    let module =
+        Module::from_text("tangent.ft", "let f = fun (x : [n]Double) -> sum n (fun i -> tanh (x[i]))").unwrap();
+    let both = module.function("f").unwrap().gradient().with_value().compile().unwrap();
+    let mut worst = [0.0f64; 2];
+    for k in 0..4000 {
+        // From 1e-6 to 300, of both signs, and many around the ends of the polynomial.
+        let size = if k % 2 == 0 { 1e-6 * 3e8f64.powf(f64::from(k) / 4000.0) } else { 0.2 + f64::from(k) / 16_000.0 };
+        let x = if k % 3 == 0 { -size } else { size };
+        let results = both.call(&[Value::Array(vec![Value::Real(x)])]).unwrap();
+        let found: Vec<f64> = results.iter().flat_map(|result| result.reals().into_iter().copied()).collect();
+        for ((op, found), worst) in [Op::Tanh, Op::SechSquare].into_iter().zip(found).zip(&mut worst) {
+            let x = precise.from_f64(x);
+            let exact = (op.row().precise)(&mut precise, &[x]);
+            *worst = worst.max(sweep::ulps(&precise, found, &exact));
+        }
+    }
+    // That of the slope is its own, with or without the tangent.
+    assert!(worst[0] <= 2.0 && worst[1] <= 3.0, "{worst:?}");
 }

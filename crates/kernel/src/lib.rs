@@ -37,6 +37,7 @@ pub mod bytes;
 pub mod check_layout;
 pub mod choices;
 pub mod contract;
+mod exponentials;
 mod forward;
 pub mod from_graph;
 pub mod from_ir;

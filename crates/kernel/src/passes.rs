@@ -4,6 +4,7 @@
 //! passes of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them
 //! can be left out; builds with debug assertions verify the kernel after each.
 
+use crate::exponentials::share_exponentials;
 use crate::forward::forward;
 use crate::kernel::{Kernel, Stmt};
 use crate::{contract, lanes, loops, parts, verify};
@@ -198,11 +199,11 @@ pub static PASSES: &[Pass] = &[
         run: lanes::search_columns,
     },
     Pass {
-        name: "block-searches",
-        does: "searches for the step that decides a maximum find its block in lanes",
+        name: "search-rows",
+        does: "searches for the step that decides a maximum carry it as a double where they then run in lanes",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
-        run: lanes::block_searches,
+        run: lanes::search_rows,
     },
     Pass {
         name: "distribute-recurrences",
@@ -266,6 +267,13 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Hoisting,
         rounding: Rounding::Exact,
         run: |kernel, _| loops::hoist_integers(kernel),
+    },
+    Pass {
+        name: "share-exponentials",
+        does: "a hyperbolic tangent beside its slope is computed from the exponential of the slope",
+        stage: Stage::Fusion,
+        rounding: Rounding::Inexact,
+        run: |kernel, _| share_exponentials(kernel),
     },
     Pass {
         name: "contract",

@@ -24,9 +24,9 @@
 use super::products::{accessed, written};
 use super::rewrite::{Copier, Copies, Loop, is_wanted, used, want};
 use super::sweep::is_pure;
-use super::winner::{Search, search, where_in_lanes};
+use super::winner::{Search, search, where_in_lanes, with_real_winner};
 use crate::events::{Event, walk};
-use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Semantics;
@@ -133,7 +133,7 @@ fn separate(kernel: &mut Kernel, mut the: Loop, (at, search): (usize, &Search), 
     let by = Poly::var(index);
     let mut copier = Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
     let mut searching = copier.block(&before);
-    let winner = copier.of(search.winner.var);
+    let winner = copier.of(search.winner);
     let new = copier.map;
     let found = with_real_winner(kernel, winner, &mut searching);
 
@@ -152,7 +152,7 @@ fn separate(kernel: &mut Kernel, mut the: Loop, (at, search): (usize, &Search), 
             }
             Stmt::For { carried, .. } => {
                 for c in carried.iter().filter(|c| wanted.contains(&c.var)) {
-                    if c.var == search.winner.var {
+                    if c.var == search.winner {
                         let (src, buffer) = (kernel.regs.push(Class::Real), keep(kernel, found));
                         body.push(Instr::Load { dst: src, buffer, at: Poly::var(the.index) });
                         body.push(Instr::ToInt { dst: c.var, src });
@@ -170,21 +170,4 @@ fn separate(kernel: &mut Kernel, mut the: Loop, (at, search): (usize, &Search), 
     let first = Loop { index, count: the.count.clone(), carried: Vec::new(), body: searching };
     out.extend([first.in_order(), Loop { body: rest, ..the }.in_order()]);
     index
-}
-
-/// Lets the search that ends `body` carry its winner, the integer `winner`, as a double; returns that.
-fn with_real_winner(kernel: &mut Kernel, winner: Reg, body: &mut Vec<Stmt>) -> Reg {
-    let [init, var, next, step] = [(); 4].map(|()| kernel.regs.push(Class::Real));
-    let Some(Stmt::For { index, carried, body: steps, .. }) = body.last_mut() else { return var };
-    let Some(place) = carried.iter_mut().find(|c| c.var == winner) else { return var };
-    let integer = std::mem::replace(place, Carried { var, init, next });
-    if let Some(Stmt::If { choices, .. }) = steps.last_mut() {
-        let choice = choices.iter_mut().filter(|choice| choice.var == integer.next);
-        choice.for_each(|choice| *choice = Choice { var: next, then: step, otherwise: var });
-    }
-    let as_real = Stmt::Straight(vec![Instr::ToReal { dst: step, src: *index }]);
-    steps.insert(0, as_real);
-    let at = body.len() - 1;
-    body.insert(at, Stmt::Straight(vec![Instr::ToReal { dst: init, src: integer.init }]));
-    var
 }

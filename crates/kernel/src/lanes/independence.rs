@@ -1,7 +1,8 @@
 //! Dependence analysis: loops with independent iterations.
 //!
 //! A carried register must be a reduction (sum, product, minimum or maximum): it goes through operators of one kind
-//! only, with another operand each time, and has no other use. A buffer that the loop writes must satisfy one of these
+//! only, with another operand each time, and has no other use. Or it is a number or the place of a search
+//! (`winner`). A buffer that the loop writes must satisfy one of these
 //! conditions:
 //!
 //! - all accesses in the kernel are in the loop, the first is a write, and, for lanes, no address depends on the loop's
@@ -19,6 +20,7 @@
 //!   addresses are equal, or differ by more than the slope times the index (rows of one array).
 
 use super::body::Lanes;
+use super::winner::{Selection, selections};
 use super::{Plan, Spans};
 use crate::events::Event;
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg};
@@ -39,6 +41,8 @@ pub(crate) enum Group {
     Product,
     Least,
     Greatest,
+    /// Step that decides the minimum or maximum with this number among the reductions; -1 if there is none.
+    Place(usize),
 }
 
 impl Group {
@@ -54,12 +58,25 @@ impl Group {
         })
     }
 
+    pub(crate) fn is_place(self) -> bool {
+        matches!(self, Self::Place(_))
+    }
+
+    /// Returns the operator that puts partial results together.
     pub(crate) fn op(self) -> Op {
         match self {
             Self::Sum => Op::Add,
             Self::Product => Op::Mul,
-            Self::Least => Op::Min,
+            Self::Least | Self::Place(_) => Op::Min,
             Self::Greatest => Op::Max,
+        }
+    }
+
+    /// Returns the reduction of copy `t` of each `of`, which stand side by side.
+    pub(crate) fn copied(self, t: usize, of: usize) -> Self {
+        match self {
+            Self::Place(number) => Self::Place(number * of + t),
+            group => group,
         }
     }
 
@@ -70,6 +87,7 @@ impl Group {
             Self::Product => 1.0,
             Self::Least => f64::INFINITY,
             Self::Greatest => f64::NEG_INFINITY,
+            Self::Place(_) => -1.0,
         }
     }
 }
@@ -194,13 +212,16 @@ pub(crate) fn legal(
         if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {
             continue;
         }
-        let own_sum = |c: &Carried| if is_apart(c, carried) { sum(kernel, c, body) } else { None };
-        let sums: Option<Vec<Group>> = carried.iter().map(own_sum).collect();
+        let sums = reductions(kernel, *index, carried, body);
         let Some(sums) = sums.filter(|sums| semantics == Semantics::Algebraic || sums.is_empty()) else { continue };
         let plan = Plan { sums, ..Plan::default() };
         let plan = search.with_buffers(plan, &Counted { begin, end, index: *index, body }, &lanes);
         // Without a whole block, all iterations that add to accumulators run in sequence.
         let has_block = count.as_constant().is_none_or(|n| n >= LANES);
+        // Steps in another order, or in pieces, find another one of equal numbers.
+        let is_ordered = |plan: &Plan| plan.accumulators.is_empty() && plan.scattered.is_empty();
+        let has_place = |plan: &Plan| plan.sums.iter().any(|group| group.is_place());
+        let plan = plan.filter(|plan| !has_place(plan) || (order == Order::Lanes && is_ordered(plan)));
         if let Some(plan) = plan.filter(|plan| has_block || plan.accumulators.is_empty()) {
             found.insert(begin, plan);
         }
@@ -530,6 +551,19 @@ fn gcd(a: i64, b: i64) -> i64 {
     a
 }
 
+/// Returns the reductions of the loop over `index`, if all its carried registers are reductions.
+fn reductions(kernel: &Kernel, index: Reg, carried: &[Carried], body: &[Event<'_>]) -> Option<Vec<Group>> {
+    let own_sum = |c: &Carried| if is_apart(c, carried) { sum(kernel, c, body) } else { None };
+    let mut all: Vec<Option<Group>> = carried.iter().map(own_sum).collect();
+    if all.iter().any(Option::is_none) && carried.iter().all(|c| kernel.regs[c.var] == Class::Real) {
+        for Selection { number, place, extreme } in selections(kernel, index, carried, body) {
+            all[number] = Some(extreme);
+            all[place] = Some(Group::Place(number));
+        }
+    }
+    all.into_iter().collect()
+}
+
 /// Returns the reduction of a carried register, if it is one.
 fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> {
     if kernel.regs[carried.var] != Class::Real || carried.next == carried.var {
@@ -571,7 +605,7 @@ fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> 
 }
 
 /// Returns whether no other one of `all` carried registers has the same next value, which would then add up both.
-fn is_apart(carried: &Carried, all: &[Carried]) -> bool {
+pub(super) fn is_apart(carried: &Carried, all: &[Carried]) -> bool {
     all.iter().filter(|other| other.next == carried.next).count() == 1
 }
 

@@ -54,8 +54,8 @@
 //! **Loop distribution of recurrences** (`recurrences`), whose costly work without carried values then runs in lanes,
 //! and **of rows** (`rows`), whose costly work between loops along them does.
 //!
-//! **Blocked searches** (`winner`) for the step that decides a maximum, whose reduction then runs in lanes, and
-//! **searches in columns** (`columns`), one in each lane.
+//! **Searches** for the step that decides a maximum, in the lanes of their own loop (`winner`) or one in each lane
+//! (`columns`).
 //!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
@@ -81,6 +81,7 @@ mod loaded;
 mod narrow;
 mod outside;
 mod panel;
+mod partial;
 mod predict;
 mod products;
 mod recurrences;
@@ -121,7 +122,7 @@ pub(crate) use transpose::transpose;
 pub(crate) use triangles::triangles;
 pub(crate) use unroll::unroll;
 pub(crate) use version::version;
-pub(crate) use winner::block_searches;
+pub(crate) use winner::search_rows;
 
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;

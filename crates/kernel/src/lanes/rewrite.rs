@@ -2,7 +2,6 @@
 
 use super::apart::{Apart, Round};
 use super::cost::JAM;
-use super::independence::Group;
 use super::jam::{Groups, partial_at};
 use super::sweep::is_pure;
 use super::tile::Tiles;
@@ -406,99 +405,10 @@ impl<'k> Cutter<'k> {
         Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body }
     }
 
-    /// Initialises all partial results with the neutral element.
-    fn neutral(&mut self, plan: &Plan, wide: LaneBuffers<'_>) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        if let Some(buffer) = wide.partial {
-            let lane = self.int();
-            let mut code = Vec::new();
-            for (k, group) in (0..).zip(&plan.sums) {
-                let value = self.real();
-                code.push(Instr::Const { dst: value, value: group.neutral() });
-                let places = (0..plan.blocks).map(|t| partial_at(k, t, plan.blocks, lane));
-                code.extend(places.map(|at| Instr::Store { buffer, at, value }));
-            }
-            out.push(at_once(lane, code));
-        }
-        for buffer in &plan.accumulators {
-            let (j, lane, value) = (self.int(), self.int(), self.real());
-            let at = Poly::var(j).scale(LANES).add(&Poly::var(lane));
-            let code = vec![
-                Instr::Const { dst: value, value: Group::Sum.neutral() },
-                Instr::Store { buffer: wide.spread[buffer], at, value },
-            ];
-            let count = self.kernel.buffers[*buffer].len.clone();
-            let body = vec![at_once(lane, code)];
-            out.push(Stmt::For { index: j, count, carried: Vec::new(), order: Order::InOrder, body });
-        }
-        out
-    }
-
-    /// Reduces the partial results after all lane iterations; carried values go to `sums`.
-    fn together(&mut self, plan: &Plan, the: &Loop, wide: LaneBuffers<'_>, sums: &[Reg], out: &mut Vec<Stmt>) {
-        if let Some(buffer) = wide.partial.filter(|_| plan.blocks > 1) {
-            let lane = self.int();
-            let mut code = Vec::new();
-            for (k, group) in (0..).zip(&plan.sums) {
-                let places = (0..plan.blocks).map(|t| partial_at(k, t, plan.blocks, lane));
-                let value = self.tree(*group, buffer, places, &mut code);
-                code.push(Instr::Store { buffer, at: partial_at(k, 0, plan.blocks, lane), value });
-            }
-            out.push(at_once(lane, code));
-        }
-        let mut code = Vec::new();
-        for (((k, group), c), dst) in (0..).zip(&plan.sums).zip(&the.carried).zip(sums) {
-            let Some(buffer) = wide.partial else { break };
-            let places = (0..LANES).map(|l| Poly::constant(k * plan.blocks * LANES + l));
-            let all = self.tree(*group, buffer, places, &mut code);
-            code.push(Instr::Op { dst: *dst, op: group.op(), args: [c.init, all, c.init] });
-        }
-        if !code.is_empty() {
-            out.push(Stmt::Straight(code));
-        }
-        for buffer in &plan.accumulators {
-            let j = self.int();
-            let at = Poly::var(j);
-            let mut code = Vec::new();
-            let places = (0..LANES).map(|l| at.scale(LANES).add(&Poly::constant(l)));
-            let all = self.tree(Group::Sum, wide.spread[buffer], places, &mut code);
-            let so_far = self.real();
-            code.push(Instr::Load { dst: so_far, buffer: *buffer, at: at.clone() });
-            let value = self.op(Op::Add, so_far, all, &mut code);
-            code.push(Instr::Store { buffer: *buffer, at, value });
-            let count = self.kernel.buffers[*buffer].len.clone();
-            let body = vec![Stmt::Straight(code)];
-            out.push(Stmt::For { index: j, count, carried: Vec::new(), order: Order::InOrder, body });
-        }
-    }
-
     pub fn op(&mut self, op: Op, a: Reg, b: Reg, code: &mut Vec<Instr>) -> Reg {
         let dst = self.real();
         code.push(Instr::Op { dst, op, args: [a, b, a] });
         dst
-    }
-
-    /// Reduces values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`. Of an odd number, the last of the
-    /// first half waits: `(p0 + p2) + p1`.
-    pub fn tree(
-        &mut self,
-        group: Group,
-        buffer: BufferId,
-        places: impl Iterator<Item = Poly<Reg>>,
-        code: &mut Vec<Instr>,
-    ) -> Reg {
-        let mut parts = Vec::new();
-        for at in places {
-            let dst = self.real();
-            code.push(Instr::Load { dst, buffer, at });
-            parts.push(dst);
-        }
-        while parts.len() > 1 {
-            let (first, second) = parts.split_at(parts.len().div_ceil(2));
-            let pair = |(i, a): (usize, &Reg)| second.get(i).map_or(*a, |b| self.op(group.op(), *a, *b, code));
-            parts = first.iter().enumerate().map(pair).collect();
-        }
-        parts[0]
     }
 
     /// Emits the last iterations, backwards.

@@ -30,7 +30,7 @@ use super::spread::{Around, Early, Uniform};
 use super::survey::{Survey, weight};
 use super::varying::{Varying, conversion};
 use super::{Here, Overflow, Result, SCRATCH, Writer, n_lanes};
-use crate::asm::{Alu, Condition, Half, Mask, Mem, Shape, Shift, Xmm};
+use crate::asm::{Alu, Condition, Half, Integer, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, slope, split_constant};
@@ -631,6 +631,15 @@ impl<'k> Writer<'k> {
     pub(super) fn stepping_to_real(&mut self, dst: Reg, src: Reg, step: i64) -> Result<()> {
         let [rax, ..] = SCRATCH;
         self.number_into(rax, src.index());
+        if self.mode.level == Level::Avx512 {
+            let steps: [u64; 8] = std::array::from_fn(|lane| step.wrapping_mul(lane as i64) as u64);
+            let from_first = Mem::Constant(self.asm.constant_block(steps));
+            return self.finish(dst, |this, d| {
+                this.asm.broadcast_gpr(this.lanes.shape, d, rax);
+                this.asm.integer(Integer::Add, this.lanes.shape, d, d, from_first);
+                this.asm.cvtqq2pd(this.lanes.shape, d, d);
+            });
+        }
         let mut first = true;
         self.integers_to_reals(dst, &mut |this| {
             if !std::mem::take(&mut first) {
