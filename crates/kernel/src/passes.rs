@@ -113,6 +113,13 @@ pub static PASSES: &[Pass] = &[
         run: |kernel, _| loops::promote_sums(kernel),
     },
     Pass {
+        name: "reuse-functions",
+        does: "elementary functions of elements that a loop has computed are kept for later loops",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::reuse_functions(kernel),
+    },
+    Pass {
         name: "parallelise",
         does: "outermost loops are cut into chunks for threads",
         stage: Stage::Threads,
@@ -200,7 +207,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "search-rows",
-        does: "searches for the step that decides a maximum carry it as a double where they then run in lanes",
+        does: "searches for the step that decides a maximum carry it as a double where that lets loops run in lanes",
         stage: Stage::Lanes,
         rounding: Rounding::Exact,
         run: lanes::search_rows,

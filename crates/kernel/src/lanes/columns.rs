@@ -21,10 +21,11 @@
 //!
 //! Invariant: every number is computed by the same operations, so it keeps its bits.
 
+use super::Plan;
 use super::products::{accessed, written};
 use super::rewrite::{Copier, Copies, Loop, is_wanted, used, want};
 use super::sweep::is_pure;
-use super::winner::{Search, search, where_in_lanes, with_real_winner};
+use super::winner::{Exact, Search, exact, search, where_in_lanes, with_real_winner};
 use crate::events::{Event, walk};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
@@ -39,7 +40,8 @@ const MAX_SEARCHES: usize = 4;
 pub(crate) fn search_columns(kernel: &mut Kernel, semantics: Semantics) {
     // Each round takes the first search of a loop.
     for _ in 0..MAX_SEARCHES {
-        if !where_in_lanes(kernel, semantics, separate_first) {
+        let own = |_: &Kernel, chosen: &BTreeMap<Reg, Plan>| chosen.keys().copied().collect();
+        if !where_in_lanes(kernel, semantics, separate_first, own) {
             break;
         }
     }
@@ -49,11 +51,12 @@ pub(crate) fn search_columns(kernel: &mut Kernel, semantics: Semantics) {
 /// those of the loops.
 fn separate_first(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
     let mut body = std::mem::take(&mut kernel.body);
+    let exact = exact(&body);
     let mut separated = BTreeMap::new();
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, body } if is_chosen(index) => {
             let the = Loop { index, count, carried, body };
-            match first_search(kernel, &the) {
+            match first_search(kernel, &the, &exact) {
                 Some((at, search)) => {
                     separated.insert(index, separate(kernel, the, (at, &search), done));
                 }
@@ -67,8 +70,8 @@ fn separate_first(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTree
 }
 
 /// Returns the first search in the iterations of a loop, with its place, if it can leave the loop.
-fn first_search(kernel: &Kernel, the: &Loop) -> Option<(usize, Search)> {
-    let (at, search) = the.body.iter().enumerate().find_map(|(at, stmt)| Some((at, search(kernel, stmt)?)))?;
+fn first_search(kernel: &Kernel, the: &Loop, exact: &Exact) -> Option<(usize, Search)> {
+    let (at, search) = the.body.iter().enumerate().find_map(|(at, stmt)| Some((at, search(kernel, stmt, exact)?)))?;
     let (searching, rest) = the.body.split_at(at + 1);
     let is_counted = the.count.vars().iter().all(|r| kernel.is_extent(*r));
     let is_carried = |r: Reg| the.carried.iter().any(|c| c.var == r);

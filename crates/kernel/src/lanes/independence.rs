@@ -72,14 +72,6 @@ impl Group {
         }
     }
 
-    /// Returns the reduction of copy `t` of each `of`, which stand side by side.
-    pub(crate) fn copied(self, t: usize, of: usize) -> Self {
-        match self {
-            Self::Place(number) => Self::Place(number * of + t),
-            group => group,
-        }
-    }
-
     /// Returns the neutral element; for sums -0.0, which also preserves negative zeros.
     pub(crate) fn neutral(self) -> f64 {
         match self {

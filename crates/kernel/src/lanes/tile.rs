@@ -166,8 +166,7 @@ impl Cutter<'_> {
         }
         for (old, new) in jam.uniform() {
             if let Some(plan) = plans.get(&old) {
-                let sums = plan.sums.iter().flat_map(|group| (0..of as usize).map(|t| group.copied(t, of as usize)));
-                let sums = sums.collect();
+                let sums = plan.sums.iter().flat_map(|group| std::iter::repeat_n(*group, of as usize)).collect();
                 plans.insert(new, Plan { sums, ..plan.clone() });
             }
         }

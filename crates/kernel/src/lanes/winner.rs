@@ -1,7 +1,7 @@
 //! Searches for the step that decides a maximum or a minimum, in lanes.
 //!
 //! In: a loop that selects a number, with the index of the step that replaced it last. Lanes carry no integers. Out:
-//! the step is carried as a double, where the loop then runs in lanes.
+//! the step is carried as a double, where the loop or one around it then runs in lanes.
 //!
 //! ```text
 //! for i in 0..n, m = a then m', k = -1 then k'    for i in 0..n, m = a then m', k = -1.0 then k'
@@ -17,8 +17,8 @@
 
 use super::independence::{Group, is_apart};
 use super::rewrite::Loop;
-use super::{Plans, plans};
-use crate::events::{Event, events};
+use super::{Plan, plans};
+use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Choice, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_ops::{Op, Semantics};
@@ -119,36 +119,51 @@ pub(super) struct Search {
 }
 
 /// Returns the search that a statement is, if it is one.
-pub(super) fn search(kernel: &Kernel, stmt: &Stmt) -> Option<Search> {
+pub(super) fn search(kernel: &Kernel, stmt: &Stmt, exact: &Exact) -> Option<Search> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
-    let [winner] = integer_places(kernel, *index, carried, body)[..] else { return None };
+    let [winner] = integer_places(kernel, (*index, carried, body), exact)[..] else { return None };
     let the = Loop { index: *index, count: count.clone(), carried: carried.clone(), body: body.clone() };
     (carried.len() == 2).then_some(Search { the, winner })
 }
 
-/// Returns the integers among the places of the selections of a loop.
-fn integer_places(kernel: &Kernel, index: Reg, carried: &[Carried], body: &[Stmt]) -> Vec<Reg> {
-    let is_integer = |r: &Reg| kernel.regs[*r] == Class::Int;
-    if !carried.iter().any(|c| is_integer(&c.var)) {
+/// Registers that are integers known to be doubles.
+pub(super) type Exact = BTreeSet<Reg>;
+
+/// Returns the constants in `body` that doubles are.
+pub(super) fn exact(body: &[Stmt]) -> Exact {
+    let is_double = |n: i64| n.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS;
+    let constant = |event: Event<'_>| match event {
+        Event::Instr(Instr::Int { dst, value }) if value.as_constant().is_some_and(is_double) => Some(*dst),
+        _ => None,
+    };
+    walk(body).filter_map(constant).collect()
+}
+
+/// Returns the integers among the places of the selections of a loop, which doubles are from the beginning.
+fn integer_places(kernel: &Kernel, (index, carried, body): (Reg, &[Carried], &[Stmt]), exact: &Exact) -> Vec<Reg> {
+    let is_fit = |c: &Carried| kernel.regs[c.var] == Class::Int && exact.contains(&c.init);
+    if !carried.iter().any(is_fit) {
         return Vec::new();
     }
     let found = selections(kernel, index, carried, &events(body));
-    found.into_iter().map(|selection| carried[selection.place].var).filter(is_integer).collect()
+    found.into_iter().map(|selection| carried[selection.place]).filter(is_fit).map(|c| c.var).collect()
 }
 
 /// Carries the steps of searches as doubles where their loops then run in lanes.
 pub(crate) fn search_rows(kernel: &mut Kernel, semantics: Semantics) {
     if semantics == Semantics::Algebraic {
-        where_in_lanes(kernel, semantics, write);
+        where_in_lanes(kernel, semantics, write, inside_chosen);
     }
 }
 
 /// Changes loops of `kernel` with searches where a new loop then runs in lanes; returns whether there are any. `write`
-/// changes the loops whose indices it may, and returns the indices of the new loops by those.
+/// changes the loops whose indices it may, and returns the indices of the new loops by those. `running` returns the
+/// indices of the loops that run in lanes, of a kernel with these plans.
 pub(super) fn where_in_lanes(
     kernel: &mut Kernel,
     semantics: Semantics,
     write: impl Fn(&mut Kernel, &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg>,
+    running: impl Fn(&Kernel, &BTreeMap<Reg, Plan>) -> BTreeSet<Reg>,
 ) -> bool {
     let all = events(&kernel.body);
     let carries_both = |event: &Event<'_>| matches!(event, Event::For { carried, .. } if carried.len() >= 2);
@@ -160,8 +175,8 @@ pub(super) fn where_in_lanes(
     if new.is_empty() {
         return false;
     }
-    let Plans { chosen, .. } = plans(&tried, semantics);
-    let in_lanes: BTreeSet<Reg> = new.iter().filter(|(_, new)| chosen.contains_key(new)).map(|(old, _)| *old).collect();
+    let running = running(&tried, &plans(&tried, semantics).chosen);
+    let in_lanes: BTreeSet<Reg> = new.iter().filter(|(_, new)| running.contains(new)).map(|(old, _)| *old).collect();
     if in_lanes.len() == new.len() {
         *kernel = tried;
     } else if !in_lanes.is_empty() {
@@ -170,14 +185,31 @@ pub(super) fn where_in_lanes(
     !in_lanes.is_empty()
 }
 
+/// Returns the indices of the loops with these plans, and of the loops inside them.
+fn inside_chosen(kernel: &Kernel, chosen: &BTreeMap<Reg, Plan>) -> BTreeSet<Reg> {
+    let (mut found, mut depth) = (BTreeSet::new(), 0usize);
+    for event in events(&kernel.body) {
+        match event {
+            Event::For { index, .. } if depth > 0 || chosen.contains_key(&index) => {
+                depth += 1;
+                found.insert(index);
+            }
+            Event::EndFor { index, .. } if found.contains(&index) => depth -= 1,
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Lets the searches with these indices carry doubles; returns their indices by those.
 fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg> {
     let mut body = std::mem::take(&mut kernel.body);
+    let exact = exact(&body);
     let mut written = BTreeMap::new();
     each_statement(&mut body, |stmt, done| {
         let winners = match &stmt {
             Stmt::For { index, carried, order: Order::InOrder, body, .. } if is_chosen(*index) => {
-                integer_places(kernel, *index, carried, body)
+                integer_places(kernel, (*index, carried, body), &exact)
             }
             _ => Vec::new(),
         };

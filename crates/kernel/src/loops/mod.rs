@@ -26,6 +26,7 @@
 //! | `skew` | time skewing of stencils |
 //! | `hoist` | invariant hoisting of integers |
 //! | `promote` | promotion of array elements to registers |
+//! | `reuse` | elementary functions of elements, kept for later loops |
 //! | `alternate` | alternation of the buffers of a state |
 
 mod alternate;
@@ -36,6 +37,7 @@ mod fold;
 mod hoist;
 mod join;
 mod promote;
+mod reuse;
 mod same;
 mod skew;
 mod split;
@@ -51,6 +53,7 @@ pub(crate) use fold::fold;
 pub(crate) use hoist::hoist_integers;
 pub(crate) use join::join;
 pub(crate) use promote::{promote, promote_sums};
+pub(crate) use reuse::reuse_functions;
 pub(crate) use skew::skew;
 
 /// Maximum number of rounds of index set splitting.
