@@ -88,7 +88,7 @@ impl<'a> Array<'a> {
         if self.len > 0 {
             // SAFETY: contiguous, of this length while the object lives; all bits are a value of a byte.
             let bytes = unsafe { std::slice::from_raw_parts(self.data.cast_const().cast::<u8>(), self.len) };
-            copy.iter_mut().zip(bytes).for_each(|(to, byte)| *to = i64::from(*byte != 0));
+            widen(bytes, copy);
         }
     }
 
@@ -105,6 +105,27 @@ impl<'a> Array<'a> {
             }
         }
     }
+}
+
+/// Writes truth values as integers, four in one instruction where the processor widens bytes.
+fn widen(truths: &[u8], integers: &mut [i64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { widen_in_fours(truths, integers) };
+    }
+    widen_each(truths, integers);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn widen_in_fours(truths: &[u8], integers: &mut [i64]) {
+    widen_each(truths, integers);
+}
+
+#[inline(always)]
+fn widen_each(truths: &[u8], integers: &mut [i64]) {
+    integers.iter_mut().zip(truths).for_each(|(to, truth)| *to = i64::from(*truth != 0));
 }
 
 /// Returns item `k` of an exact tuple.
