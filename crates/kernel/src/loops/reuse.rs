@@ -20,6 +20,9 @@
 //! **Slopes of tanh** take exp(-2 |x|). Where the first loop computes tanh x, it computes the power too, since both
 //! together cost one elementary function ([`exponentials`](crate::exponentials)).
 //!
+//! **In a branch.** Where the first loop computes the function on one side of a branch, as sums under a mask do, and
+//! later loops compute it for all elements, its code moves before the branch.
+//!
 //! Conditions: the later loop loads the elements after the first loop, in the same iteration of all loops around that,
 //! and on the same side of all branches; nothing writes to the arrays from the first loop on, but a store that makes an
 //! element known. Then every element that is loaded has its number. Invariant: the same operators of the same numbers.
@@ -31,7 +34,7 @@ use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of arrays that are kept.
 const MAX_KEPT: usize = 32;
@@ -76,9 +79,25 @@ struct Value {
 struct Open {
     /// Event with which it, or its side, begins.
     begin: usize,
-    /// Index and trip count of a loop in order.
-    counted: Option<(Reg, Poly<Reg>)>,
-    is_lanes: bool,
+    of: Kind,
+}
+
+enum Kind {
+    /// Loop in order: index and trip count.
+    Counted(Reg, Poly<Reg>),
+    /// Branch, by its first result, unless it has none.
+    Branch(Option<Reg>),
+    Lanes,
+    Other,
+}
+
+/// A branch whose side is the block of a function.
+#[derive(Clone)]
+struct Side {
+    /// First result of the branch.
+    of: Reg,
+    /// Events of the block.
+    block: (usize, usize),
 }
 
 /// An elementary function in a block.
@@ -99,16 +118,19 @@ struct Provider {
     dst: Reg,
     argument: Reg,
     at: Poly<Reg>,
-    /// Buffer through which the loops go.
-    through: BufferId,
+    /// Buffers of elements through which the loops go.
+    through: Vec<BufferId>,
+    /// Branch around it in the innermost loop.
+    side: Option<Side>,
     kept: Option<BufferId>,
 }
 
-/// Change at an instruction, by the register that it defines.
+/// Change at an instruction, by the register that it defines, and before a branch, by its first result.
 #[derive(Default)]
 struct Changes {
     after: BTreeMap<Reg, Vec<Instr>>,
     instead: BTreeMap<Reg, Instr>,
+    before: BTreeMap<Reg, Vec<Instr>>,
 }
 
 impl Changes {
@@ -136,6 +158,10 @@ pub(crate) fn reuse_functions(kernel: &mut Kernel) {
         if let Stmt::Straight(code) = &mut stmt {
             let old = std::mem::replace(code, Vec::with_capacity(code.len()));
             old.into_iter().for_each(|instr| changes.write(instr, code));
+        }
+        if let Stmt::If { choices, .. } = &stmt {
+            let before = choices.first().and_then(|choice| changes.before.remove(&choice.var));
+            done.extend(before.map(Stmt::Straight));
         }
         done.push(stmt);
     });
@@ -166,6 +192,8 @@ struct Finder<'e, 'k> {
     writes: FxHashMap<BufferId, Vec<usize>>,
     /// Closing event of each opening one.
     ends: FxHashMap<usize, usize>,
+    /// First result of each branch, by the event with which it begins.
+    results: FxHashMap<usize, Reg>,
     constants: FxHashMap<Reg, u64>,
     /// Registers that loops carry, which have another value after the loop.
     carried: FxHashSet<Reg>,
@@ -178,6 +206,7 @@ impl<'e, 'k> Finder<'e, 'k> {
             events,
             writes: FxHashMap::default(),
             ends: FxHashMap::default(),
+            results: FxHashMap::default(),
             constants: FxHashMap::default(),
             carried: FxHashSet::default(),
             open: Vec::new(),
@@ -195,6 +224,9 @@ impl<'e, 'k> Finder<'e, 'k> {
             match event {
                 Event::Instr(Instr::Const { dst, value }) => _ = this.constants.insert(*dst, value.to_bits()),
                 Event::For { .. } | Event::While { .. } | Event::If { .. } => open.push(at),
+                Event::Else { choices } => {
+                    this.results.extend(open.last().zip(choices.first()).map(|(begin, choice)| (*begin, choice.var)));
+                }
                 Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
                     if let Some(begin) = open.pop() {
                         this.ends.insert(begin, at);
@@ -226,11 +258,16 @@ impl<'e, 'k> Finder<'e, 'k> {
     fn walk(&mut self, at: usize) {
         match &self.events[at] {
             Event::For { index, count, order, .. } => {
-                let counted = (*order == Order::InOrder).then(|| (*index, (*count).clone()));
-                self.open.push(Open { begin: at, counted, is_lanes: *order == Order::Lanes });
+                let of = match order {
+                    Order::InOrder => Kind::Counted(*index, (*count).clone()),
+                    Order::Lanes => Kind::Lanes,
+                    Order::Parts => Kind::Other,
+                };
+                self.open.push(Open { begin: at, of });
             }
-            Event::While { .. } | Event::If { .. } => {
-                self.open.push(Open { begin: at, counted: None, is_lanes: false });
+            Event::While { .. } => self.open.push(Open { begin: at, of: Kind::Other }),
+            Event::If { .. } => {
+                self.open.push(Open { begin: at, of: Kind::Branch(self.results.get(&at).copied()) });
             }
             // Another side, or the body.
             Event::Else { .. } | Event::Test { .. } => {
@@ -249,6 +286,7 @@ impl<'e, 'k> Finder<'e, 'k> {
             if known.n_kept < MAX_KEPT
                 && !known.providers.contains_key(&value.node)
                 && let Some(tangent) = known.tangent_beside(value.node)
+                && known.providers[&tangent].side.is_none()
                 && self.provides(&known.providers[&tangent], &value)
             {
                 known.add_power(kernel, tangent, value.node, changes);
@@ -256,18 +294,15 @@ impl<'e, 'k> Finder<'e, 'k> {
             match known.providers.get_mut(&value.node) {
                 Some(provider) if self.provides(provider, &value) => {
                     if provider.kept.is_none() && known.n_kept < MAX_KEPT {
-                        let buffer = kernel.memory(kernel.buffers[provider.through].len.clone());
-                        let store = Instr::Store { buffer, at: provider.at.clone(), value: provider.dst };
-                        changes.after.entry(provider.dst).or_default().push(store);
-                        provider.kept = Some(buffer);
-                        known.n_kept += 1;
+                        provider.kept = self.keep(kernel, provider, changes);
+                        known.n_kept += usize::from(provider.kept.is_some());
                     }
                     let load = |buffer| Instr::Load { dst, buffer, at: value.at.clone() };
                     changes.instead.extend(provider.kept.map(|kept| (dst, load(kept))));
                 }
                 Some(_) => {}
                 None => {
-                    let provider = self.provider(kernel, &value, (argument, dst));
+                    let provider = self.provider(kernel, &value, (argument, dst), (begin, end));
                     known.providers.extend(provider.map(|provider| (value.node, provider)));
                 }
             }
@@ -328,21 +363,86 @@ impl<'e, 'k> Finder<'e, 'k> {
         sites
     }
 
-    /// Returns the innermost loops that go through all elements of a buffer, with the function `dst` of `argument`.
-    fn provider(&self, kernel: &Kernel, value: &Value, (argument, dst): (Reg, Reg)) -> Option<Provider> {
-        if self.open.iter().any(|open| open.is_lanes) {
+    /// Lets the loops of `provider` store what they compute; returns the array.
+    fn keep(&self, kernel: &mut Kernel, provider: &Provider, changes: &mut Changes) -> Option<BufferId> {
+        let Provider { dst, at, through, side, .. } = provider;
+        let moved = match side {
+            Some(side) => Some((side.of, self.moved(kernel, provider, side)?)),
+            None => None,
+        };
+        let buffer = kernel.memory(kernel.buffers[*through.first()?].len.clone());
+        let store = |value: Reg| Instr::Store { buffer, at: at.clone(), value };
+        match moved {
+            Some((branch, (mut code, value))) => {
+                code.push(store(value));
+                changes.before.entry(branch).or_default().extend(code);
+                changes.instead.insert(*dst, Instr::Load { dst: *dst, buffer, at: at.clone() });
+            }
+            None => changes.after.entry(*dst).or_default().push(store(*dst)),
+        }
+        Some(buffer)
+    }
+
+    /// Returns the code of a function in a side, for use before the branch, and its result.
+    fn moved(&self, kernel: &mut Kernel, provider: &Provider, side: &Side) -> Option<(Vec<Instr>, Reg)> {
+        let Provider { dst: result, at: index, through, .. } = provider;
+        let mut wanted = BTreeSet::from([*result]);
+        let mut code = Vec::new();
+        for event in self.events[side.block.0..side.block.1].iter().rev() {
+            let Event::Instr(instr) = event else { return None };
+            let Some(dst) = instr.dst().filter(|dst| wanted.remove(dst)) else { continue };
+            match instr {
+                Instr::Const { .. } => {}
+                Instr::Op { op, args, .. } => wanted.extend(&args[..op.arity()]),
+                Instr::Load { buffer, at, .. } if at == index && through.contains(buffer) => {}
+                _ => return None,
+            }
+            code.push((dst, *instr));
+        }
+        let mut new = FxHashMap::default();
+        let mut moved = Vec::new();
+        for (old, instr) in code.into_iter().rev() {
+            let dst = kernel.regs.push(kernel.regs[old]);
+            moved.push(match instr {
+                Instr::Op { op, args, .. } => {
+                    Instr::Op { dst, op: *op, args: args.map(|r| new.get(&r).copied().unwrap_or(r)) }
+                }
+                Instr::Load { buffer, at, .. } => Instr::Load { dst, buffer: *buffer, at: at.clone() },
+                Instr::Const { value, .. } => Instr::Const { dst, value: *value },
+                _ => return None,
+            });
+            new.insert(old, dst);
+        }
+        Some((moved, *new.get(result)?))
+    }
+
+    /// Returns the innermost loops that go through all elements of a buffer, with the function `dst` of `argument` in
+    /// `block`.
+    fn provider(
+        &self,
+        kernel: &Kernel,
+        value: &Value,
+        (argument, dst): (Reg, Reg),
+        block: (usize, usize),
+    ) -> Option<Provider> {
+        if self.open.iter().any(|open| matches!(open.of, Kind::Lanes)) {
             return None;
         }
         let (mut rest, mut stride) = (value.at.clone(), Poly::constant(1));
-        let mut loops = self.open.iter().enumerate().rev();
+        let mut loops = self.open.iter().enumerate().rev().peekable();
+        let mut side = None;
+        if let Some((_, Open { of: Kind::Branch(of), .. })) = loops.peek().filter(|_| !rest.is_zero()) {
+            side = Some(Side { of: (*of)?, block });
+            loops.next();
+        }
         let (depth, through) = loop {
-            let is_all = |(buffer, _): &&(BufferId, _)| kernel.buffers[*buffer].len == stride;
-            if rest.is_zero()
-                && let Some((through, _)) = value.elements.iter().find(is_all)
-            {
-                break (loops.next().map_or(0, |(depth, _)| depth + 1), *through);
+            let is_all = |buffer: &BufferId| kernel.buffers[*buffer].len == stride;
+            let through = value.elements.iter().map(|(buffer, _)| *buffer).filter(is_all);
+            let through: Vec<BufferId> = if rest.is_zero() { through.collect() } else { Vec::new() };
+            if !through.is_empty() {
+                break (loops.next().map_or(0, |(depth, _)| depth + 1), through);
             }
-            let (_, Open { counted: Some((index, count)), .. }) = loops.next()? else { return None };
+            let (_, Open { of: Kind::Counted(index, count), .. }) = loops.next()? else { return None };
             let (slope, others) = rest.split_linear(*index)?;
             if slope != stride {
                 return None;
@@ -357,15 +457,19 @@ impl<'e, 'k> Finder<'e, 'k> {
         };
         let around = self.open[..depth].iter().map(|open| open.begin).collect();
         let at = value.at.clone();
-        value.elements.iter().all(stays).then_some(Provider { end, around, dst, argument, at, through, kept: None })
+        let is_fit = value.elements.iter().all(stays);
+        is_fit.then_some(Provider { end, around, dst, argument, at, through, side, kept: None })
     }
 
     /// Returns whether a loop has computed its function of the elements of a value, which are loaded after it.
     fn provides(&self, provider: &Provider, value: &Value) -> bool {
-        let Provider { end, around, .. } = provider;
+        let Provider { end, around, side, .. } = provider;
         let is_inside =
             around.len() <= self.open.len() && around.iter().zip(&self.open).all(|(begin, open)| *begin == open.begin);
-        value.elements.iter().all(|(_, store)| store.is_none()) && *end < value.loaded && is_inside
+        let is_branch = |open: &Open| matches!(open.of, Kind::Branch(_));
+        // A side may run for few elements, but the code before it runs for all.
+        let is_for_all = side.is_none() || !self.open[around.len().min(self.open.len())..].iter().any(is_branch);
+        value.elements.iter().all(|(_, store)| store.is_none()) && *end < value.loaded && is_inside && is_for_all
     }
 }
 
