@@ -540,8 +540,9 @@ impl LaneTime {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at {
                     at if self.is_varying(at) => self.weights.indexed,
-                    at if at.vars().contains(&self.index) => self.weights.index,
-                    _ => return 1.0,
+                    at if !at.vars().contains(&self.index) => return 1.0,
+                    at if self.slope(at) == Some(1) => self.weights.index,
+                    _ => self.weights.index + self.strided,
                 };
                 self.varying.insert(*dst);
                 time
