@@ -23,7 +23,8 @@ use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of columns, if it is known: of fewer, the inner loop has no lanes, and a body that tells even from
-/// odd steps would be written for each.
+/// odd steps would be written for each. Any number is enough where the steps only know their row: the outer loop has
+/// lanes.
 const COLUMNS: i64 = 8;
 
 /// Minimum number of divisions in a loop that copies for which any number of columns is enough: they take longer.
@@ -76,12 +77,6 @@ fn by_one_index(kernel: &mut Kernel, stmt: &Stmt) -> Option<Stmt> {
 /// Returns the nest that the loop `stmt` is.
 fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Option<Stmt> {
     let Stmt::For { index, count, carried, order: Order::InOrder, body } = stmt else { return None };
-    let least = if copies_by_divisions(body) { 2 } else { COLUMNS };
-    let divisor = |by: Reg| match numbers.get(&by) {
-        Some(n) if *n >= least => Some(Poly::constant(*n)),
-        None if kernel.is_extent(by) => Some(Poly::var(by)),
-        _ => None,
-    };
     // The index, under all its names.
     let same: BTreeSet<Reg> = walk(body)
         .filter_map(|event| match event {
@@ -90,6 +85,13 @@ fn nested(kernel: &mut Kernel, numbers: &BTreeMap<Reg, i64>, stmt: &Stmt) -> Opt
         })
         .chain([*index])
         .collect();
+    let is_any = copies_by_divisions(body) || knows_rows_only(body, &same);
+    let least = if is_any { 2 } else { COLUMNS };
+    let divisor = |by: Reg| match numbers.get(&by) {
+        Some(n) if *n >= least => Some(Poly::constant(*n)),
+        None if kernel.is_extent(by) => Some(Poly::var(by)),
+        _ => None,
+    };
     let divisions: Vec<(Reg, Op, Poly<Reg>)> = walk(body)
         .filter_map(|event| {
             let (dst, op, by) = division(&event, &same)?;
@@ -154,6 +156,20 @@ fn copies_by_divisions(body: &[Stmt]) -> bool {
         )
     };
     walk(body).all(copies) && walk(body).filter(divides).count() >= DIVISIONS
+}
+
+/// Returns whether the steps of a loop only use its index, one of `same`, for quotients.
+fn knows_rows_only(body: &[Stmt], same: &BTreeSet<Reg>) -> bool {
+    walk(body).all(|event| {
+        let is_quotient = match event {
+            Event::Instr(Instr::IntOp { op: Op::Quot, args: [a, b, _], .. }) => same.contains(a) && !same.contains(b),
+            Event::Instr(Instr::Int { dst, .. }) => same.contains(dst),
+            _ => false,
+        };
+        let mut is_used = false;
+        event.for_each_use(|r| is_used |= same.contains(&r));
+        is_quotient || !is_used
+    })
 }
 
 /// Returns the result, the operator and the divisor of a quotient or a remainder of one of `numbers`.
