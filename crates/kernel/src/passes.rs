@@ -213,6 +213,13 @@ pub static PASSES: &[Pass] = &[
         run: lanes::search_rows,
     },
     Pass {
+        name: "count-in-lanes",
+        does: "counts and collected truth values are carried as doubles where that lets loops run in lanes",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: lanes::count_in_lanes,
+    },
+    Pass {
         name: "distribute-recurrences",
         does: "what iterations of a recurrence compute without the values it carries leaves it, block by block",
         stage: Stage::Lanes,

@@ -25,7 +25,7 @@ use super::Plan;
 use super::products::{accessed, written};
 use super::rewrite::{Copier, Copies, Loop, is_wanted, used, want};
 use super::sweep::is_pure;
-use super::winner::{Exact, Search, exact, search, where_in_lanes, with_real_winner};
+use super::winner::{Exact, Search, carries_pairs, exact, search, where_in_lanes, with_real_winner};
 use crate::events::{Event, walk};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
@@ -39,7 +39,7 @@ const MAX_SEARCHES: usize = 4;
 /// Separates searches in columns from the loops of `kernel` where they then run in lanes.
 pub(crate) fn search_columns(kernel: &mut Kernel, semantics: Semantics) {
     // Each round takes the first search of a loop.
-    for _ in 0..MAX_SEARCHES {
+    for _ in 0..if carries_pairs(kernel) { MAX_SEARCHES } else { 0 } {
         let own = |_: &Kernel, chosen: &BTreeMap<Reg, Plan>| chosen.keys().copied().collect();
         if !where_in_lanes(kernel, semantics, separate_first, own) {
             break;

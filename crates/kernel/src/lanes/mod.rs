@@ -57,6 +57,9 @@
 //! **Searches** for the step that decides a maximum, in the lanes of their own loop (`winner`) or one in each lane
 //! (`columns`).
 //!
+//! **Counts** of steps for which a condition holds, and truth values of all steps (`counts`), are carried as
+//! doubles.
+//!
 //! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
 //! cheap, strided elements are costly.
 //!
@@ -71,6 +74,7 @@ mod apart;
 pub mod body;
 mod columns;
 pub(crate) mod cost;
+mod counts;
 mod distribute;
 mod finite;
 mod fission;
@@ -108,6 +112,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use account::{LoopAccount, LoopForm, account};
 pub(crate) use additions::convert_additions;
 pub(crate) use columns::search_columns;
+pub(crate) use counts::count_in_lanes;
 pub(crate) use distribute::distribute;
 pub(crate) use finite::test_factors;
 pub(crate) use fission::fission;

@@ -151,12 +151,17 @@ fn integer_places(kernel: &Kernel, (index, carried, body): (Reg, &[Carried], &[S
 
 /// Carries the steps of searches as doubles where their loops then run in lanes.
 pub(crate) fn search_rows(kernel: &mut Kernel, semantics: Semantics) {
-    if semantics == Semantics::Algebraic {
+    if semantics == Semantics::Algebraic && carries_pairs(kernel) {
         where_in_lanes(kernel, semantics, write, inside_chosen);
     }
 }
 
-/// Changes loops of `kernel` with searches where a new loop then runs in lanes; returns whether there are any. `write`
+/// Returns whether a loop carries a number and a place, perhaps.
+pub(super) fn carries_pairs(kernel: &Kernel) -> bool {
+    walk(&kernel.body).any(|event| matches!(event, Event::For { carried, .. } if carried.len() >= 2))
+}
+
+/// Changes loops of `kernel` where a new loop then runs in lanes; returns whether there are any. `write`
 /// changes the loops whose indices it may, and returns the indices of the new loops by those. `running` returns the
 /// indices of the loops that run in lanes, of a kernel with these plans.
 pub(super) fn where_in_lanes(
@@ -165,11 +170,6 @@ pub(super) fn where_in_lanes(
     write: impl Fn(&mut Kernel, &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, Reg>,
     running: impl Fn(&Kernel, &BTreeMap<Reg, Plan>) -> BTreeSet<Reg>,
 ) -> bool {
-    let all = events(&kernel.body);
-    let carries_both = |event: &Event<'_>| matches!(event, Event::For { carried, .. } if carried.len() >= 2);
-    if !all.iter().any(carries_both) {
-        return false;
-    }
     let mut tried = kernel.clone();
     let new = write(&mut tried, &|_| true);
     if new.is_empty() {
@@ -186,7 +186,7 @@ pub(super) fn where_in_lanes(
 }
 
 /// Returns the indices of the loops with these plans, and of the loops inside them.
-fn inside_chosen(kernel: &Kernel, chosen: &BTreeMap<Reg, Plan>) -> BTreeSet<Reg> {
+pub(super) fn inside_chosen(kernel: &Kernel, chosen: &BTreeMap<Reg, Plan>) -> BTreeSet<Reg> {
     let (mut found, mut depth) = (BTreeSet::new(), 0usize);
     for event in events(&kernel.body) {
         match event {
