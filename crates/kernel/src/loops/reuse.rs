@@ -96,6 +96,8 @@ enum Kind {
 struct Side {
     /// First result of the branch.
     of: Reg,
+    /// Event with which the side begins.
+    begin: usize,
     /// Events of the block.
     block: (usize, usize),
 }
@@ -300,8 +302,12 @@ impl<'e, 'k> Finder<'e, 'k> {
                     let load = |buffer| Instr::Load { dst, buffer, at: value.at.clone() };
                     changes.instead.extend(provider.kept.map(|kept| (dst, load(kept))));
                 }
-                Some(_) => {}
-                None => {
+                _ => {}
+            }
+            match known.providers.get(&value.node) {
+                // A side whose code has not moved serves nobody.
+                Some(provider) if provider.side.is_none() || provider.kept.is_some() => {}
+                _ => {
                     let provider = self.provider(kernel, &value, (argument, dst), (begin, end));
                     known.providers.extend(provider.map(|provider| (value.node, provider)));
                 }
@@ -399,6 +405,15 @@ impl<'e, 'k> Finder<'e, 'k> {
             }
             code.push((dst, *instr));
         }
+        let is_in_side = |r: &Reg| {
+            let mut is_defined = false;
+            let before = &self.events[side.begin..side.block.0];
+            before.iter().for_each(|event| event.for_each_def(|dst| is_defined |= dst == *r));
+            is_defined
+        };
+        if wanted.iter().any(is_in_side) {
+            return None;
+        }
         let mut new = FxHashMap::default();
         let mut moved = Vec::new();
         for (old, instr) in code.into_iter().rev() {
@@ -431,8 +446,8 @@ impl<'e, 'k> Finder<'e, 'k> {
         let (mut rest, mut stride) = (value.at.clone(), Poly::constant(1));
         let mut loops = self.open.iter().enumerate().rev().peekable();
         let mut side = None;
-        if let Some((_, Open { of: Kind::Branch(of), .. })) = loops.peek().filter(|_| !rest.is_zero()) {
-            side = Some(Side { of: (*of)?, block });
+        if let Some((_, Open { of: Kind::Branch(of), begin })) = loops.peek().filter(|_| !rest.is_zero()) {
+            side = Some(Side { of: (*of)?, begin: *begin, block });
             loops.next();
         }
         let (depth, through) = loop {
@@ -457,7 +472,9 @@ impl<'e, 'k> Finder<'e, 'k> {
         };
         let around = self.open[..depth].iter().map(|open| open.begin).collect();
         let at = value.at.clone();
-        let is_fit = value.elements.iter().all(stays);
+        // A side stores for few elements.
+        let is_loaded = |(_, store): &(BufferId, Option<usize>)| side.is_none() || store.is_none();
+        let is_fit = value.elements.iter().all(|element| stays(element) && is_loaded(element));
         is_fit.then_some(Provider { end, around, dst, argument, at, through, side, kept: None })
     }
 
