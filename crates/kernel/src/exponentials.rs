@@ -10,7 +10,8 @@
 //!
 //! The difference 1 - e loses at most one digit there. The error is at most 2 ulp.
 
-use crate::kernel::{Class, Instr, Kernel, Reg, Stmt};
+use crate::kernel::{Class, Instr, Kernel, Reg};
+use crate::rebuild::each_block;
 use crate::registers::Registers;
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,20 +48,6 @@ pub(crate) fn share_exponentials(kernel: &mut Kernel) {
     });
     if has_tangent && !doublings.is_empty() {
         each_block(body, |code| block(code, regs, &doublings));
-    }
-}
-
-/// Calls `visit` for each block of instructions.
-fn each_block(body: &mut [Stmt], mut visit: impl FnMut(&mut Vec<Instr>)) {
-    let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
-    while let Some(stmt) = open.pop() {
-        match stmt {
-            Stmt::Straight(code) => visit(code),
-            Stmt::For { body, .. } => open.extend(body),
-            Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
-            Stmt::If { then, otherwise, .. } => open.extend(then.iter_mut().chain(otherwise)),
-            Stmt::Copy { .. } => {}
-        }
     }
 }
 

@@ -39,17 +39,28 @@ pub(crate) fn each_loop(body: &[Stmt], mut see: impl FnMut(&Stmt) -> bool) {
 }
 
 /// Calls `see` with the buffer and the address of each load and store in `body`, for modification.
-pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferId, &mut Poly<Reg>)) {
-    each_statement(body, |mut stmt, done| {
-        if let Stmt::Straight(code) = &mut stmt {
-            for instr in code {
-                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr {
-                    see(buffer, at);
-                }
+pub(crate) fn each_access(body: &mut [Stmt], mut see: impl FnMut(&mut BufferId, &mut Poly<Reg>)) {
+    each_block(body, |code| {
+        for instr in code {
+            if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr {
+                see(buffer, at);
             }
         }
-        done.push(stmt);
     });
+}
+
+/// Calls `see` for each block of instructions in `body`, for modification.
+pub(crate) fn each_block(body: &mut [Stmt], mut see: impl FnMut(&mut Vec<Instr>)) {
+    let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
+    while let Some(stmt) = open.pop() {
+        match stmt {
+            Stmt::Straight(code) => see(code),
+            Stmt::For { body, .. } => open.extend(body),
+            Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
+            Stmt::If { then, otherwise, .. } => open.extend(then.iter_mut().chain(otherwise)),
+            Stmt::Copy { .. } => {}
+        }
+    }
 }
 
 /// A loop or a branch that is being read, whose end is not reached.

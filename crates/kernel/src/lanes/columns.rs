@@ -38,8 +38,11 @@ const MAX_SEARCHES: usize = 4;
 
 /// Separates searches in columns from the loops of `kernel` where they then run in lanes.
 pub(crate) fn search_columns(kernel: &mut Kernel, semantics: Semantics) {
+    if !carries_pairs(kernel) {
+        return;
+    }
     // Each round takes the first search of a loop.
-    for _ in 0..if carries_pairs(kernel) { MAX_SEARCHES } else { 0 } {
+    for _ in 0..MAX_SEARCHES {
         let own = |_: &Kernel, chosen: &BTreeMap<Reg, Plan>| chosen.keys().copied().collect();
         if !where_in_lanes(kernel, semantics, separate_first, own) {
             break;

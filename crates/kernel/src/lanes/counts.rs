@@ -13,16 +13,16 @@
 //! `k or c(i)` becomes `max x t`, and `k and c(i)` becomes `min x t`. A loop inside may go on with the count of a loop
 //! around it. Doubles add such numbers exactly, in any order.
 
-use super::Plan;
+use super::independence::is_apart;
 use super::winner::{inside_chosen, where_in_lanes};
-use crate::events::{Event, events};
+use crate::events::{Event, events, walk};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::{Op, Semantics};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Bound on the magnitude of a first count.
 const MAX_FIRST: i64 = 1 << 52;
@@ -55,9 +55,8 @@ pub(crate) fn count_in_lanes(kernel: &mut Kernel, semantics: Semantics) {
         Event::For { carried, .. } => carried.iter().any(|c| kernel.regs[c.var] == Class::Int),
         _ => false,
     };
-    if semantics == Semantics::Algebraic && events(&kernel.body).iter().any(has_integers) {
-        let running = |kernel: &Kernel, chosen: &BTreeMap<Reg, Plan>| inside_chosen(kernel, chosen);
-        where_in_lanes(kernel, semantics, write, running);
+    if semantics == Semantics::Algebraic && walk(&kernel.body).any(|event| has_integers(&event)) {
+        where_in_lanes(kernel, semantics, write, inside_chosen);
     }
 }
 
@@ -80,14 +79,14 @@ struct Finder<'k> {
 }
 
 impl<'k> Finder<'k> {
-    /// Returns the tallies of the loops of `events`, and the registers of those that begin with a constant.
-    fn find(mut self, kernel: &Kernel, events: &[Event<'k>]) -> (FxHashMap<Reg, Tally>, Vec<Reg>) {
+    /// Returns the tallies of the loops of `events`, and the numbers of those that begin with a constant.
+    fn find(mut self, kernel: &Kernel, events: &[Event<'k>]) -> (FxHashMap<Reg, Tally>, BTreeMap<Reg, f64>) {
         for event in events {
             if let Event::EndFor { index, carried } = event
                 && self.loops.pop() == Some(true)
             {
                 for of in carried.iter().filter(|c| kernel.regs[c.var] == Class::Int) {
-                    if carried.iter().filter(|c| c.next == of.next).count() == 1
+                    if is_apart(of, carried)
                         && let Some((op, step)) = self.step(*of)
                     {
                         let n_uses = self.n_uses(of.var);
@@ -112,13 +111,12 @@ impl<'k> Finder<'k> {
                 _ => {}
             }
         }
-        let begins = |tally: &Tally| match (self.constants.get(&tally.of.init), tally.op) {
-            (Some(n), Op::Add) => n.unsigned_abs() <= MAX_FIRST.unsigned_abs(),
-            (Some(n), _) => (0..=1).contains(n),
-            _ => false,
+        let first = |tally: &Tally| {
+            let range = if tally.op == Op::Add { -MAX_FIRST..=MAX_FIRST } else { 0..=1 };
+            let number = self.constants.get(&tally.of.init).filter(|n| range.contains(n))?;
+            Some((tally.of.var, *number as f64))
         };
-        let outer = self.found.values().filter(|tally| !self.inner.contains(&tally.of.var) && begins(tally));
-        let outer = outer.map(|tally| tally.of.var).collect();
+        let outer = self.found.values().filter(|tally| !self.inner.contains(&tally.of.var)).filter_map(first).collect();
         (self.found, outer)
     }
 
@@ -197,19 +195,20 @@ fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, 
     let (found, outer) = Finder::default().find(kernel, &events(&body));
     let mut changes = Changes::default();
     let mut written = BTreeMap::new();
-    for var in outer.iter().filter(|var| is_chosen(found[*var].index)) {
-        let root = &found[var];
-        changes.outer.insert(*var);
-        let mut tally = root;
-        loop {
-            changes.reals.entry(tally.of.var).or_insert_with(|| kernel.regs.push(Class::Real));
-            if let Step::Chosen { .. } = tally.step {
-                changes.reals.insert(tally.of.next, kernel.regs.push(Class::Real));
-                changes.steps.insert(tally.of.next, *tally);
-                break;
-            }
-            tally = &found[&tally.of.next];
+    for (var, first) in outer {
+        let root = &found[&var];
+        if !is_chosen(root.index) {
+            continue;
         }
+        changes.first.insert(var, first);
+        changes.reals.insert(var, kernel.regs.push(Class::Real));
+        let mut tally = root;
+        while tally.step == Step::Inside {
+            tally = &found[&tally.of.next];
+            changes.reals.insert(tally.of.var, kernel.regs.push(Class::Real));
+        }
+        changes.reals.insert(tally.of.next, kernel.regs.push(Class::Real));
+        changes.steps.insert(tally.of.next, *tally);
         written.insert(root.index, tally.index);
     }
     if !written.is_empty() {
@@ -223,15 +222,14 @@ fn write(kernel: &mut Kernel, is_chosen: &dyn Fn(Reg) -> bool) -> BTreeMap<Reg, 
 #[derive(Default)]
 struct Changes {
     reals: BTreeMap<Reg, Reg>,
-    /// Tallies whose integers begin with a constant.
-    outer: BTreeSet<Reg>,
+    /// First numbers of those that begin with a constant.
+    first: BTreeMap<Reg, f64>,
     /// Tallies by the next integers of their steps.
     steps: BTreeMap<Reg, Tally>,
 }
 
 impl Changes {
     fn write(&self, kernel: &mut Kernel, body: &mut Vec<Stmt>) {
-        let constants: FxHashMap<Reg, i64> = events(body).iter().filter_map(constant).collect();
         each_statement(body, |mut stmt, done| {
             let (mut before, mut after) = (Vec::new(), Vec::new());
             match &mut stmt {
@@ -253,15 +251,14 @@ impl Changes {
                 Stmt::For { carried, .. } => {
                     for c in carried {
                         let Some(var) = self.reals.get(&c.var).copied() else { continue };
-                        let init = match self.reals.get(&c.init) {
-                            Some(init) if !self.outer.contains(&c.var) => *init,
-                            _ => {
+                        let init = match self.first.get(&c.var) {
+                            Some(value) => {
                                 let dst = kernel.regs.push(Class::Real);
-                                let value = constants.get(&c.init).map_or(0.0, |n| *n as f64);
-                                before.push(Instr::Const { dst, value });
+                                before.push(Instr::Const { dst, value: *value });
                                 after.push(Instr::ToInt { dst: c.var, src: var });
                                 dst
                             }
+                            None => self.reals[&c.init],
                         };
                         *c = Carried { var, init, next: self.reals[&c.next] };
                     }
@@ -287,13 +284,5 @@ impl Changes {
             Instr::Op { dst: term, op: Op::Select, args: [*condition, yes, no] },
             Instr::Op { dst, op: *op, args: [before, term, before] },
         ]);
-    }
-}
-
-/// Returns the constant that an event defines.
-fn constant(event: &Event<'_>) -> Option<(Reg, i64)> {
-    match event {
-        Event::Instr(Instr::Int { dst, value }) => value.as_constant().map(|n| (*dst, n)),
-        _ => None,
     }
 }

@@ -91,7 +91,7 @@ impl Operand {
     }
 
     /// Returns a nest that copies it, and the buffer of the copy, from which `nest` reads it then.
-    pub fn copied(&self, cutter: &mut Cutter<'_>, nest: &mut Vec<Stmt>) -> (Stmt, BufferId) {
+    pub fn copied(&self, cutter: &mut Cutter<'_>, nest: &mut [Stmt]) -> (Stmt, BufferId) {
         let Self { buffer, at, rows, along, .. } = self;
         let stride = rows.1.add(&Poly::constant(PADDING));
         let transposed = cutter.kernel.memory(stride.mul(&along.1));

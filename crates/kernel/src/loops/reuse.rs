@@ -29,6 +29,7 @@
 
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::lanes::rewrite::{Copier, Copies};
 use crate::prune::prune;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
@@ -396,39 +397,30 @@ impl<'e, 'k> Finder<'e, 'k> {
         let mut code = Vec::new();
         for event in self.events[side.block.0..side.block.1].iter().rev() {
             let Event::Instr(instr) = event else { return None };
-            let Some(dst) = instr.dst().filter(|dst| wanted.remove(dst)) else { continue };
+            if !instr.dst().is_some_and(|dst| wanted.remove(&dst)) {
+                continue;
+            }
             match instr {
                 Instr::Const { .. } => {}
                 Instr::Op { op, args, .. } => wanted.extend(&args[..op.arity()]),
                 Instr::Load { buffer, at, .. } if at == index && through.contains(buffer) => {}
                 _ => return None,
             }
-            code.push((dst, *instr));
+            code.push(*instr);
         }
-        let is_in_side = |r: &Reg| {
-            let mut is_defined = false;
-            let before = &self.events[side.begin..side.block.0];
-            before.iter().for_each(|event| event.for_each_def(|dst| is_defined |= dst == *r));
-            is_defined
-        };
-        if wanted.iter().any(is_in_side) {
+        let mut is_of_side = false;
+        for event in &self.events[side.begin..side.block.0] {
+            event.for_each_def(|dst| is_of_side |= wanted.contains(&dst));
+        }
+        if is_of_side {
             return None;
         }
-        let mut new = FxHashMap::default();
-        let mut moved = Vec::new();
-        for (old, instr) in code.into_iter().rev() {
-            let dst = kernel.regs.push(kernel.regs[old]);
-            moved.push(match instr {
-                Instr::Op { op, args, .. } => {
-                    Instr::Op { dst, op: *op, args: args.map(|r| new.get(&r).copied().unwrap_or(r)) }
-                }
-                Instr::Load { buffer, at, .. } => Instr::Load { dst, buffer: *buffer, at: at.clone() },
-                Instr::Const { value, .. } => Instr::Const { dst, value: *value },
-                _ => return None,
-            });
-            new.insert(old, dst);
-        }
-        Some((moved, *new.get(result)?))
+        // A copy in the same iteration: no index changes.
+        let (map, buffers, by) = (BTreeMap::new(), BTreeMap::new(), Poly::var(*result));
+        let regs = &mut kernel.regs;
+        let mut copier = Copier { regs, map, index: *result, by, fresh: true, lane: None, buffers: &buffers };
+        let moved = code.into_iter().rev().map(|instr| copier.instr(instr)).collect();
+        Some((moved, copier.of(*result)))
     }
 
     /// Returns the innermost loops that go through all elements of a buffer, with the function `dst` of `argument` in
@@ -485,7 +477,7 @@ impl<'e, 'k> Finder<'e, 'k> {
             around.len() <= self.open.len() && around.iter().zip(&self.open).all(|(begin, open)| *begin == open.begin);
         let is_branch = |open: &Open| matches!(open.of, Kind::Branch(_));
         // A side may run for few elements, but the code before it runs for all.
-        let is_for_all = side.is_none() || !self.open[around.len().min(self.open.len())..].iter().any(is_branch);
+        let is_for_all = side.is_none() || !self.open.iter().skip(around.len()).any(is_branch);
         value.elements.iter().all(|(_, store)| store.is_none()) && *end < value.loaded && is_inside && is_for_all
     }
 }
