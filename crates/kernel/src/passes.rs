@@ -129,6 +129,13 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "slide",
+        does: "sliding windows: loops over rows of large arrays, one after the other, go through memory together",
+        stage: Stage::Lanes,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::slide(kernel),
+    },
+    Pass {
         name: "compare-loaded",
         does: "truth values that loops load from memory are compared with 0, and integers with constants, as doubles in lanes",
         stage: Stage::Lanes,

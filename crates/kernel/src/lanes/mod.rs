@@ -121,7 +121,7 @@ pub use predict::predicted_time;
 pub(crate) use products::separate_products;
 pub(crate) use recurrences::distribute_recurrences;
 pub(crate) use rows::distribute_rows;
-pub(crate) use sweep::sweep;
+pub(crate) use sweep::{is_pure, sweep};
 pub use time::time;
 pub(crate) use transpose::transpose;
 pub(crate) use triangles::triangles;

@@ -114,7 +114,7 @@ fn straight(body: &[Stmt]) -> Option<Vec<&Instr>> {
 }
 
 /// Returns whether an instruction computes a number without a failure of its own.
-pub(super) fn is_pure(instr: &Instr) -> bool {
+pub(crate) fn is_pure(instr: &Instr) -> bool {
     matches!(
         instr,
         Instr::Const { .. } | Instr::Int { .. } | Instr::Op { .. } | Instr::ToReal { .. } | Instr::Load { .. }

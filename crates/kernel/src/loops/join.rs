@@ -121,22 +121,20 @@ impl Nest<'_> {
     }
 }
 
-/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements,
-/// or as many for each element of a further dimension.
+/// Returns `a b` if one of them is a positive number, or neither can be negative and a buffer of `len` has that many
+/// elements, or a multiple of them.
 fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
     let product = a.mul(b);
     let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);
     if is_number(a) || is_number(b) {
         return Some(product);
     }
-    let (Some(a), Some(b), [(all, 1..)]) = (a.as_var(), b.as_var(), &*len.terms().collect::<Vec<_>>()) else {
-        return None;
-    };
-    let mut others = all.to_vec();
-    for one in [a, b] {
-        others.remove(others.iter().position(|other| *other == one)?);
-    }
-    let fits = kernel.is_extent(a) && kernel.is_extent(b) && others.iter().all(|other| is_positive(kernel, *other));
+    let is_natural =
+        |p: &Poly<Reg>| p.terms().all(|(factors, c)| c >= 0 && factors.iter().all(|size| kernel.is_extent(*size)));
+    let (times, rest) = len.divide(&product)?;
+    let is_some = times.split_constant().1 >= 1
+        || matches!(&*times.terms().collect::<Vec<_>>(), [(sizes, 1..)] if sizes.iter().all(|r| is_positive(kernel, *r)));
+    let fits = rest.is_zero() && is_some && [a, b, &times].into_iter().all(is_natural);
     fits.then_some(product)
 }
 

@@ -24,6 +24,7 @@
 //! | `choose` | if-conversion of short branches |
 //! | `before` | placement of comparisons before their branches |
 //! | `skew` | time skewing of stencils |
+//! | `slide` | sliding windows of loops over rows |
 //! | `hoist` | invariant hoisting of integers |
 //! | `promote` | promotion of array elements to registers |
 //! | `reuse` | elementary functions of elements, kept for later loops |
@@ -40,6 +41,7 @@ mod promote;
 mod reuse;
 mod same;
 mod skew;
+mod slide;
 mod split;
 
 use crate::kernel::Kernel;
@@ -55,6 +57,7 @@ pub(crate) use join::join;
 pub(crate) use promote::{promote, promote_sums};
 pub(crate) use reuse::reuse_functions;
 pub(crate) use skew::skew;
+pub(crate) use slide::slide;
 
 /// Maximum number of rounds of index set splitting.
 const ROUNDS: usize = 12;
